@@ -131,6 +131,8 @@ pub(super) struct Bar {
     pub(super) width: i64,
     /// Where its number stands.
     pub(super) label: i64,
+    /// Whether its number stands beside it, because it has no room inside.
+    pub(super) is_narrow: bool,
 }
 
 /// The width of the picture, and the heights of a bar and of a line.
@@ -139,7 +141,7 @@ const BAR: i64 = 28;
 const LINE: i64 = 36;
 /// The least width of a bar that can be seen.
 const BAR_LEAST: i64 = 6;
-/// Where the number of a bar stands, before its beginning or its end.
+/// The room beside the number of a bar; the number takes twice as much.
 const BESIDE: i64 = 8;
 
 impl Axis {
@@ -162,12 +164,18 @@ impl Axis {
         let bar = |number, line: usize, (from, to): (i64, i64)| {
             let x = place(from).min(WIDTH - BAR_LEAST);
             let width = (place(to) - x).max(BAR_LEAST);
+            let is_narrow = width < 4 * BESIDE;
             Bar {
                 number,
                 x,
                 y: i64::try_from(line).unwrap_or(0) * LINE + (LINE - BAR) / 2,
                 width,
-                label: (x + BESIDE).min(WIDTH - 3 * BESIDE),
+                label: match (is_narrow, x + width + 3 * BESIDE < WIDTH) {
+                    (false, _) => x + BESIDE,
+                    (true, true) => x + width + BESIDE,
+                    (true, false) => x - 3 * BESIDE,
+                },
+                is_narrow,
             }
         };
         let bars = slots.iter().enumerate();

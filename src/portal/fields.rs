@@ -147,23 +147,16 @@ impl OfferForm {
             errors: errors(place),
             fields: vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)],
         };
+        let more: Vec<Field> = more_fields(prices, &resources)
+            .map(|more| {
+                let errors = errors(more.place);
+                more.field(values, errors)
+            })
+            .into();
         let chosen = form::chosen_application(values, catalogue);
-        let applications = catalogue.applications().iter().enumerate();
         Self {
             once,
-            applications: applications
-                .map(|(index, application)| {
-                    let is_chosen = chosen.is_some_and(|chosen| std::ptr::eq(chosen, application));
-                    let errors = |at| {
-                        if is_chosen {
-                            errors(Place::Argument(at))
-                        } else {
-                            Vec::new()
-                        }
-                    };
-                    application_choice(index, application, values, is_chosen, errors)
-                })
-                .collect(),
+            applications: application_choices(values, catalogue, errors),
             application_errors: errors(Place::Application),
             nodes_only: values.has(field::APPLICATION) && values.get(field::APPLICATION).is_empty(),
             name: field(
@@ -174,14 +167,11 @@ impl OfferForm {
                 errors(Place::Name),
             ),
             nodes: Group {
-                id: "nodes-group".to_owned(),
-                legend: "Nodes".to_owned(),
-                hint: "The second number only where any number between them is right.".to_owned(),
-                errors: errors(Place::Nodes),
                 fields: vec![
                     part(field::NODES, "Number, or from", Input::Whole),
                     part(field::NODES_MAX, "to (optional)", Input::Whole),
                 ],
+                ..nodes_group(errors(Place::Nodes))
             },
             is_predicted: values.has(field::PREDICT),
             duration: Group {
@@ -212,18 +202,24 @@ impl OfferForm {
                 "Deadline (optional)",
                 "The latest end. Empty means: whenever there is room.",
             ),
-            more: more_fields(prices, &resources)
-                .map(|more| {
-                    let errors = errors(more.place);
-                    more.field(values, errors)
-                })
-                .into(),
-            is_more_open: more_fields(prices, &resources)
+            is_more_open: more
                 .iter()
-                .any(|more| !values.get(more.name).is_empty() || !errors(more.place).is_empty()),
+                .any(|field| !field.value.is_empty() || !field.errors.is_empty()),
+            more,
             summary: summary_of_problems(problems, chosen, catalogue),
             files,
         }
+    }
+}
+
+/// The group of the numbers of nodes, without its fields.
+fn nodes_group(errors: Vec<String>) -> Group {
+    Group {
+        id: "nodes-group".to_owned(),
+        legend: "Nodes".to_owned(),
+        hint: "The second number only where any number between them is right.".to_owned(),
+        errors,
+        fields: Vec::new(),
     }
 }
 
@@ -342,6 +338,28 @@ fn saving_by_slack(prices: Option<&PriceListView>) -> String {
          with {half} to spare.",
         prices.flexible_percent
     )
+}
+
+/// The applications to choose from; the one that is chosen has the errors of its arguments.
+fn application_choices(
+    values: &Values,
+    catalogue: &Catalogue,
+    errors: impl Fn(Place) -> Vec<String>,
+) -> Vec<Choice> {
+    let chosen = form::chosen_application(values, catalogue);
+    let applications = catalogue.applications().iter().enumerate();
+    let choice = |(index, application): (usize, &Application)| {
+        let is_chosen = chosen.is_some_and(|chosen| std::ptr::eq(chosen, application));
+        let errors = |at| {
+            if is_chosen {
+                errors(Place::Argument(at))
+            } else {
+                Vec::new()
+            }
+        };
+        application_choice(index, application, values, is_chosen, errors)
+    };
+    applications.map(choice).collect()
 }
 
 fn application_choice(

@@ -80,7 +80,13 @@ pub(super) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
 
 /// The same form for another number of seconds.
 pub(super) fn with_duration(values: Values, seconds: i64) -> Values {
-    let part = |amount: i64| (amount != 0).then(|| amount.to_string()).unwrap_or_default();
+    let part = |amount: i64| {
+        if amount == 0 {
+            String::new()
+        } else {
+            amount.to_string()
+        }
+    };
     values
         .without(field::PREDICT)
         .with(field::HOURS, part(seconds / 3_600))

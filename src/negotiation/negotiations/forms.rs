@@ -47,8 +47,8 @@ impl Negotiation {
     /// for each form, which `once` names. The id of the negotiation.
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request, each at its place in the request,
-    /// [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
+    /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
+    /// `Error::Refused` where the party has too many going on, `Error::KeyReused`, `Error::Unavailable`.
     pub async fn offer_from_form(
         &self,
         party: &str,
@@ -84,8 +84,8 @@ impl Negotiation {
     /// (`probes_per_minute`).
     ///
     /// # Errors
-    /// [`Error::Invalid`] and [`Error::NotOffered`] for faults of the request, each at its place in the request,
-    /// [`Error::Refused`] where the party has too many negotiations going on, [`Error::Unavailable`].
+    /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
+    /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
     pub async fn estimate(&self, party: &str, request: FlatRequest) -> Result<EstimateView> {
         self.check_form(party, request.clone()).await?;
         let request = self.request_of_form(request)?;
@@ -161,7 +161,7 @@ impl Negotiation {
     /// A negotiation, with all that was said in it, the oldest first.
     ///
     /// # Errors
-    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    /// `Error::NotFound` when there is none or it is another party's, `Error::Unavailable`.
     pub async fn read_negotiation(
         &self,
         scope: &Scope,
