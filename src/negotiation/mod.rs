@@ -16,10 +16,12 @@ mod templates;
 mod views;
 
 pub use crate::planner::ResourceVerb;
-pub use crate::store::{AgreementFilter, NegotiationFilter};
+pub use crate::store::{AgreementFilter, NegotiationFilter, ReservationFilter};
+pub use agreements::ending::EndingView;
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::move_to::MoveRequest;
+pub use agreements::reservations::{ReservationPage, ReservationPlace};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};
@@ -33,7 +35,7 @@ pub use request::flat_request::{FlatRequest, Run};
 pub use request::json::Json;
 pub use service::{Input, Negotiation, Scope};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
-pub use views::accounts::AccountsView;
+pub use views::accounts::{AccountsView, MonthView, NamedEntryView, is_month};
 pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, StagedView,
     TemplateView, TimelineView,
@@ -41,6 +43,7 @@ pub use views::agreement::{
 pub use views::availability::AvailabilityQuery;
 pub use views::discovery::{OfferedResourceView, OfferedResourcesView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
+pub use views::explanation::{ExplanationView, FlexibilityView};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};

@@ -6,6 +6,7 @@ pub(super) mod agreement;
 pub(super) mod availability;
 pub(super) mod discovery;
 pub(super) mod documents;
+pub(super) mod explanation;
 pub(super) mod maintenance;
 pub(super) mod nodes;
 pub(super) mod offer;
