@@ -6,20 +6,27 @@
 //! session knows. And a form is refused where the browser says that another site sent it.
 
 mod agreement;
+mod calendar_feed;
+mod change;
 mod docs;
 mod error;
 mod fields;
 mod form;
 mod home;
+mod icalendar;
+mod money;
 mod negotiations;
 mod offer;
 mod path;
+mod picture;
 mod reliability;
+mod reservations;
 mod resources;
 mod session;
 mod sign_in;
 mod text;
 mod values;
+mod words;
 
 use askama::Template;
 use axum::Router;
@@ -77,6 +84,19 @@ pub fn pages() -> Pages {
             "/portal/agreements/{id}/terminate",
             get(agreement::confirm_termination).post(agreement::terminate_agreement),
         )
+        .route(
+            "/portal/agreements/{id}/change",
+            get(change::show_change_page).post(change::ask_for_change),
+        )
+        .route(
+            "/portal/agreements/{id}/document.xml",
+            get(agreement::get_agreement_document),
+        )
+        .route(
+            "/portal/agreements/{id}/document.json",
+            get(agreement::get_agreement_value),
+        )
+        .merge(own_routes())
         .route("/portal/negotiations", get(negotiations::show_negotiations_page))
         .route(
             "/portal/offers/{id}/accept",
@@ -91,6 +111,19 @@ pub fn pages() -> Pages {
         routes,
         error: error::error_page_with_headers,
     }
+}
+
+/// What a party has: its reservations, their calendar, and its money.
+fn own_routes() -> Router<http::Api> {
+    Router::new()
+        .route("/portal/reservations", get(reservations::show_reservations_page))
+        .route(
+            "/portal/calendar-feed",
+            get(redirect_to_reservations).post(calendar_feed::make_feed_address),
+        )
+        .route("/portal/calendar-feed/{file}", get(calendar_feed::get_calendar))
+        .route("/portal/money", get(money::show_money_page))
+        .route("/portal/money/export.csv", get(money::export_entries))
 }
 
 /// The frame of every page.
@@ -152,6 +185,10 @@ async fn get_style_sheet() -> Response {
 
 async fn redirect_to_home() -> Redirect {
     Redirect::to("/portal")
+}
+
+async fn redirect_to_reservations() -> Redirect {
+    Redirect::to("/portal/reservations")
 }
 
 async fn redirect_to_negotiations() -> Redirect {
