@@ -1,4 +1,4 @@
-//! The first page: the form for an offer, and the agreements that offers have become.
+//! The first page: the form for an offer.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -10,17 +10,14 @@ use super::fields::{Input, OfferForm};
 use super::form::{self, Place, Problem, field};
 use super::session::{self, Visitor};
 use super::sign_in::SignIn;
-use super::text::{self, StateLabel};
+use super::text;
 use super::values::Values;
 use super::{Answer, Frame, render_page};
-use crate::access::Role;
 use crate::agreement::Currency;
 use crate::clock::second_of;
-use crate::http::{Api, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementFilter, AgreementView, RefusalView};
+use crate::http::{Api, use_cases_of};
+use crate::negotiation::{self, RefusalView};
 
-/// Agreements on a page.
-const AGREEMENTS: u32 = 12;
 /// A slot that begins within this many seconds may have begun before it is requested. So it is requested without an earliest
 /// start, and with a deadline that leaves as much time again.
 const SLOT_IS_NEAR: i64 = 600;
@@ -35,24 +32,6 @@ struct Home {
     refusal: Option<Refusal>,
     /// The time that it is, as a dateTime.
     now: String,
-    agreements: Vec<Row>,
-    /// Where the list goes on.
-    older: Option<Uuid>,
-    /// Whether the list does not begin with the newest.
-    is_older: bool,
-    /// Whether the list is of every party's agreements.
-    is_everybodys: bool,
-}
-
-/// An agreement in the list.
-struct Row {
-    id: Uuid,
-    name: String,
-    party: String,
-    standing: StateLabel,
-    start: String,
-    end: String,
-    nodes: String,
 }
 
 /// Why the offer has no place, and where it would have one.
@@ -72,13 +51,12 @@ struct Slot {
     fields: Vec<(String, String)>,
 }
 
-/// GET /portal: the sign in form or, signed in, the offer form and the agreements. A query fills in the form.
+/// GET /portal: the sign in form or, signed in, the offer form. A query fills in the form.
 pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let Some(visitor) = session::visitor_of_request(&api, &headers).await? else {
         return Ok(SignIn::offered());
     };
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let after = query.get("after").parse().ok();
     let is_filled = query.has(field::APPLICATION);
     let values = if is_filled { query } else { empty_form_values(&api) };
     let view = SubmittedForm {
@@ -86,7 +64,7 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
         is_filled,
         ..SubmittedForm::default()
     };
-    render_home_page(&api, &visitor, StatusCode::OK, view, after).await
+    render_home_page(&api, &visitor, StatusCode::OK, view).await
 }
 
 /// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement.
@@ -115,7 +93,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
                 once,
                 ..SubmittedForm::default()
             };
-            return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view, None).await;
+            return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, view).await;
         }
     };
     let party = &visitor.caller.party;
@@ -155,7 +133,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
         }
         other => return Err(other.into()),
     };
-    render_home_page(&api, &visitor, status, view, None).await
+    render_home_page(&api, &visitor, status, view).await
 }
 
 /// A form as it was sent, and its result.
@@ -204,22 +182,7 @@ fn empty_form_values(api: &Api) -> Values {
     values
 }
 
-async fn render_home_page(
-    api: &Api,
-    visitor: &Visitor,
-    status: StatusCode,
-    asked: SubmittedForm,
-    after: Option<Uuid>,
-) -> Answer {
-    let filter = AgreementFilter {
-        party: scope_of_caller(&visitor.caller).party().map(ToOwned::to_owned),
-        ..AgreementFilter::default()
-    };
-    let listed = api
-        .negotiation
-        .list_agreements(filter, after, Some(AGREEMENTS))
-        .await?
-        .view;
+async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, asked: SubmittedForm) -> Answer {
     let now = second_of(api.negotiation.clock().micros()).seconds();
     let went_wrong = !asked.problems.is_empty() || asked.refusal.is_some();
     let title = if went_wrong {
@@ -245,32 +208,8 @@ async fn render_home_page(
             .refusal
             .map(|refusal| view_refusal(&refusal, &asked.values, now)),
         now: text::date_time(now),
-        agreements: listed.agreements.iter().map(agreement_row).collect(),
-        older: listed.next,
-        is_older: after.is_some(),
-        is_everybodys: visitor.caller.role == Role::Operator,
     };
     render_page(status, &home)
-}
-
-fn agreement_row(agreement: &AgreementView) -> Row {
-    // What has no place has the window that was asked for.
-    let planned_start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
-    let planned_end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
-    let (start, end) = match (&agreement.started, &agreement.ended) {
-        (Some(started), Some(ended)) => (started, ended),
-        (Some(started), None) => (started, planned_end),
-        (None, _) => (planned_start, planned_end),
-    };
-    Row {
-        id: agreement.id,
-        name: text::name(agreement),
-        party: agreement.party.clone(),
-        standing: text::standing(agreement),
-        start: start.clone(),
-        end: end.clone(),
-        nodes: text::nodes(agreement.nodes),
-    }
 }
 
 fn view_refusal(refusal: &RefusalView, values: &Values, now: i64) -> Refusal {
