@@ -19,7 +19,7 @@ fn feed(page: &Page) -> Option<String> {
     let secret = address
         .split('<')
         .next()
-        .filter(|secret| secret.ends_with(".ics"))?;
+        .filter(|secret| secret.strip_suffix(".ics").is_some())?;
     Some(format!("/portal/calendar-feed/{secret}"))
 }
 

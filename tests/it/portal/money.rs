@@ -18,6 +18,7 @@ const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 
 
 on_both_engines!(a_party_sees_its_money_by_month_and_takes_it_along);
 
+#[expect(clippy::too_many_lines, reason = "one story, step by step")]
 async fn a_party_sees_its_money_by_month_and_takes_it_along(url: String) {
     let server = Server::configured(Some(&url), PRICED);
     let (ann, bob) = (
