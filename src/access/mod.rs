@@ -5,6 +5,7 @@
 //! still works at once. Look-ups go by the digest of the key. So the time that they take tells only about digests, which help no
 //! attacker.
 
+mod feeds;
 mod known;
 mod operator_key;
 mod secret;

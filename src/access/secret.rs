@@ -15,7 +15,7 @@ const DIGITS: usize = 64;
 
 /// A text that gives its holder rights. `Debug` does not show it, and it has no `Display`.
 #[derive(Clone)]
-pub struct Secret(String);
+pub struct Secret(pub(super) String);
 
 impl Secret {
     /// A new API key.

@@ -73,6 +73,9 @@ const METRICS: &str = "/metrics";
 /// Where the pages are.
 const PAGES: &str = "/portal";
 
+/// Where the calendars are that whoever knows their address may read.
+pub(crate) const FEEDS: &str = "/portal/calendar-feed/";
+
 /// The part beside the API for people: pages, which check their visitors themselves.
 pub struct Pages {
     /// Their routes, below `/portal`.
@@ -328,7 +331,7 @@ async fn trace_request(mut request: Request, next: Next) -> Response {
     let id = Uuid::now_v7().to_string();
     // A UUID is a valid header value: hexadecimal digits and hyphens.
     let value = HeaderValue::from_str(&id).expect("a UUID is visible ASCII");
-    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let (method, path) = (request.method().clone(), path_in_log(request.uri().path()));
     request.headers_mut().insert(REQUEST_ID, value.clone());
     let peer = origin_of_request(&request).map(field::display);
     // The sender is known later.
@@ -352,6 +355,15 @@ async fn trace_request(mut request: Request, next: Next) -> Response {
     }
     .instrument(span)
     .await
+}
+
+/// The path of a request without what is secret in it.
+fn path_in_log(path: &str) -> String {
+    if path.starts_with(FEEDS) {
+        format!("{FEEDS}…")
+    } else {
+        path.to_owned()
+    }
 }
 
 /// Turns requests away at once, with an error, rather than let them pile up.

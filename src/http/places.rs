@@ -74,7 +74,7 @@ impl Places {
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
-    pub(super) fn take_unknown(&self, origin: Option<Origin>) -> Result<Option<Place>, Error> {
+    pub(crate) fn take_unknown(&self, origin: Option<Origin>) -> Result<Option<Place>, Error> {
         let whose = origin.map(Whose::Unknown);
         whose.map(|whose| self.take_one(whose, self.of_each)).transpose()
     }

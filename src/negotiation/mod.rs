@@ -19,10 +19,12 @@ mod templates;
 mod views;
 
 pub use crate::planner::ResourceVerb;
-pub use crate::store::{AgreementFilter, NegotiationFilter};
+pub use crate::store::{AgreementFilter, NegotiationFilter, ReservationFilter};
+pub use agreements::ending::EndingView;
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::move_to::MoveRequest;
+pub use agreements::reservations::{ReservationPage, ReservationPlace};
 pub use agreements::show::Shown;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};
@@ -37,7 +39,7 @@ pub use request::flat_request::{FlatRequest, Run};
 pub use request::json::Json;
 pub use service::{Input, Negotiation, Scope};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
-pub use views::accounts::AccountsView;
+pub use views::accounts::{AccountsView, MonthView, NamedEntryView, is_month};
 pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, StagedView,
     TemplateView, TimelineView,
@@ -48,6 +50,7 @@ pub use views::calendar::{
 };
 pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
+pub use views::explanation::{ExplanationView, FlexibilityView};
 pub use views::gantt::{
     GanttQuery, GanttResourceView, GanttSlotView, GanttUnusedView, GanttView, PlanChangeView,
 };

@@ -1,4 +1,5 @@
-//! An agreement: its state, its plan and its events, the output of its job, and its end.
+//! A reservation: where it stands and why, its time as a picture, its money, its guarantees, what has happened, the files of its job,
+//! and its end.
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -7,12 +8,18 @@ use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use super::error::Failure;
+use super::money::title_of_entry;
 use super::path::Path;
+use super::picture::Picture;
 use super::session::{self, Visitor};
-use super::text::{self, StateLabel};
+use super::text::{self, StateLabel, capitalised};
+use super::words::{Happening, Promise, plain};
 use super::{Answer, Frame, render_page};
 use crate::http::{Api, base_address, output_body, require_writer, scope_of_caller};
-use crate::negotiation::{AgreementView, Error, EventView, GuaranteeView, Input, TerminateRequest};
+use crate::negotiation::{
+    AgreementView, EndingView, Error, ExplanationView, FilesView, FlexibilityView, Input, Shown,
+    TerminateRequest, TimelineView,
+};
 
 /// Bytes of an output that the page itself shows.
 const SHOWN_MAX: usize = 4_096;
@@ -27,12 +34,29 @@ struct AgreementPage {
     address: String,
     nodes: String,
     duration: String,
-    events: Vec<EventView>,
-    guarantees: Vec<GuaranteeView>,
+    /// How its work ended, in words.
+    outcome: Option<String>,
+    picture: Option<Picture>,
+    reasons: Reasons,
+    /// The payments so far.
+    payments: Vec<Happening>,
+    happenings: Vec<Happening>,
+    promises: Vec<Promise>,
     outputs: Vec<Output>,
+    /// All files that can be downloaded; none where there are none yet or none any more.
+    files: Option<FilesView>,
+    /// Whether the page may change by itself.
+    is_live: bool,
     can_end: bool,
-    /// Whether it may still change.
-    is_open: bool,
+    /// Whether it is the visitor's own; no other visitor may change it.
+    is_own: bool,
+}
+
+/// Why a reservation is where it is.
+struct Reasons {
+    decision: Vec<String>,
+    price_parts: Vec<String>,
+    flexibility: String,
 }
 
 /// Asks once more.
@@ -42,6 +66,18 @@ struct Confirm {
     frame: Frame,
     id: Uuid,
     name: String,
+    /// Whether the visitor is its party.
+    is_own: bool,
+    stops_work: bool,
+    charges: Vec<Payment>,
+    credits: Vec<Payment>,
+    price: Option<String>,
+}
+
+/// A payment that follows.
+struct Payment {
+    amount: String,
+    reason: &'static str,
 }
 
 /// The output of a job.
@@ -61,54 +97,121 @@ pub(super) async fn show_agreement_page(
     Path(id): Path<String>,
 ) -> Answer {
     let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
-    let view = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?
-        .view;
-    let (timeline, _) = api
-        .negotiation
-        .timeline(scope_of_caller(&visitor.caller), id)
-        .await?;
-    let outputs = read_outputs(&api, &visitor, &view).await?;
+    let scope = || scope_of_caller(&visitor.caller);
+    let Shown { view, room, .. } = api.negotiation.show_agreement(scope(), id).await?;
+    let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
+    let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
+    let now = api.negotiation.clock().micros();
+    let instant = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
+    let explained = ExplanationView::of(&view, &timeline, instant);
     let shown = AgreementPage {
         frame: visitor.frame(name.as_str()),
-        is_open: !text::is_final(&view),
-        name,
         standing: text::standing(&view),
         address: view.address(&base_address(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
-        events: timeline.events,
-        guarantees: view.guarantees.clone(),
+        outcome: outcome_in_words(&view),
+        picture: Picture::large((&view, room.as_ref()), &timeline, instant.as_second()),
+        reasons: Reasons::of(&explained),
+        payments: happenings_of(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
+        happenings: happenings_of(&timeline, |_| true),
+        promises: view.guarantees.iter().map(|of| Promise::of(of, &view)).collect(),
         outputs,
+        files,
+        is_live: !text::is_final(&view),
         can_end: view.state == "Observed",
+        is_own: view.party == visitor.caller.party,
+        name,
         agreement: view,
     };
     render_page(StatusCode::OK, &shown)
 }
 
+fn happenings_of(timeline: &TimelineView, is_shown: impl Fn(&str) -> bool) -> Vec<Happening> {
+    let events = timeline.events.iter().filter(|event| is_shown(&event.kind));
+    events.map(Happening::of).collect()
+}
+
+impl Reasons {
+    fn of(explained: &ExplanationView) -> Self {
+        let sentence = |text: &String| capitalised(&plain(text));
+        Self {
+            decision: explained.decision.iter().map(sentence).collect(),
+            price_parts: explained
+                .price_parts
+                .iter()
+                .flatten()
+                .map(|part| plain(part))
+                .collect(),
+            flexibility: flexibility_in_words(&explained.flexibility),
+        }
+    }
+}
+
+fn flexibility_in_words(left: &FlexibilityView) -> String {
+    let parts = [(left.earlier_seconds, "earlier"), (left.later_seconds, "later")];
+    let parts = parts.iter().filter(|(seconds, _)| *seconds > 0);
+    let parts: Vec<_> = parts
+        .map(|(seconds, direction)| format!("up to {} {direction}", text::duration(*seconds)))
+        .collect();
+    let why = plain(&left.why);
+    if parts.is_empty() {
+        format!("It stays where it is: {why}.")
+    } else {
+        format!("The provider may still move it {}: {why}.", parts.join(" or "))
+    }
+}
+
+fn outcome_in_words(view: &AgreementView) -> Option<String> {
+    let words = match view.outcome.as_deref()? {
+        "completed" if view.application.is_none() => "Its time was used to its end",
+        "completed" => "Its program ended by itself",
+        "failed" => "Its program ended with an error",
+        "killed" => "Its program was stopped at the end of its time",
+        "terminated" => "It was cancelled while it ran",
+        "lost" => "Its work was lost, and costs nothing",
+        "failed-staging" => "Its files could not be moved",
+        "exceeded-memory" => "Its program took more memory than it may",
+        "exceeded-processes" => "Its program started more processes than it may",
+        "exceeded-files" => "Its program wrote more than it may",
+        _ => "Its work ended",
+    };
+    let status = view
+        .exit_status
+        .map_or_else(String::new, |status| format!(" (exit status {status})"));
+    Some(format!("{words}{status}."))
+}
+
 /// The agreement that a path names, and its visitor.
-async fn addressed_agreement(api: &Api, headers: &HeaderMap, id: &str) -> Result<(Uuid, Visitor), Failure> {
+pub(super) async fn addressed_agreement(
+    api: &Api,
+    headers: &HeaderMap,
+    id: &str,
+) -> Result<(Uuid, Visitor), Failure> {
     let id = id.parse().map_err(|_| Failure::NotFound)?;
     Ok((id, session::signed_in(api, headers, Some(id)).await?))
 }
 
-/// The beginnings of both outputs of a job that has begun.
-async fn read_outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Result<Vec<Output>, Failure> {
+/// The beginnings of both outputs of a job that has begun, and all its files.
+async fn read_outputs(
+    api: &Api,
+    visitor: &Visitor,
+    view: &AgreementView,
+) -> Result<(Vec<Output>, Option<FilesView>), Failure> {
     let mut outputs = Vec::new();
     if view.application.is_none() || view.started.is_none() {
-        return Ok(outputs);
+        return Ok((outputs, None));
     }
+    let scope = || scope_of_caller(&visitor.caller);
+    let files = match api.negotiation.outputs(scope(), view.id).await {
+        // The agreement is shown even where its files are kept no longer.
+        Err(Error::Gone(_)) => return Ok((outputs, None)),
+        files => files?,
+    };
     for (file, label) in [("stdout", "Output"), ("stderr", "Error output")] {
-        let mut output = match api
-            .negotiation
-            .output(scope_of_caller(&visitor.caller), view.id, file)
-            .await
-        {
-            // The agreement is shown even where its output is kept no longer.
-            Err(Error::Gone(_)) => return Ok(Vec::new()),
+        let mut output = match api.negotiation.output(scope(), view.id, file).await {
+            Err(Error::Gone(_)) => return Ok((Vec::new(), None)),
             output => output?,
         };
         let bytes = output.page().await?;
@@ -120,10 +223,10 @@ async fn read_outputs(api: &Api, visitor: &Visitor, view: &AgreementView) -> Res
             is_cut: bytes.len() > SHOWN_MAX,
         });
     }
-    Ok(outputs)
+    Ok((outputs, Some(files)))
 }
 
-/// GET /portal/agreements/{id}/files/{name}: an output as plain text, which no browser takes for a page.
+/// GET /portal/agreements/{id}/files/{name}: an output as plain text, which no browser takes for a page; another file to be kept.
 pub(super) async fn show_job_output(
     State(api): State<Api>,
     headers: HeaderMap,
@@ -135,18 +238,66 @@ pub(super) async fn show_job_output(
         .output(scope_of_caller(&visitor.caller), id, &name)
         .await?;
     let body = output_body(output).await?;
-    // The name is one of two that the use case knows.
-    let headers = [
-        (header::CONTENT_TYPE, "text/plain; charset=utf-8".to_owned()),
+    // The use case knows the name: letters, digits, dots and the like.
+    let (kind, disposition) = if ["stdout", "stderr"].contains(&name.as_str()) {
         (
-            header::CONTENT_DISPOSITION,
+            "text/plain; charset=utf-8",
             format!("inline; filename=\"{name}.txt\""),
-        ),
+        )
+    } else {
+        ("application/octet-stream", attachment(&name))
+    };
+    let headers = [
+        (header::CONTENT_TYPE, kind.to_owned()),
+        (header::CONTENT_DISPOSITION, disposition),
     ];
     Ok((headers, body).into_response())
 }
 
-/// GET /portal/agreements/{id}/terminate: a page that stays as it is while it is read.
+fn attachment(file: &str) -> String {
+    format!("attachment; filename=\"{file}\"")
+}
+
+/// GET /portal/agreements/{id}/document.xml: the same document as the API's.
+pub(super) async fn get_agreement_document(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Answer {
+    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let shown = api
+        .negotiation
+        .show_agreement(scope_of_caller(&visitor.caller), id)
+        .await?;
+    let headers = [
+        (header::CONTENT_TYPE, "application/xml; charset=utf-8".to_owned()),
+        (
+            header::CONTENT_DISPOSITION,
+            attachment(&format!("reservation-{id}.xml")),
+        ),
+    ];
+    Ok((headers, shown.document(None)).into_response())
+}
+
+/// GET /portal/agreements/{id}/document.json: the same value as the API's.
+pub(super) async fn get_agreement_value(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Answer {
+    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let shown = api
+        .negotiation
+        .show_agreement(scope_of_caller(&visitor.caller), id)
+        .await?;
+    let headers = [(
+        header::CONTENT_DISPOSITION,
+        attachment(&format!("reservation-{id}.json")),
+    )];
+    Ok((headers, axum::Json(&shown.view)).into_response())
+}
+
+/// GET /portal/agreements/{id}/terminate: what the end costs, before it is asked for.
 pub(super) async fn confirm_termination(
     State(api): State<Api>,
     headers: HeaderMap,
@@ -154,16 +305,30 @@ pub(super) async fn confirm_termination(
 ) -> Answer {
     let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
     require_writer(&visitor.caller)?;
-    let view = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?
-        .view;
+    let (scope, party) = (scope_of_caller(&visitor.caller), &visitor.caller.party);
+    let view = api.negotiation.show_agreement(scope.clone(), id).await?.view;
+    let EndingView {
+        charges,
+        credits,
+        stops_work,
+    } = api.negotiation.cost_of_ending(scope, id, party).await?;
+    let payments = |of: Vec<(&str, _)>| {
+        let payment = |(kind, amount): (&str, crate::negotiation::MoneyView)| Payment {
+            amount: amount.to_string(),
+            reason: title_of_entry(kind),
+        };
+        of.into_iter().map(payment).collect()
+    };
     let name = text::name(&view);
     let confirm = Confirm {
-        frame: visitor.frame(format!("Terminate {name}?")),
+        frame: visitor.frame(format!("Cancel {name}?")),
         id,
         name,
+        is_own: view.party == *party,
+        stops_work,
+        charges: payments(charges),
+        credits: payments(credits),
+        price: view.price.as_ref().map(ToString::to_string),
     };
     render_page(StatusCode::OK, &confirm)
 }

@@ -7,8 +7,10 @@
 
 mod agreement;
 mod answers;
-mod cards;
 mod calendar;
+mod calendar_feed;
+mod cards;
+mod change;
 mod days;
 mod docs;
 mod error;
@@ -19,14 +21,18 @@ mod fields;
 mod form;
 mod gantt;
 mod home;
+mod icalendar;
+mod money;
 mod negotiation;
 mod negotiations;
 mod offer;
 mod path;
+mod picture;
 mod refusal;
 mod reliability;
 mod request;
 mod request_values;
+mod reservations;
 mod resources;
 mod session;
 mod settings;
@@ -35,6 +41,7 @@ mod slots;
 mod text;
 mod upload;
 mod values;
+mod words;
 mod zone;
 
 use askama::Template;
@@ -114,6 +121,19 @@ pub fn pages() -> Pages {
             "/portal/agreements/{id}/terminate",
             get(agreement::confirm_termination).post(agreement::terminate_agreement),
         )
+        .route(
+            "/portal/agreements/{id}/change",
+            get(change::show_change_page).post(change::ask_for_change),
+        )
+        .route(
+            "/portal/agreements/{id}/document.xml",
+            get(agreement::get_agreement_document),
+        )
+        .route(
+            "/portal/agreements/{id}/document.json",
+            get(agreement::get_agreement_value),
+        )
+        .merge(own_routes())
         .route("/portal/negotiations", get(negotiations::show_negotiations_page))
         .route(
             "/portal/negotiations/{id}",
@@ -161,6 +181,19 @@ pub fn pages() -> Pages {
         routes,
         error: error::error_page_with_headers,
     }
+}
+
+/// What a party has: its reservations, their calendar, and its money.
+fn own_routes() -> Router<http::Api> {
+    Router::new()
+        .route("/portal/reservations", get(reservations::show_reservations_page))
+        .route(
+            "/portal/calendar-feed",
+            get(redirect_to_reservations).post(calendar_feed::make_feed_address),
+        )
+        .route("/portal/calendar-feed/{file}", get(calendar_feed::get_calendar))
+        .route("/portal/money", get(money::show_money_page))
+        .route("/portal/money/export.csv", get(money::export_entries))
 }
 
 /// The frame of every page.
@@ -281,6 +314,10 @@ fn asset(media_type: &'static str, text: &'static str) -> Response {
 
 async fn redirect_to_home() -> Redirect {
     Redirect::to("/portal")
+}
+
+async fn redirect_to_reservations() -> Redirect {
+    Redirect::to("/portal/reservations")
 }
 
 async fn redirect_to_negotiations() -> Redirect {

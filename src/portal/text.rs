@@ -9,6 +9,17 @@ pub(super) fn date_time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |at| at.to_string())
 }
 
+/// The second of a dateTime, rounded down.
+pub(super) fn second_of(date_time: &str) -> Option<i64> {
+    date_time.parse().ok().map(jiff::Timestamp::as_second)
+}
+
+/// A second of the plan on the axis of a picture, in UTC: `Nov 21 10:00`.
+pub(super) fn short_moment(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds)
+        .map_or_else(|_| String::new(), |at| at.strftime("%b %d %H:%M").to_string())
+}
+
 /// A number of seconds as `1 d 2 h 3 min 4 s`, without the parts that are zero.
 pub(super) fn duration(seconds: i64) -> String {
     let parts = [
@@ -46,25 +57,26 @@ pub(super) fn standing(agreement: &AgreementView) -> StateLabel {
         agreement.service_state.as_str(),
         outcome,
     ) {
-        ("Observed", "NotReady", _) => ("Waiting for its slot", "waiting"),
+        ("Observed", "NotReady", _) => ("Waiting", "waiting"),
         ("Observed", "Idle", _) if !agreement.pieces.is_empty() => ("Between two pieces", "running"),
         ("Observed", "Idle", _) => ("Reserved now", "running"),
         ("Observed", "Processing", _) if agreement.started.is_none() => ("Starting", "running"),
         ("Observed", "Processing", _) => ("Running", "running"),
         ("Observed", ..) => ("Ending", "running"),
         ("Pending" | "PendingAndTerminating", ..) => ("Being decided", "waiting"),
-        ("ObservedAndTerminating", ..) => ("Being terminated", "running"),
+        ("ObservedAndTerminating", ..) => ("Being cancelled", "running"),
         ("Complete", _, Some("completed")) => ("Completed", "good"),
         ("Complete", _, Some("failed")) => ("Failed", "bad"),
-        ("Complete", _, Some("killed")) => ("Stopped at the end of its slot", "bad"),
+        ("Complete", _, Some("killed")) => ("Stopped at the end of its time", "bad"),
         ("Complete", _, Some("lost")) => ("Lost", "bad"),
         ("Complete", _, Some("exceeded-memory")) => ("Stopped: too much memory", "bad"),
         ("Complete", _, Some("exceeded-processes")) => ("Stopped: too many processes", "bad"),
         ("Complete", _, Some("failed-staging")) => ("Stopped: files not moved", "bad"),
         ("Complete", _, Some("exceeded-files")) => ("Stopped: too much written", "bad"),
-        ("Complete", ..) => ("Complete", "over"),
-        ("Terminated", ..) => ("Terminated", "over"),
-        ("Rejected", ..) => ("Rejected", "bad"),
+        ("Complete", ..) if agreement.superseded_by.is_some() => ("Changed", "over"),
+        ("Complete", ..) => ("Over", "over"),
+        ("Terminated", ..) => ("Cancelled", "over"),
+        ("Rejected", ..) => ("Refused", "bad"),
         _ => ("Unknown", "over"),
     };
     StateLabel { words, class }
@@ -73,6 +85,33 @@ pub(super) fn standing(agreement: &AgreementView) -> StateLabel {
 /// Whether an agreement will not change any more.
 pub(super) fn is_final(agreement: &AgreementView) -> bool {
     matches!(agreement.state.as_str(), "Complete" | "Terminated" | "Rejected")
+}
+
+/// Whether all of an agreement can still change: its slot has not begun.
+pub(super) fn can_change_wholly(agreement: &AgreementView) -> bool {
+    agreement.state == "Observed" && agreement.service_state == "NotReady"
+}
+
+/// When an agreement began and ended, as far as it has, and otherwise when it is to. What has no place has the time that was asked for.
+pub(super) fn shown_time(agreement: &AgreementView) -> (String, String) {
+    let start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
+    let end = agreement.planned_end.as_ref().unwrap_or(&agreement.deadline);
+    let start = agreement.started.as_ref().unwrap_or(start);
+    let end = agreement
+        .ended
+        .as_ref()
+        .filter(|_| agreement.started.is_some())
+        .unwrap_or(end);
+    (start.clone(), end.clone())
+}
+
+/// A text as a cell of a file with comma-separated values (RFC 4180). A program for tables would take one that begins with a sign for a
+/// formula, so an apostrophe stands before it.
+pub(super) fn csv_cell(text: &str) -> String {
+    let is_formula =
+        text.trim_start().starts_with(['=', '+', '-', '@']) || text.starts_with(['\t', '\r', '\n']);
+    let safe = if is_formula { "'" } else { "" };
+    format!("\"{safe}{}\"", text.replace('"', "\"\""))
 }
 
 /// The name of an agreement on the pages, also where it has none.
@@ -199,6 +238,20 @@ mod tests {
         };
         assert_eq!(told("1.5"), "1.5 EUR more than now");
         assert_eq!(told("-0.25"), "0.25 EUR less than now");
+    }
+
+    #[test]
+    fn no_cell_is_a_formula_or_ends_early() {
+        for (text, cell) in [
+            ("plain", "\"plain\""),
+            ("a \"b\", c", "\"a \"\"b\"\", c\""),
+            ("=1+1", "\"'=1+1\""),
+            (" @x", "\"' @x\""),
+            ("-2", "\"'-2\""),
+            ("\t=1", "\"'\t=1\""),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
     }
 
     #[test]

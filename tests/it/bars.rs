@@ -33,11 +33,13 @@ const DAY: i64 = 86_400;
 on_both_engines!(a_service_starts_on_a_long_past, pages_are_shown_on_a_long_past);
 
 /// Pages of the portal that are measured, for parties and for operators.
-const PARTYS_PAGES: [&str; 5] = [
+const PARTYS_PAGES: [&str; 7] = [
     "/portal",
     "/portal/calendar?view=month",
     "/portal/negotiations",
     "/portal/reservations",
+    "/portal/reservations?state=done",
+    "/portal/reservations?q=nothing+like+it",
     "/portal/money",
 ];
 const OPERATORS_PAGES: [&str; 4] = [

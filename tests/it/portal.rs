@@ -2,11 +2,15 @@
 
 pub(crate) mod browser;
 mod calendar;
+mod changes;
+mod feeds;
 mod frame;
 mod gantt;
+mod money;
 mod offers;
 mod refusals;
 mod requests;
+mod reservations;
 
 use std::time::Duration;
 
@@ -94,7 +98,14 @@ fn whoever_is_not_signed_in_sees_the_sign_in_form_and_nothing_else() {
         assert_eq!(first.status, StatusCode::OK);
         assert!(first.element("key").contains("type=\"password\""), "{first:?}");
         let id = "01a1fc61-4f03-7296-9d9c-551879cc7ecd";
-        for path in ["", "/terminate", "/files/stdout"] {
+        for path in [
+            "",
+            "/terminate",
+            "/change",
+            "/files/stdout",
+            "/document.xml",
+            "/document.json",
+        ] {
             let page = browser.get(&format!("/portal/agreements/{id}{path}")).await;
             assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
             assert!(page.body.contains("type=\"password\""), "{path}");
@@ -257,13 +268,15 @@ fn a_form_becomes_the_same_agreement_as_an_offer_to_the_api() {
         let address = format!("http://{}/agreements/{by_form}", server.address());
         for text in [
             &address,
-            "Observed",
-            "NotReady",
+            "Waiting",
             "COMPLETION",
-            "accepted",
-            "data-live=",
+            "It was reserved",
+            "data-live=\"/portal/agreements/",
         ] {
             assert!(shown.body.contains(text), "no {text} in {}", shown.body);
+        }
+        for word in ["Observed", "NotReady", "http-equiv"] {
+            assert!(!shown.body.contains(word), "{word} in {}", shown.body);
         }
         server.assert_verified();
     });
@@ -425,6 +438,8 @@ fn what_anybody_enters_is_shown_as_text_only() {
         let page = output.await;
         assert!(!page.body.contains("data-live"), "it will not change any more");
         clean(&browser.get("/portal").await);
+        clean(&browser.get("/portal/reservations").await);
+        clean(&browser.get("/portal/money").await);
         let file = browser.get(&format!("{path}/files/stdout")).await;
         assert_eq!(file.body, format!("{attack} <large>\n"));
         assert_eq!(file.headers[CONTENT_TYPE], "text/plain; charset=utf-8");
@@ -454,8 +469,16 @@ fn another_partys_agreement_is_not_there() {
         assert_eq!(browser.get(&path).await.status, StatusCode::OK);
 
         let mut other = Browser::signed_in(&server, &bob).await;
-        assert!(!other.get("/portal").await.body.contains("anns own"));
-        for page in ["", "/terminate", "/files/stdout"] {
+        let list = other.get("/portal/reservations?q=anns").await;
+        assert!(!list.body.contains("anns own"), "{}", list.body);
+        for page in [
+            "",
+            "/terminate",
+            "/change",
+            "/files/stdout",
+            "/document.xml",
+            "/document.json",
+        ] {
             assert_eq!(
                 other.get(&format!("{path}{page}")).await.status,
                 StatusCode::NOT_FOUND,
@@ -467,15 +490,15 @@ fn another_partys_agreement_is_not_there() {
         assert_eq!(ended.status, StatusCode::NOT_FOUND);
 
         let operator = Browser::signed_in(&server, server.key()).await;
-        let list = operator.get("/portal").await;
+        let list = operator.get("/portal/reservations?party=ann").await;
         assert!(
             list.body.contains("anns own") && list.body.contains("of ann"),
             "{}",
             list.body
         );
         assert!(
-            operator.get(&path).await.body.contains("Observed"),
-            "it was not terminated"
+            operator.get(&path).await.body.contains("Waiting"),
+            "it was not cancelled"
         );
     });
 }
@@ -508,41 +531,13 @@ fn a_reservation_is_terminated_once() {
         assert_eq!(ended.location(), path);
         let page = browser.get(&path).await;
         assert!(
-            page.body.contains("Terminated") && !page.body.contains("data-live"),
+            page.body.contains("Cancelled") && !page.body.contains("data-live"),
             "{}",
             page.body
         );
         let again = browser.post(&format!("{path}/terminate"), &confirm).await;
         assert_eq!(again.status, StatusCode::CONFLICT);
         assert!(again.body.contains("Terminated already"), "{}", again.body);
-    });
-}
-
-#[test]
-fn long_lists_go_on_on_further_pages() {
-    let server = start();
-    run(async {
-        let mut browser = Browser::signed_in(&server, server.key()).await;
-        for number in 0..14 {
-            let form = reserve(browser.form().await, 1, hours_ahead(1), hours_ahead(9));
-            browser
-                .post(
-                    "/portal/agreements",
-                    &form.with("name", &format!("number {number}.")),
-                )
-                .await
-                .location();
-        }
-        let first = browser.get("/portal").await;
-        assert!(first.body.contains("number 13.") && !first.body.contains("number 1."));
-        let (_, older) = first
-            .body
-            .split_once("href=\"/portal?after=")
-            .expect("there are older ones");
-        let older = &older[..older.find('"').expect("an attribute has an end")];
-        let second = browser.get(&format!("/portal?after={older}")).await;
-        assert!(second.body.contains("number 1.") && !second.body.contains("number 13."));
-        assert!(!second.body.contains("/portal?after="), "there are no more");
     });
 }
 

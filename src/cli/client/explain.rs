@@ -4,13 +4,14 @@
 use clap::Args;
 use jiff::Timestamp;
 use scheduler::counted;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::Failure;
 use crate::cli::client::{
     IdOrName, Server, amount_with_currency, list_or_empty, read_answer, refusal_in_words, text_or_empty,
 };
-use crate::negotiation::{AgreementView, EventView, TimelineView};
+use crate::negotiation::{AgreementView, ExplanationView, GuaranteeView, TimelineView};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,11 +36,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let id = server.anything_of(&options.id).await?;
     if let Some(agreement) = server.find(&format!("/agreements/{id}")).await? {
         let timeline = server.timeline(id).await?;
-        let explained = explain_agreement(
-            &read_answer(agreement)?,
-            &read_answer(timeline)?,
-            Timestamp::now(),
-        );
+        let explained = explain_agreement(read_answer(agreement)?, &read_answer(timeline)?);
         server.print_value(&explained, print_explained_agreement);
         return Ok(());
     }
@@ -79,62 +76,21 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 }
 
 /// Why an agreement is where it is.
-fn explain_agreement(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -> Value {
-    let of = |kinds: &[&str]| -> Vec<&EventView> {
-        let events = timeline.events.iter();
-        events
-            .filter(|event| kinds.contains(&event.kind.as_str()))
-            .collect()
-    };
-    let lines = |kinds: &[&str]| -> Vec<Value> {
-        let line = |event: &&EventView| json!({ "at": event.at, "why": event.detail });
-        of(kinds).iter().map(line).collect()
-    };
-    let accepted = of(&["accepted"]);
-    let decision = accepted.first().map(|event| event.detail.as_str());
-    // The words of a decision end with its price.
-    let parts = decision.zip(view.price.as_ref()).and_then(|(decision, price)| {
-        let (_, parts) = decision.rsplit_once(&format!("; {price}: "))?;
-        Some(parts)
-    });
-    let because: Vec<&str> = decision
-        .into_iter()
-        .flat_map(|decision| decision.split("; "))
-        .filter(|part| !parts.is_some_and(|parts| part.ends_with(parts)))
-        .collect();
-    json!({
-        "agreement": view,
-        "decision": because,
-        "negotiated": lines(&["offered"]),
-        "moves": lines(&["moved", "broken"]),
-        "priceParts": parts.map(|parts| parts.split(", ").collect::<Vec<_>>()),
-        "guarantees": view.guarantees,
-        "flexibility": explain_flexibility(view, !of(&["fixed"]).is_empty(), now),
-    })
+#[derive(Serialize)]
+struct ExplainedAgreement {
+    agreement: AgreementView,
+    #[serde(flatten)]
+    explanation: ExplanationView,
+    guarantees: Vec<GuaranteeView>,
 }
 
-/// How far an agreement may still be moved.
-fn explain_flexibility(view: &AgreementView, fixed: bool, now: Timestamp) -> Value {
-    let none = |why: &str| json!({ "earlierSeconds": 0, "laterSeconds": 0, "why": why });
-    if view.outcome.is_some() || view.ended.is_some() {
-        return none("it is over");
-    }
-    if view.service_state != "NotReady" {
-        return none("its slot has begun");
-    }
-    if fixed {
-        return none("it has waited long enough: its slot moves no more");
-    }
-    let (Some(start), Some(end)) = (&view.planned_start, &view.planned_end) else {
-        return none("it has no place");
+fn explain_agreement(view: AgreementView, timeline: &TimelineView) -> Value {
+    let explained = ExplainedAgreement {
+        explanation: ExplanationView::of(&view, timeline, Timestamp::now()),
+        guarantees: view.guarantees.clone(),
+        agreement: view,
     };
-    let at = |text: &str| text.parse::<Timestamp>().map_or(0, Timestamp::as_second);
-    let ready = at(&view.ready).max(now.as_second());
-    json!({
-        "earlierSeconds": (at(start) - ready).max(0),
-        "laterSeconds": (at(&view.deadline) - at(end)).max(0),
-        "why": format!("it may be moved anywhere from {} to {}", view.ready, view.deadline),
-    })
+    json!(explained)
 }
 
 fn print_explained_agreement(explained: &Value) {

@@ -3,11 +3,13 @@
 pub(super) mod accept;
 pub(super) mod begun;
 pub(super) mod create;
+pub(super) mod ending;
 pub(super) mod evict;
 pub(super) mod files;
 pub(super) mod list;
 pub(super) mod move_to;
 pub(super) mod pending;
 mod repeated;
+pub(super) mod reservations;
 pub(super) mod show;
 pub(super) mod terminate;

@@ -17,6 +17,7 @@ use crate::negotiation::views::documents::{
     instant_in_document, piece_in_document, sum_in_document,
 };
 use crate::negotiation::views::terms;
+use crate::negotiation::views::values::second_as_date_time;
 use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
 
 /// An agreement as it is shown.
@@ -24,6 +25,8 @@ use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope}
 pub struct Shown {
     /// The whole of it, flat.
     pub view: AgreementView,
+    /// The part of its window in which it may be moved, where it has a place: where that begins and where it ends.
+    pub room: Option<(String, String)>,
     /// The context of the offer, flat.
     pub context: Json,
     /// The terms of the offer, flat.
@@ -123,7 +126,9 @@ impl Negotiation {
 
 fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
+    let room = agreement.is_placed().then(|| agreement.room());
     Ok(Shown {
+        room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
         properties: agreement_properties(agreement, *offer, &view, (context, said)),

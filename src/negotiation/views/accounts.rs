@@ -1,5 +1,10 @@
 //! The debts and credits of a party: its account of the ledger; for an operator all accounts.
 
+use std::collections::BTreeMap;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::accounts::{AccountList, ListedAccount, ListedEntry};
@@ -7,9 +12,11 @@ use wsag::time::DateTime;
 
 use super::documents::sum_in_document;
 use super::values::{MoneyView, instant_as_date_time};
-use crate::agreement::{Account, Balance, Entry};
+use crate::agreement::{Account, Balance, Currency, Entry, Money};
+use crate::clock::Micros;
 use crate::negotiation::service::{cut_page, length_of_page};
-use crate::negotiation::{Negotiation, Result, Scope};
+use crate::negotiation::{Error, Negotiation, Result, Scope};
+use crate::store::AccountDay;
 
 /// Entries on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -60,14 +67,33 @@ pub struct EntryView {
     pub detail: String,
 }
 
-impl Accounts {
-    /// As a flat value.
-    pub fn view(&self) -> AccountsView {
-        let accounts = self.balances.iter().map(|of| AccountView {
-            account: of.account.to_string(),
-            balance: MoneyView::of(of.amount),
-        });
-        let entries = self.entries.iter().map(|of| EntryView {
+/// A month of an account, in one currency.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MonthView {
+    /// The month in UTC, as 2026-11.
+    pub month: String,
+    /// What was added.
+    pub credits: MoneyView,
+    /// What was taken, below zero.
+    pub charges: MoneyView,
+    /// The balance at the end of the month, or now.
+    pub balance: MoneyView,
+    /// What was added and what was taken, in millionths: for pictures.
+    pub micros: (i64, i64),
+}
+
+/// An entry of an account with the name of its agreement.
+#[derive(Debug, Clone)]
+pub struct NamedEntryView {
+    /// The entry.
+    pub entry: EntryView,
+    /// The name of its agreement.
+    pub name: Option<String>,
+}
+
+impl EntryView {
+    fn of(of: &Entry) -> Self {
+        Self {
             posting: of.posting,
             at: instant_as_date_time(of.at),
             account: of.account.to_string(),
@@ -75,10 +101,66 @@ impl Accounts {
             agreement: of.agreement,
             amount: MoneyView::of(of.amount),
             detail: of.detail.clone(),
+        }
+    }
+}
+
+/// Whether a text names a month, as 2026-11.
+pub fn is_month(text: &str) -> bool {
+    bounds_of_month(text).is_some()
+}
+
+/// The first instant of a month in UTC, and the first after it.
+fn bounds_of_month(month: &str) -> Option<(Micros, Micros)> {
+    let first = Date::strptime("%Y-%m-%d", format!("{month}-01")).ok()?;
+    let next = first.checked_add(1.month()).ok()?;
+    let micros = |day: Date| Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond());
+    Some((micros(first)?, micros(next)?))
+}
+
+/// The days of an account as months, the newest first.
+fn months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
+    let mut months: Vec<MonthView> = Vec::new();
+    let mut balances: BTreeMap<Currency, i64> = BTreeMap::new();
+    for of in days {
+        let day = Timestamp::from_second(of.day.saturating_mul(86_400)).unwrap_or_default();
+        let month = day.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
+        let currency = of.credits.currency;
+        let balance = balances.entry(currency).or_default();
+        *balance = balance
+            .saturating_add(of.credits.micros)
+            .saturating_add(of.charges.micros);
+        let same = |known: &&mut MonthView| known.month == month && known.credits.currency == currency.code();
+        let earlier = months.iter_mut().rev().take(balances.len()).find(same);
+        let (credits, charges) = earlier.as_ref().map_or((0, 0), |known| known.micros);
+        let micros = (credits + of.credits.micros, charges + of.charges.micros);
+        let sum = |micros| MoneyView::of(Money::new(micros, currency));
+        let view = MonthView {
+            month,
+            credits: sum(micros.0),
+            charges: sum(micros.1),
+            balance: sum(balances[&currency]),
+            micros,
+        };
+        match earlier {
+            Some(known) => *known = view,
+            None => months.push(view),
+        }
+    }
+    months.reverse();
+    months
+}
+
+impl Accounts {
+    /// As a flat value.
+    pub fn view(&self) -> AccountsView {
+        let accounts = self.balances.iter().map(|of| AccountView {
+            account: of.account.to_string(),
+            balance: MoneyView::of(of.amount),
         });
         AccountsView {
             accounts: accounts.collect(),
-            entries: entries.collect(),
+            entries: self.entries.iter().map(EntryView::of).collect(),
             next: self.next,
         }
     }
@@ -123,5 +205,100 @@ impl Negotiation {
             entries,
             next,
         })
+    }
+
+    /// The months of a party's account in which something happened, the newest first; of one month one for each currency. Takes time in
+    /// proportion to the account's entries.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn account_months(&self, party: &str) -> Result<Vec<MonthView>> {
+        let days = self.store.account_days(&Account::Party(party.to_owned())).await?;
+        Ok(months_of_days(&days))
+    }
+
+    /// A page of the entries of a party's account in a month, as 2026-11, or ever; newest first, beginning after a posting.
+    ///
+    /// # Errors
+    /// `Error::NotFound` where the text is no month, `Error::Limit`, `Error::Unavailable`.
+    pub async fn account_entries(
+        &self,
+        party: &str,
+        month: Option<&str>,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<(Vec<NamedEntryView>, Option<Uuid>)> {
+        let ever = (0, Micros::MAX);
+        let time = month.map_or(Some(ever), bounds_of_month).ok_or(Error::NotFound)?;
+        let limit = length_of_page(limit, PAGE)?;
+        let account = Account::Party(party.to_owned());
+        let found = self
+            .store
+            .entries_in_time(&account, time, after, limit + 1)
+            .await?;
+        let (found, next) = cut_page(found, limit, |(of, _)| of.posting);
+        let named = found.into_iter().map(|(entry, name)| NamedEntryView {
+            entry: EntryView::of(&entry),
+            name,
+        });
+        Ok((named.collect(), next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_months_with_the_balance_at_their_ends() {
+        let day = |day: i64, credits, charges, currency| {
+            let currency = Currency::parse(currency).unwrap();
+            AccountDay {
+                day,
+                credits: Money::new(credits, currency),
+                charges: Money::new(charges, currency),
+            }
+        };
+        let days = [
+            day(30, 0, -5_000_000, "EUR"),
+            day(30, 0, -1_000_000, "USD"),
+            day(31, 2_000_000, 0, "EUR"),
+            day(58, 0, -500_000, "EUR"),
+        ];
+        let shown: Vec<_> = months_of_days(&days)
+            .iter()
+            .map(|of| {
+                (
+                    of.month.clone(),
+                    of.credits.to_string(),
+                    of.charges.to_string(),
+                    of.balance.to_string(),
+                )
+            })
+            .collect();
+        let row = |month: &str, credits: &str, charges: &str, balance: &str| {
+            (
+                month.to_owned(),
+                credits.to_owned(),
+                charges.to_owned(),
+                balance.to_owned(),
+            )
+        };
+        assert_eq!(
+            shown,
+            [
+                row("1970-02", "2 EUR", "-0.5 EUR", "-3.5 EUR"),
+                row("1970-01", "0 USD", "-1 USD", "-1 USD"),
+                row("1970-01", "0 EUR", "-5 EUR", "-5 EUR"),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_month_has_bounds_and_other_texts_have_none() {
+        assert_eq!(bounds_of_month("1970-01"), Some((0, 31 * 86_400_000_000)));
+        for wrong in ["", "1970", "1970-13", "1970-1-1", "x"] {
+            assert!(!is_month(wrong), "{wrong}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 use crate::agreement::{
-    Agreement, Compensation, CompositorChoice, Guarantee, OfferTerms, Slot, Source, StagedFile,
+    Agreement, Compensation, CompositorChoice, Guarantee, Obligated, OfferTerms, Slot, Source, StagedFile,
 };
 use crate::execution::job::staging::{Direction, StagingRecord};
 use crate::planner::Accepted;
@@ -213,6 +213,9 @@ pub struct GuaranteeView {
     /// Its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueView>,
+    /// Whether its party owes it, and not the provider. For pages alone.
+    #[serde(skip)]
+    pub is_partys: bool,
 }
 
 /// A penalty or reward of a guarantee.
@@ -304,6 +307,7 @@ impl AgreementView {
                     objective: guarantee.objective.clone(),
                     evidence: guarantee.evidence.clone(),
                     values: view_guarantee_values(guarantee, agreement),
+                    is_partys: guarantee.values.obligated == Obligated::Consumer,
                 })
                 .collect(),
             choices: agreement.choices.clone(),

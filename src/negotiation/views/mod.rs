@@ -7,6 +7,7 @@ pub(super) mod availability;
 pub(super) mod calendar;
 pub(super) mod discovery;
 pub(super) mod documents;
+pub(super) mod explanation;
 pub(super) mod gantt;
 pub(super) mod maintenance;
 pub(super) mod nodes;

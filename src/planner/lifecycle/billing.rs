@@ -11,8 +11,31 @@ use crate::agreement::{
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
+use crate::planner::error::Result;
+use crate::planner::handle::Planner;
+use crate::planner::request::Termination;
 use crate::planner::resources::need::Need;
 use crate::store::Change;
+
+impl Planner {
+    /// The postings that would follow at once if an agreement were ended. It is ended on a copy of the plan, in O(n) for all that is
+    /// planned.
+    ///
+    /// # Errors
+    /// Those of [`Planner::terminate`].
+    pub async fn postings_of_ending(&self, termination: Termination) -> Result<Vec<Posting>> {
+        let verb = |of: &mut Decider<'_>| {
+            let before = of.batch.len();
+            of.terminate(termination)?;
+            let posted = of.batch[before..].iter().filter_map(|change| match change {
+                Change::Post(posting) => Some((**posting).clone()),
+                _ => None,
+            });
+            Ok(posted.collect())
+        };
+        self.dry().ask(verb).await
+    }
+}
 
 impl Decider<'_> {
     /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines

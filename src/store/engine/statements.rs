@@ -42,6 +42,37 @@ macro_rules! list_agreements {
     };
 }
 
+/// What a search asks of reservations, in the parameters $2 to $9: resource, time, name (as it is written, or in small letters) and id.
+/// A parameter stands first where its type is known.
+macro_rules! reservation_found {
+    () => {
+        "(resource = $2 OR $2 IS NULL) AND (planned_end_s > $3 OR $3 IS NULL) AND (planned_start_s < $4 OR $4 IS NULL) \
+         AND (name LIKE $5 ESCAPE '!' OR LOWER(name) LIKE $6 ESCAPE '!' OR id >= $7 AND id <= $8 OR $5 IS NULL) "
+    };
+}
+
+/// A page of the reservations of a kind that are over, out of the last ones that were made up to $12, by start, the latest first.
+macro_rules! past_reservations {
+    ($which:literal) => {
+        concat!(
+            "SELECT ",
+            agreement_columns!(),
+            ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
+             (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
+             (SELECT id, resource, name, state, outcome, planned_start_s, planned_end_s FROM agreements WHERE ",
+            $which,
+            "id <= $12 ORDER BY id DESC LIMIT $13) newest WHERE state IN ('Rejected', 'Complete', 'Terminated') AND ",
+            reservation_found!(),
+            "AND (state = 'Complete' AND outcome = 'completed' AND $1 = 'done' \
+             OR state = 'Complete' AND outcome <> 'completed' AND $1 = 'failed' \
+             OR state = 'Complete' AND outcome IS NULL AND $1 = 'changed' OR state = 'Terminated' AND $1 = 'cancelled' \
+             OR state = 'Rejected' AND $1 = 'refused' OR $1 IS NULL) \
+             AND (planned_start_s < $9 OR planned_start_s = $9 AND id < $10) \
+             ORDER BY planned_start_s DESC, id DESC LIMIT $11) ORDER BY planned_start_s DESC, id DESC"
+        )
+    };
+}
+
 /// A page of the negotiations of a kind that match a filter, by their states at $4.
 macro_rules! list_negotiations {
     ($which:literal) => {
@@ -200,6 +231,24 @@ statements! {
         "WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND id > $1 ORDER BY id LIMIT $2"
     );
 
+    // Reservations as people look for them. The ones that are not over are few, and have an index of their own whatever their party:
+    // so the party is no condition that another index could serve.
+    LIVE_RESERVATIONS = concat!(
+        "SELECT ",
+        agreement_columns!(),
+        ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, CAST(NULL AS UUID) AS superseded_by \
+         FROM agreements WHERE state NOT IN ('Rejected', 'Complete', 'Terminated') AND ",
+        reservation_found!(),
+        "AND ((service = 'NotReady' OR state IN ('Pending', 'PendingAndTerminating')) AND $1 = 'waiting' \
+         OR service <> 'NotReady' AND $1 = 'running' OR $1 IS NULL) \
+         AND (planned_start_s > $9 OR planned_start_s = $9 AND id > $10) AND (party = $12 OR $12 IS NULL) \
+         ORDER BY planned_start_s, id LIMIT $11"
+    );
+    PAST_RESERVATIONS = past_reservations!("");
+    PAST_RESERVATIONS_OF = past_reservations!("party = $14 AND ");
+    EARLIER_AGREEMENT = "SELECT id FROM agreements WHERE id <= $1 ORDER BY id DESC LIMIT 1 OFFSET $2";
+    EARLIER_AGREEMENT_OF = "SELECT id FROM agreements WHERE party = $3 AND id <= $1 ORDER BY id DESC LIMIT 1 OFFSET $2";
+
     // The archive. Each agreement has a document, and one that is not archived yet has it here.
     LONG_OVER = "SELECT d.agreement FROM agreement_documents d JOIN agreements a ON a.id = d.agreement \
         WHERE a.state IN ('Rejected', 'Complete', 'Terminated') \
@@ -334,6 +383,14 @@ statements! {
         WHERE account <> 'provider' AND posting < $1 ORDER BY posting DESC LIMIT $2";
     ENTRIES_NEWEST_OF = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
         WHERE account = $3 AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    LEDGER_DAYS = "SELECT currency, at_us / 86400000000 AS day, \
+        CAST(SUM(CASE WHEN amount_micros > 0 THEN amount_micros ELSE 0 END) AS BIGINT) AS credits_micros, \
+        CAST(SUM(CASE WHEN amount_micros < 0 THEN amount_micros ELSE 0 END) AS BIGINT) AS charges_micros FROM ledger \
+        WHERE account = $1 GROUP BY currency, at_us / 86400000000 ORDER BY day, currency";
+    // Postings have ids by their time; the bounds on these are for the index.
+    ENTRIES_IN_TIME = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail, a.name \
+        FROM ledger l JOIN agreements a ON a.id = l.agreement WHERE l.account = $1 AND l.posting > $2 AND l.posting < $3 \
+        AND l.at_us >= $4 AND l.at_us < $5 ORDER BY l.posting DESC LIMIT $6";
     LIVE_ENTRIES_BETWEEN = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail \
         FROM agreements a CROSS JOIN ledger l \
         WHERE l.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') AND a.id > $1 AND a.id <= $2 \
@@ -394,6 +451,8 @@ statements! {
         cap_micros, cap_currency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
     KEYS = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, cap_micros, cap_currency \
         FROM api_keys ORDER BY id";
+    KEYS_LABELLED = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, cap_micros, \
+        cap_currency FROM api_keys WHERE party = $1 AND label = $2 AND revoked_us IS NULL ORDER BY id";
     PARTY_WITH_KEY = "SELECT party FROM api_keys WHERE party = $1 AND revoked_us IS NULL LIMIT 1";
     KEY_BY_DIGEST = "SELECT id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, cap_micros, \
         cap_currency FROM api_keys WHERE digest = $1";

@@ -127,14 +127,7 @@ impl Store {
         } else {
             [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
         };
-        let with_succession = |row: &Columns<'_>| {
-            let succession = Succession {
-                supersedes: row.maybe_id("supersedes")?,
-                superseded_by: row.maybe_id("superseded_by")?,
-            };
-            Ok((read_agreement_row(row)?, succession))
-        };
-        self.read_all_or_named(filter.party.as_deref(), &page, newest, with_succession)
+        self.read_all_or_named(filter.party.as_deref(), &page, newest, read_with_succession)
             .await
     }
 
@@ -212,6 +205,15 @@ pub(in crate::store) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreemen
         Error::Corrupt(what) => Error::Corrupt(format!("agreement {id}: {what}")),
         other => other,
     })
+}
+
+/// Reads the same row with what the agreement has replaced and been replaced by.
+pub(in crate::store) fn read_with_succession(row: &Columns<'_>) -> Result<(Agreement, Succession)> {
+    let succession = Succession {
+        supersedes: row.maybe_id("supersedes")?,
+        superseded_by: row.maybe_id("superseded_by")?,
+    };
+    Ok((read_agreement_row(row)?, succession))
 }
 
 /// The greatest number of nodes, the first start, the last end, and the slots as JSON. Where there is only one, the columns of

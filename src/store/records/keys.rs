@@ -95,6 +95,19 @@ impl Store {
             .await
     }
 
+    /// The keys of a party with a label that were not revoked, oldest first.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn keys_labelled(&self, party: &str, label: &str) -> Result<Vec<KeyRow>> {
+        self.read(
+            statements::KEYS_LABELLED,
+            &[party.into(), label.into()],
+            KeyRow::of,
+        )
+        .await
+    }
+
     /// Whether a party has a key that was not revoked.
     ///
     /// # Errors

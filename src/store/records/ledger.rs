@@ -2,9 +2,21 @@
 
 use uuid::Uuid;
 
-use crate::agreement::{Account, Balance, Entry, Posting};
+use crate::agreement::{Account, Balance, Currency, Entry, Money, Posting};
+use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Record, Result, Value, record, statements};
+use crate::store::engine::{Error, Record, Result, Value, record, statements};
+
+/// What happened on an account on a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountDay {
+    /// Days since 1970.
+    pub day: i64,
+    /// The sum of what was added.
+    pub credits: Money,
+    /// The sum of what was taken, below zero.
+    pub charges: Money,
+}
 
 impl Store {
     /// The amounts of an account, by currency, and at most `limit` of its entries, newest first, older than the posting `after`;
@@ -30,6 +42,63 @@ impl Store {
         snapshot.rollback().await?;
         Ok((balances, entries))
     }
+
+    /// What was added to an account and taken from it on each day (of UTC) and in each currency, oldest first. Takes time in
+    /// proportion to the account's entries.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn account_days(&self, account: &Account) -> Result<Vec<AccountDay>> {
+        let values = [account.to_string().into()];
+        self.read(statements::LEDGER_DAYS, &values, |row| {
+            let currency = row.text("currency")?;
+            let currency = Currency::parse(&currency)
+                .ok_or_else(|| Error::Corrupt(format!("{currency:?} is no currency")))?;
+            Ok(AccountDay {
+                day: row.integer("day")?,
+                credits: Money::new(row.integer("credits_micros")?, currency),
+                charges: Money::new(row.integer("charges_micros")?, currency),
+            })
+        })
+        .await
+    }
+
+    /// At most `limit` entries of an account that were posted in a time, each with the name of its agreement, newest first, older than
+    /// the posting `after`.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn entries_in_time(
+        &self,
+        account: &Account,
+        (start, end): (Micros, Micros),
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<(Entry, Option<String>)>> {
+        let [first, last] = [start.saturating_sub(IDS_OFF), end.saturating_add(IDS_OFF)].map(first_id_at);
+        let values = [
+            account.to_string().into(),
+            first.into(),
+            after.map_or(last, |after| after.min(last)).into(),
+            start.into(),
+            end.into(),
+            limit.into(),
+        ];
+        self.read(statements::ENTRIES_IN_TIME, &values, |row| {
+            Ok((Entry::of(row)?, row.maybe_text("name")?))
+        })
+        .await
+    }
+}
+
+/// How far the time in the id of a posting may be from its time: the id is made a moment later, and clocks are set.
+const IDS_OFF: Micros = 24 * 3_600 * MICROS_PER_SECOND;
+
+/// The first id of an instant.
+fn first_id_at(at: Micros) -> Uuid {
+    // No id has a later time.
+    let millis = u64::try_from(at / 1_000).unwrap_or(0).min((1 << 48) - 1);
+    uuid::Builder::from_unix_timestamp_millis(millis, &[0; 10]).into_uuid()
 }
 
 record! { Balance: account, amount "sum_micros" "currency" }

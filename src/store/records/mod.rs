@@ -12,4 +12,5 @@ pub(super) mod negotiations;
 pub(super) mod nodes;
 pub(super) mod notes;
 pub(super) mod party_events;
+pub(super) mod reservations;
 pub(super) mod resources;

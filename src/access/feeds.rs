@@ -1,0 +1,86 @@
+//! The secret address of a person's calendar. It belongs to the key that the person signs in with, and is made of a key of its own, for
+//! reading only, of which nobody ever has the secret: so the address is worth nothing but this calendar, is in the list of keys, can be
+//! shown again, and is over with either key.
+
+use uuid::Uuid;
+
+use super::{Access, Caller, Error, KeyWish, Limits, Role, Secret, key_info};
+use crate::store::{self, KeyRow};
+
+/// The beginning of the label of a calendar's key; the id of its owner's key follows.
+const LABEL: &str = "calendar feed of key ";
+/// Hexadecimal digits of an id.
+const ID_DIGITS: usize = 32;
+
+impl Access {
+    /// The secret of the calendar of a caller, where it has one.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn calendar_feed(&self, caller: &Caller) -> Result<Option<Secret>, store::Error> {
+        let newest = self.feed_keys(caller).await?.pop();
+        Ok(newest.map(|row| feed_secret(&row)))
+    }
+
+    /// Makes a new secret for the calendar of a caller; earlier ones are worth nothing from now on.
+    ///
+    /// # Errors
+    /// Those of the store, and where there is no randomness.
+    pub async fn make_calendar_feed(&self, caller: &Caller) -> Result<(), Error> {
+        let earlier = self.feed_keys(caller).await?;
+        let wish = KeyWish {
+            party: caller.party.clone(),
+            role: Role::Consumer,
+            label: Some(feed_label(caller.key)),
+            expires: None,
+            limits: Limits {
+                read_only: true,
+                spending_cap: None,
+            },
+        };
+        self.add_key(wish, Some(caller.key)).await?;
+        for key in earlier {
+            self.revoke(key.id, Some(caller.key)).await?;
+        }
+        Ok(())
+    }
+
+    /// The party whose calendar a secret opens; none where it opens none, or one of its keys is worth nothing any more.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn party_of_feed(&self, secret: &str) -> Result<Option<String>, store::Error> {
+        let id = secret.get(..ID_DIGITS).and_then(|id| Uuid::try_parse(id).ok());
+        let Some(id) = id else { return Ok(None) };
+        let row = self.store.key(id).await?;
+        let Some(row) = row.filter(|row| feed_secret(row).matches(secret)) else {
+            return Ok(None);
+        };
+        let owner = row
+            .label
+            .as_deref()
+            .and_then(|label| label.strip_prefix(LABEL)?.parse().ok());
+        let Some(owner) = owner else { return Ok(None) };
+        let now = self.clock.micros();
+        let is_open = self.key(owner).await?.is_some_and(|owner| owner.works(now));
+        let feed = key_info(row)?;
+        Ok((is_open && feed.works(now)).then_some(feed.party))
+    }
+
+    /// The keys of the calendar of a caller that were not revoked, oldest first.
+    async fn feed_keys(&self, caller: &Caller) -> Result<Vec<KeyRow>, store::Error> {
+        self.store
+            .keys_labelled(&caller.party, &feed_label(caller.key))
+            .await
+    }
+}
+
+fn feed_label(owner: Uuid) -> String {
+    format!("{LABEL}{owner}")
+}
+
+/// The id of the key, and what only the service can make of the digest of its secret.
+fn feed_secret(row: &KeyRow) -> Secret {
+    let proof = Secret(row.digest.clone()).derive("bespeak calendar feed");
+    Secret(format!("{}{}", row.id.simple(), proof.expose()))
+}

@@ -1,0 +1,115 @@
+//! The reservations of a party for calendar programs, at a secret address of each person.
+
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Redirect};
+
+use super::Answer;
+use super::error::Failure;
+use super::icalendar::{Event, Status, write_calendar};
+use super::path::Path;
+use super::session::{self, Visitor};
+use super::text::{self, second_of};
+use crate::clock;
+use crate::http::{Api, FEEDS, base_address, origin_of_request};
+use crate::negotiation::{self, AgreementView, ReservationFilter};
+
+/// The most reservations of a calendar: what is next, and the latest that are over.
+const EVENTS_MAX: u32 = 500;
+/// The ending of the address, by which programs know what it is.
+const ENDING: &str = ".ics";
+
+/// The address of the visitor's calendar, where there is one.
+pub(super) async fn address_of_feed(
+    api: &Api,
+    visitor: &Visitor,
+    base: &str,
+) -> Result<Option<String>, Failure> {
+    let feed = api.access.calendar_feed(&visitor.caller).await;
+    let feed = feed.map_err(negotiation::Error::from)?;
+    Ok(feed.map(|secret| format!("{base}{FEEDS}{}{ENDING}", secret.expose())))
+}
+
+/// POST /portal/calendar-feed: a new address, in place of the old one.
+pub(super) async fn make_feed_address(State(api): State<Api>, request: Request) -> Answer {
+    let (visitor, _) = session::read_session_form(&api, request).await?;
+    api.access.make_calendar_feed(&visitor.caller).await?;
+    Ok(Redirect::to("/portal/reservations#feed").into_response())
+}
+
+/// GET /portal/calendar-feed/{secret}.ics: the calendar, for everybody who knows the address.
+pub(super) async fn get_calendar(
+    State(api): State<Api>,
+    Path(file): Path<String>,
+    request: Request,
+) -> Answer {
+    let origin = origin_of_request(&request);
+    let place = api.places.take_unknown(origin)?;
+    let secret = file.strip_suffix(ENDING).unwrap_or_default();
+    let party = api.access.party_of_feed(secret).await;
+    let party = party.map_err(negotiation::Error::from)?;
+    drop(place);
+    let Some(party) = party else {
+        api.delay_wrong_key(origin).await?;
+        return Err(Failure::NotFound);
+    };
+    let _place = api.places.take_of(&party)?;
+    let filter = ReservationFilter {
+        party: Some(party.clone()),
+        ..ReservationFilter::default()
+    };
+    let found = api
+        .negotiation
+        .reservations(&filter, None, Some(EVENTS_MAX))
+        .await?;
+    let base = base_address(&api, request.headers());
+    let events: Vec<Event> = found
+        .reservations
+        .iter()
+        .flat_map(|view| events_of(view, &base))
+        .collect();
+    let now = clock::second_of(api.negotiation.clock().micros()).seconds();
+    let calendar = write_calendar(&format!("Reservations of {party}"), &events, now);
+    Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], calendar).into_response())
+}
+
+/// A reservation as an event, or as one for each of its pieces; nothing where it has no place.
+fn events_of(view: &AgreementView, base: &str) -> Vec<Event> {
+    let whole = [(view.planned_start.as_ref(), view.planned_end.as_ref(), view.nodes)];
+    let pieces = view.pieces.iter();
+    let pieces: Vec<_> = pieces
+        .map(|of| (Some(&of.planned_start), Some(&of.planned_end), of.nodes))
+        .collect();
+    let slots = if pieces.is_empty() { &whole[..] } else { &pieces };
+    let status = match view.state.as_str() {
+        "Terminated" | "Rejected" => Status::Cancelled,
+        // Another one has taken its place in the calendar.
+        "Complete" if view.superseded_by.is_some() => Status::Cancelled,
+        "Pending" | "PendingAndTerminating" => Status::Tentative,
+        _ => Status::Confirmed,
+    };
+    let many = slots.len() > 1;
+    let event = |(index, (start, end, nodes)): (usize, &(Option<&String>, Option<&String>, u32))| {
+        let piece = if many {
+            format!("-{}", index + 1)
+        } else {
+            String::new()
+        };
+        let resource = view.resource.as_deref().unwrap_or_default();
+        Some(Event {
+            uid: format!("{}{piece}@bespeak", view.id),
+            sequence: view.version,
+            start: second_of((*start)?)?,
+            end: second_of((*end)?)?,
+            status,
+            summary: text::name(view),
+            description: format!(
+                "{} of {resource}\n{}",
+                text::nodes(*nodes),
+                text::standing(view).words
+            ),
+            address: format!("{base}/portal/agreements/{}", view.id),
+        })
+    };
+    slots.iter().enumerate().filter_map(event).collect()
+}

@@ -1,0 +1,319 @@
+//! Money: what a party has been charged and credited, by month, and the entries behind a month.
+
+use askama::Template;
+use axum::body::{Body, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::response::IntoResponse;
+use futures_util::stream;
+use uuid::Uuid;
+
+use super::error::Failure;
+use super::session::{self, Visitor};
+use super::values::Values;
+use super::{Answer, Frame, render_page, text};
+use crate::access::Role;
+use crate::http::Api;
+use crate::negotiation::{self, MoneyView, MonthView, NamedEntryView, Negotiation, is_month};
+
+/// Months in the picture and in the table.
+const MONTHS: usize = 12;
+/// Entries on a page, and of one part of an export.
+const ENTRIES: u32 = 50;
+const EXPORTED: u32 = 500;
+/// Pixels of a bar of the picture at its highest.
+const BAR: i128 = 80;
+
+#[derive(Template)]
+#[template(path = "portal/money.html")]
+struct MoneyPage {
+    frame: Frame,
+    /// The account that is shown.
+    party: String,
+    /// Whether others can be shown.
+    is_everybodys: bool,
+    balances: Vec<BalanceLine>,
+    cap: Option<Cap>,
+    pictures: Vec<Bars>,
+    months: Vec<MonthLine>,
+    /// The month whose entries are shown; the newest where none is asked for.
+    month: Option<String>,
+    entries: Vec<EntryLine>,
+    /// Where the entries go on.
+    next: Option<String>,
+    /// Where the months go on.
+    older: Option<String>,
+    export: String,
+}
+
+/// The present balance in a currency.
+struct BalanceLine {
+    amount: MoneyView,
+    words: &'static str,
+}
+
+/// What the visitor's key may spend.
+struct Cap {
+    most: MoneyView,
+    spent: MoneyView,
+}
+
+struct MonthLine {
+    is: MonthView,
+    address: String,
+}
+
+struct EntryLine {
+    is: NamedEntryView,
+    title: &'static str,
+}
+
+/// Months of one currency as bars.
+struct Bars {
+    title: String,
+    bars: Vec<Bar>,
+}
+
+struct Bar {
+    /// Parts of the width, in percent.
+    x: String,
+    middle: String,
+    width: String,
+    /// Pixels.
+    credit: i128,
+    charge: i128,
+    label: String,
+}
+
+/// GET /portal/money.
+pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let party = party_asked_for(&visitor, &asked);
+    let all = api.negotiation.account_months(&party).await?;
+    let before = asked.trimmed("before");
+    let earlier = all
+        .iter()
+        .filter(|of| before.is_empty() || of.month.as_str() < before);
+    let months: Vec<&MonthView> = earlier.take(MONTHS).collect();
+    let is_more = months.last().is_some_and(|last| all.last() != Some(*last));
+    let month = Some(asked.trimmed("month").to_owned()).filter(|month| is_month(month));
+    let month = month.or_else(|| months.first().map(|of| of.month.clone()));
+    let after: Option<Uuid> = asked.get("after").parse().ok();
+    let (entries, next) = match &month {
+        None => (Vec::new(), None),
+        Some(month) => {
+            let of = &api.negotiation;
+            of.account_entries(&party, Some(month), after, Some(ENTRIES))
+                .await?
+        }
+    };
+    let is_everybodys = visitor.caller.role == Role::Operator;
+    let named: Vec<(&str, &str)> = if is_everybodys {
+        vec![("party", &party)]
+    } else {
+        Vec::new()
+    };
+    let address = |page: &str, more: &[(&str, &str)]| {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        query.extend_pairs(named.iter().chain(more));
+        format!("/portal/money{page}?{}", query.finish())
+    };
+    let shown = MoneyPage {
+        frame: visitor.frame("Money"),
+        balances: balances_of(&all),
+        cap: cap_of_key(&api, &visitor).await?,
+        pictures: pictures_of(&months),
+        older: months
+            .last()
+            .filter(|_| is_more)
+            .map(|last| address("", &[("before", &last.month)])),
+        next: next.zip(month.as_ref()).map(|(after, month)| {
+            address(
+                "",
+                &[
+                    ("month", month),
+                    ("before", before),
+                    ("after", &after.to_string()),
+                ],
+            )
+        }),
+        months: months
+            .into_iter()
+            .map(|of| MonthLine {
+                address: address("", &[("month", &of.month), ("before", before)]) + "#entries",
+                is: of.clone(),
+            })
+            .collect(),
+        entries: entries.into_iter().map(entry_line).collect(),
+        export: address("/export.csv", &[]),
+        month,
+        party,
+        is_everybodys,
+    };
+    render_page(StatusCode::OK, &shown)
+}
+
+/// The account that is asked for: a visitor's own, for an operator anyone's.
+fn party_asked_for(visitor: &Visitor, asked: &Values) -> String {
+    let named = asked.trimmed("party");
+    if visitor.caller.role == Role::Operator && !named.is_empty() {
+        return named.replace('\0', "");
+    }
+    visitor.caller.party.clone()
+}
+
+/// The balance of each currency: at the end of the newest month in which something happened in it.
+fn balances_of(months: &[MonthView]) -> Vec<BalanceLine> {
+    let mut known: Vec<BalanceLine> = Vec::new();
+    for of in months {
+        if known
+            .iter()
+            .all(|line| line.amount.currency != of.balance.currency)
+        {
+            let words = match of.balance.amount.as_str() {
+                "0" => "nothing is owed",
+                amount if amount.starts_with('-') => "is owed to the provider",
+                _ => "is owed by the provider",
+            };
+            let amount = MoneyView {
+                amount: of.balance.amount.trim_start_matches('-').to_owned(),
+                ..of.balance.clone()
+            };
+            known.push(BalanceLine { amount, words });
+        }
+    }
+    known
+}
+
+async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure> {
+    let Some(most) = visitor.caller.limits.spending_cap else {
+        return Ok(None);
+    };
+    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
+    let micros = spent.get(&visitor.caller.key).copied().unwrap_or(0);
+    Ok(Some(Cap {
+        spent: MoneyView::of(crate::agreement::Money { micros, ..most }),
+        most: MoneyView::of(most),
+    }))
+}
+
+/// A picture for each currency, with the oldest month first.
+fn pictures_of(months: &[&MonthView]) -> Vec<Bars> {
+    let mut currencies: Vec<&str> = months.iter().map(|of| of.credits.currency.as_str()).collect();
+    currencies.sort_unstable();
+    currencies.dedup();
+    let picture = |currency: &str| {
+        let own = months.iter().rev().filter(|of| of.credits.currency == currency);
+        let own: Vec<_> = own.collect();
+        let most = own
+            .iter()
+            .map(|of| of.micros.0.max(of.micros.1.saturating_neg()))
+            .max();
+        let most = i128::from(most.unwrap_or(1).max(1));
+        let height = |micros: i64| (i128::from(micros) * BAR / most).max(i128::from(micros > 0));
+        // As wide in a first month as in a whole year.
+        let count = own.len().max(MONTHS);
+        let percent = |hundredths: usize| format!("{}.{:02}%", hundredths / 100, hundredths % 100);
+        let bars = own.iter().enumerate().map(|(index, of)| Bar {
+            x: percent(index * 10_000 / count),
+            middle: percent((index * 2 + 1) * 5_000 / count),
+            width: percent(4_000 / count),
+            credit: height(of.micros.0),
+            charge: height(of.micros.1.saturating_neg()),
+            label: of.month.get(2..).unwrap_or_default().to_owned(),
+        });
+        Bars {
+            title: format!("Charges and credits in {currency} by month, as in the table"),
+            bars: bars.collect(),
+        }
+    };
+    currencies.into_iter().map(picture).collect()
+}
+
+fn entry_line(is: NamedEntryView) -> EntryLine {
+    EntryLine {
+        title: title_of_entry(&is.entry.kind),
+        is,
+    }
+}
+
+/// The reason of a posting in plain words.
+pub(super) fn title_of_entry(kind: &str) -> &'static str {
+    match kind {
+        "price" => "Price",
+        "cancellation" => "Fee for cancelling",
+        "change" => "Fee for a change",
+        "overrun" => "More time than was agreed",
+        "penalty" => "For a broken guarantee",
+        "reward" => "For a kept guarantee",
+        "compensation" => "Compensation",
+        _ => "Other",
+    }
+}
+
+/// GET /portal/money/export.csv: every entry of the account, newest first.
+pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let party = party_asked_for(&visitor, &asked);
+    // The first part is read here, so that a failure is an answer of its own.
+    let first = part_of_export(&api.negotiation, &party, None).await?;
+    let heading = "time,month,reason,amount,currency,reservation,name,particulars\r\n".to_owned();
+    let state = Some((heading + &first.0, first.1));
+    let parts = stream::unfold(state, move |state| {
+        let (api, party) = (api.clone(), party.clone());
+        async move {
+            let (text, next) = state?;
+            let following = match next {
+                None => None,
+                Some(after) => match part_of_export(&api.negotiation, &party, Some(after)).await {
+                    Ok(part) => Some(part),
+                    // The file breaks off, so that no reader takes a part for the whole.
+                    Err(why) => return Some((Err(why), None)),
+                },
+            };
+            Some((Ok(Bytes::from(text)), following))
+        }
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/csv; charset=utf-8; header=present"),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"entries.csv\"",
+        ),
+    ];
+    Ok((headers, Body::from_stream(parts)).into_response())
+}
+
+/// Some entries as lines, and where the next ones begin.
+async fn part_of_export(
+    of: &Negotiation,
+    party: &str,
+    after: Option<Uuid>,
+) -> Result<(String, Option<Uuid>), negotiation::Error> {
+    let (entries, next) = of.account_entries(party, None, after, Some(EXPORTED)).await?;
+    Ok((entries.iter().map(line_of_export).collect(), next))
+}
+
+fn line_of_export(of: &NamedEntryView) -> String {
+    let entry = &of.entry;
+    let agreement = entry.agreement.to_string();
+    let texts = [
+        entry.at.as_str(),
+        entry.at.get(..7).unwrap_or_default(),
+        title_of_entry(&entry.kind),
+    ];
+    let more = [
+        agreement.as_str(),
+        of.name.as_deref().unwrap_or_default(),
+        &entry.detail,
+    ];
+    let texts = texts.map(text::csv_cell).join(",");
+    let more = more.map(text::csv_cell).join(",");
+    // A number stays one, also below zero.
+    format!(
+        "{texts},{},{},{more}\r\n",
+        entry.amount.amount, entry.amount.currency
+    )
+}

@@ -1,0 +1,204 @@
+//! The list of reservations, with its filters and the address of the calendar.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use jiff::ToSpan;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use uuid::Uuid;
+
+use super::picture::Picture;
+use super::session::{self, Visitor};
+use super::text::{self, StateLabel};
+use super::values::Values;
+use super::{Answer, Frame, calendar_feed, render_page};
+use crate::access::Role;
+use crate::clock::second_of;
+use crate::http::{Api, base_address, scope_of_caller};
+use crate::negotiation::{AgreementView, ReservationFilter, ReservationPlace};
+
+/// Reservations on a page.
+const PAGE: u32 = 20;
+/// The words of a choice of standings, and what they are called.
+const STANDINGS: [(&str, &str); 8] = [
+    ("", "All"),
+    ("waiting", "Waiting"),
+    ("running", "Running"),
+    ("done", "Completed"),
+    ("failed", "Failed or stopped"),
+    ("changed", "Changed into another"),
+    ("cancelled", "Cancelled"),
+    ("refused", "Refused"),
+];
+
+#[derive(Template)]
+#[template(path = "portal/reservations.html")]
+struct Reservations {
+    frame: Frame,
+    filter: FilterForm,
+    coming: Vec<Line>,
+    past: Vec<Line>,
+    /// Where the list goes on.
+    next: Option<String>,
+    /// Whether the list does not begin at its beginning.
+    is_further: bool,
+    /// Whether the list is of every party's.
+    is_everybodys: bool,
+    /// The address of the calendar, where there is one.
+    feed: Option<String>,
+}
+
+/// The filters as they were filled in.
+struct FilterForm {
+    is_used: bool,
+    search: String,
+    party: String,
+    from: String,
+    to: String,
+    standings: Vec<Choice>,
+    resources: Vec<Choice>,
+}
+
+/// A value to choose.
+struct Choice {
+    value: String,
+    label: String,
+    is_chosen: bool,
+}
+
+/// A reservation in the list.
+struct Line {
+    id: Uuid,
+    name: String,
+    party: String,
+    standing: StateLabel,
+    start: String,
+    end: String,
+    size: String,
+    price: Option<String>,
+    picture: Option<Picture>,
+}
+
+/// GET /portal/reservations: what runs and what is next, by start; then what is over, the latest first.
+pub(super) async fn show_reservations_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+    let visitor = session::signed_in(&api, &headers, None).await?;
+    let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let after: Option<ReservationPlace> = asked.get("after").parse().ok();
+    let found = api
+        .negotiation
+        .reservations(&read_filter(&visitor, &asked), after, Some(PAGE))
+        .await?;
+    let now = second_of(api.negotiation.clock().micros()).seconds();
+    let (past, coming): (Vec<_>, Vec<_>) = found.reservations.iter().partition(|of| text::is_final(of));
+    let lines = |of: Vec<&AgreementView>| of.into_iter().map(|view| line_of(view, now)).collect();
+    let base = base_address(&api, &headers);
+    let shown = Reservations {
+        frame: visitor.frame("Reservations"),
+        filter: filter_form(&api, &asked),
+        coming: lines(coming),
+        past: lines(past),
+        next: found.next.map(|place| address_of_page(&asked, place)),
+        is_further: after.is_some(),
+        is_everybodys: visitor.caller.role == Role::Operator,
+        feed: calendar_feed::address_of_feed(&api, &visitor, &base).await?,
+    };
+    render_page(StatusCode::OK, &shown)
+}
+
+/// The filter that a query asks for. What it does not say, and what cannot be, filters nothing.
+fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
+    let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(|text| !text.is_empty());
+    let own = scope_of_caller(&visitor.caller).party().map(str::to_owned);
+    let (start, end) = (
+        start_of_day(asked.trimmed("from"), 0),
+        start_of_day(asked.trimmed("to"), 1),
+    );
+    ReservationFilter {
+        party: own.or_else(|| text("party")),
+        standing: text("state").filter(|state| STANDINGS.iter().any(|(known, _)| known == state)),
+        resource: text("resource"),
+        // No name has one, and not every store takes it.
+        search: text("q").filter(|search| !search.contains('\0')),
+        ..ReservationFilter::default()
+    }
+    .within(start, end)
+}
+
+/// The first second of a day in UTC, or of one that comes later.
+fn start_of_day(text: &str, later: i64) -> Option<i64> {
+    let day = Date::strptime("%Y-%m-%d", text)
+        .ok()?
+        .checked_add(later.days())
+        .ok()?;
+    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
+}
+
+fn filter_form(api: &Api, asked: &Values) -> FilterForm {
+    let choice = |field: &str, value: &str, label: &str| Choice {
+        value: value.to_owned(),
+        label: label.to_owned(),
+        is_chosen: asked.trimmed(field) == value,
+    };
+    let standings = STANDINGS.iter().map(|(word, label)| choice("state", word, label));
+    let resources = api.negotiation.offered_resources().resources;
+    let resources = resources.iter().map(|of| choice("resource", &of.name, &of.name));
+    FilterForm {
+        is_used: asked
+            .iter()
+            .any(|(name, value)| name != "after" && !value.is_empty()),
+        search: asked.get("q").to_owned(),
+        party: asked.get("party").to_owned(),
+        from: asked.get("from").to_owned(),
+        to: asked.get("to").to_owned(),
+        standings: standings.collect(),
+        resources: std::iter::once(choice("resource", "", "Any"))
+            .chain(resources)
+            .collect(),
+    }
+}
+
+/// The address of the page that goes on at a place, with the same filters.
+fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
+    let mut query = form_urlencoded::Serializer::new(String::new());
+    query.extend_pairs(
+        asked
+            .iter()
+            .filter(|(name, value)| *name != "after" && !value.is_empty()),
+    );
+    query.append_pair("after", &place.to_string());
+    format!("/portal/reservations?{}", query.finish())
+}
+
+fn line_of(view: &AgreementView, now: i64) -> Line {
+    let (start, end) = text::shown_time(view);
+    let resource = view
+        .resource
+        .as_ref()
+        .map_or_else(String::new, |name| format!(" of {name}"));
+    Line {
+        id: view.id,
+        name: text::name(view),
+        party: view.party.clone(),
+        standing: text::standing(view),
+        start,
+        end,
+        size: format!("{}{resource}", text::nodes(view.nodes)),
+        price: view.price.as_ref().map(ToString::to_string),
+        picture: Picture::small(view, now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_begins_and_ends_in_utc_and_other_texts_are_none() {
+        assert_eq!(start_of_day("1970-01-02", 0), Some(86_400));
+        assert_eq!(start_of_day("1970-01-02", 1), Some(172_800));
+        for wrong in ["", "today", "1970-02-30"] {
+            assert_eq!(start_of_day(wrong, 0), None, "{wrong}");
+        }
+    }
+}

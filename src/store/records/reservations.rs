@@ -1,0 +1,153 @@
+//! Reservations as people look for them: agreements in the order of their starts.
+
+use scheduler::Time;
+use uuid::Uuid;
+
+use crate::agreement::Agreement;
+use crate::store::database::Store;
+use crate::store::engine::{Result, Value, statements};
+use crate::store::records::agreements::read_with_succession;
+use crate::store::records::negotiations::Succession;
+
+/// The agreements among which those that are over are sorted by start, the last made ones first: as many as one query may look at.
+pub(in crate::store) const BLOCK: u32 = 10_000;
+
+/// Which reservations are wanted: those that match all that is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReservationFilter {
+    /// Of this party.
+    pub party: Option<String>,
+    /// Where they stand: waiting, running; done, failed, changed, cancelled, refused.
+    pub standing: Option<String>,
+    /// On this resource.
+    pub resource: Option<String>,
+    /// With a place that ends after this instant.
+    pub start: Option<Time>,
+    /// With a place that begins before this instant.
+    pub end: Option<Time>,
+    /// With this in their names, or ids that begin with it.
+    pub search: Option<String>,
+}
+
+/// A place in a list of reservations: a start, and an id.
+pub type StartPlace = (i64, Uuid);
+
+impl Store {
+    /// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn live_reservations(
+        &self,
+        filter: &ReservationFilter,
+        after: StartPlace,
+        limit: u32,
+    ) -> Result<Vec<(Agreement, Succession)>> {
+        let pattern = Pattern::of(filter.search.as_deref());
+        let mut values = pattern.values(filter, after, limit);
+        values.push((&filter.party).into());
+        self.read(statements::LIVE_RESERVATIONS, &values, read_with_succession)
+            .await
+    }
+
+    /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place; out of the
+    /// [`BLOCK`] last made ones up to the id `newest`.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn past_reservations(
+        &self,
+        filter: &ReservationFilter,
+        newest: Uuid,
+        after: StartPlace,
+        limit: u32,
+    ) -> Result<Vec<(Agreement, Succession)>> {
+        let pattern = Pattern::of(filter.search.as_deref());
+        let mut values = pattern.values(filter, after, limit);
+        values.extend([newest.into(), BLOCK.into()]);
+        let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
+        self.read_all_or_named(filter.party.as_deref(), &values, statements, read_with_succession)
+            .await
+    }
+
+    /// The newest agreement behind a block of them that begins at an id, where there are more.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn behind_block(&self, party: Option<&str>, newest: Uuid) -> Result<Option<Uuid>> {
+        let statements = [statements::EARLIER_AGREEMENT, statements::EARLIER_AGREEMENT_OF];
+        let values = [newest.into(), BLOCK.into()];
+        let found = self.read_all_or_named(party, &values, statements, |row| row.id("id"));
+        Ok(found.await?.pop())
+    }
+}
+
+/// What a search is compared with: patterns of names, and the first and the last id that begin with it.
+struct Pattern {
+    name: Option<String>,
+    small: Option<String>,
+    first: Uuid,
+    last: Uuid,
+}
+
+impl Pattern {
+    fn of(search: Option<&str>) -> Self {
+        let name = search.map(|search| {
+            let quoted = search.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+            format!("%{quoted}%")
+        });
+        let digits = search.map(|search| search.replace('-', "")).unwrap_or_default();
+        let is_id =
+            !digits.is_empty() && digits.len() <= 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let padded = |with: &str| {
+            let text = digits.clone() + &with.repeat(32_usize.saturating_sub(digits.len()));
+            Uuid::try_parse(&text).ok()
+        };
+        let (first, last) = if is_id {
+            (padded("0"), padded("f"))
+        } else {
+            (None, None)
+        };
+        Self {
+            small: name.as_ref().map(|name| name.to_lowercase()),
+            name,
+            // No id lies between these.
+            first: first.unwrap_or(Uuid::max()),
+            last: last.unwrap_or(Uuid::nil()),
+        }
+    }
+
+    fn values<'a>(&'a self, filter: &'a ReservationFilter, after: StartPlace, limit: u32) -> Vec<Value<'a>> {
+        let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
+        vec![
+            (&filter.standing).into(),
+            (&filter.resource).into(),
+            start.into(),
+            end.into(),
+            (&self.name).into(),
+            (&self.small).into(),
+            self.first.into(),
+            self.last.into(),
+            after.0.into(),
+            after.1.into(),
+            limit.into(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_a_part_of_a_name_or_the_beginning_of_an_id() {
+        let pattern = Pattern::of(Some("50%_A!"));
+        assert_eq!(pattern.name.as_deref(), Some("%50!%!_A!!%"));
+        assert_eq!(pattern.small.as_deref(), Some("%50!%!_a!!%"));
+        assert!(pattern.first > pattern.last, "it is no id");
+        let pattern = Pattern::of(Some("01a1FC5d-8"));
+        assert_eq!(pattern.first.to_string(), "01a1fc5d-8000-0000-0000-000000000000");
+        assert_eq!(pattern.last.to_string(), "01a1fc5d-8fff-ffff-ffff-ffffffffffff");
+        assert_eq!(Pattern::of(None).name, None);
+    }
+}
