@@ -14,9 +14,8 @@ mod form;
 mod home;
 mod negotiations;
 mod offer;
+mod operator;
 mod path;
-mod reliability;
-mod resources;
 mod session;
 mod settings;
 mod sign_in;
@@ -106,8 +105,7 @@ pub fn pages() -> Pages {
             "/portal/offers/{id}/accept",
             get(redirect_to_negotiations).post(negotiations::accept_held_offer),
         )
-        .route("/portal/resources", get(resources::show_resources_page))
-        .route("/portal/reliability", get(reliability::show_reliability_page))
+        .merge(operator::routes())
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn(guard_page));

@@ -3,6 +3,7 @@
 pub(crate) mod browser;
 mod frame;
 mod offers;
+mod operator;
 mod refusals;
 
 use std::time::Duration;

@@ -9,6 +9,7 @@ pub(super) mod documents;
 pub(super) mod maintenance;
 pub(super) mod nodes;
 pub(super) mod offer;
+pub(super) mod operations;
 pub(super) mod refusal;
 pub(super) mod rejection;
 pub(super) mod reliability;
