@@ -20,6 +20,7 @@ use super::format::{Format, xml_response};
 use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
 use super::resources::{ChangeParameters, read_true_or_false, require_operator};
 use super::{Answer, Api, Error};
+use crate::access::Caller;
 use crate::agreement::AgreementState;
 use crate::negotiation::{
     self, AcceptedView, AgreementFilter, EvictRequest, MoveRequest, Shown, TerminateRequest,
@@ -194,11 +195,7 @@ pub(super) async fn post_agreement_eviction(
     Query(asked): Query<ChangeParameters>,
     posted: Posted,
 ) -> Answer {
-    require_operator(&call.caller)?;
-    // Penalties and compensation would be paid past the cap.
-    if call.caller.limits.spending_cap.is_some() {
-        return Err(Error::Forbidden("the role of operators, without a spending cap"));
-    }
+    require_evictor(&call.caller)?;
     let (body, key) = posted.json()?;
     let order = EvictRequest {
         id,
@@ -232,6 +229,15 @@ pub(super) async fn post_agreement_move(
     let view = call.use_cases(asked.dry_run).move_agreement(order).await?;
     let version = view.version;
     Ok(tag_agreement_version(Json(view).into_response(), version))
+}
+
+/// Lets in operators whose key may spend any amount: penalties and compensation would be paid past a cap.
+pub(crate) fn require_evictor(caller: &Caller) -> Result<(), Error> {
+    require_operator(caller)?;
+    if caller.limits.spending_cap.is_some() {
+        return Err(Error::Forbidden("the role of operators, without a spending cap"));
+    }
+    Ok(())
 }
 
 /// An answer about an agreement in this version.

@@ -18,7 +18,7 @@ use super::{Answer, Api, Error, body, require_operator};
 use crate::access::{self, Caller, KeyInfo, KeyWish, Limits, Role};
 use crate::agreement::{Currency, Money};
 use crate::clock::{Micros, second_of};
-use crate::negotiation::{self, Input, KeyRequest, MoneyView, read_key_expiry};
+use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry};
 
 /// A key as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,17 +97,21 @@ impl From<access::Error> for Error {
 /// GET /keys: every key that was ever made, oldest first.
 pub(super) async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
     require_operator(&call.caller)?;
+    Ok(Json(json!({ "keys": list_keys(&api).await? })).into_response())
+}
+
+/// Every key that was ever made, oldest first.
+pub(crate) async fn list_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
     let keys = api.access.keys().await.map_err(negotiation::Error::from)?;
     let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
-    let now = call.negotiation.clock().micros();
-    let keys: Vec<KeyView> = keys.iter().map(|key| KeyView::of(key, now, &spent)).collect();
-    Ok(Json(json!({ "keys": keys })).into_response())
+    let now = api.negotiation.clock().micros();
+    Ok(keys.iter().map(|key| KeyView::of(key, now, &spent)).collect())
 }
 
 /// GET /keys/{id}.
 pub(super) async fn get_key(State(api): State<Api>, call: Call, Id(id): Id) -> Answer {
     require_operator(&call.caller)?;
-    answer_key(&api, &call, id).await
+    answer_key(&api, id).await
 }
 
 /// POST /keys: makes a key. Of its secret nothing is kept, so the same request again under the same Idempotency-Key gets the answer
@@ -122,10 +126,21 @@ pub(super) async fn post_key(
     let Input::Json(body) = input else {
         return Err(body::not_json());
     };
-    if let Some(earlier) = call.negotiation.earlier_answer::<KeyView>(once.as_ref()).await? {
-        return Ok(answer_new_key(&view_key(&api, &call, earlier.id).await?));
+    Ok(answer_new_key(&make_key(&api, &call.caller, &body, once).await?))
+}
+
+/// Makes a key as a body asks for it. The same request again gets the answer without the secret.
+pub(crate) async fn make_key(
+    api: &Api,
+    caller: &Caller,
+    body: &[u8],
+    once: Option<RequestKey>,
+) -> Result<KeyView, Error> {
+    let negotiation = &api.negotiation;
+    if let Some(earlier) = negotiation.earlier_answer::<KeyView>(once.as_ref()).await? {
+        return view_key(api, earlier.id).await;
     }
-    let asked = KeyRequest::read(&body, &Role::ALL.map(Role::word))?;
+    let asked = KeyRequest::read(body, &Role::ALL.map(Role::word))?;
     let role = Role::from_word(&asked.role);
     let wish = KeyWish {
         party: asked.party,
@@ -138,19 +153,19 @@ pub(super) async fn post_key(
             spending_cap: asked.spending_cap,
         },
     };
-    check_cap(&wish.limits, call.negotiation.currency())?;
-    let by = Some(call.caller.key);
+    check_cap(&wish.limits, negotiation.currency())?;
+    let by = Some(caller.key);
     let made = api.access.add_key(wish, by).await?;
-    let view = KeyView::of(&made.info, call.negotiation.clock().micros(), &HashMap::new());
-    let kept = call.negotiation.keep_answer(once, view).await;
+    let view = KeyView::of(&made.info, negotiation.clock().micros(), &HashMap::new());
+    let kept = negotiation.keep_answer(once, view).await;
     if kept.as_ref().map(|kept| kept.id).ok() != Some(made.info.id) {
         // The client does not get its secret.
         api.access.revoke(made.info.id, by).await?;
-        return Ok(answer_new_key(&kept?));
+        return Ok(kept?);
     }
     tracing::info!(new_key = %made.info.id, of = made.info.party, "an operator has made a key");
     let key = Some(made.secret.expose().to_owned());
-    Ok(answer_new_key(&KeyView { key, ..kept? }))
+    Ok(KeyView { key, ..kept? })
 }
 
 /// DELETE /keys/{id}: revokes a key and its sessions.
@@ -183,12 +198,12 @@ pub(super) async fn put_key_expiry(
         return Err(negotiation::Error::NotFound.into());
     }
     tracing::info!(changed = %id, "an operator has changed when a key expires");
-    answer_key(&api, &call, id).await
+    answer_key(&api, id).await
 }
 
 /// Lets in operators whose key has no limits and does not expire: a key that they make, or that lasts longer by them, has none of
 /// theirs.
-fn require_key_maker(caller: &Caller) -> Result<(), Error> {
+pub(crate) fn require_key_maker(caller: &Caller) -> Result<(), Error> {
     require_key_keeper(caller)?;
     if caller.expires.is_some() {
         return Err(Error::Forbidden(
@@ -199,7 +214,7 @@ fn require_key_maker(caller: &Caller) -> Result<(), Error> {
 }
 
 /// Lets in operators whose key has no limits.
-fn require_key_keeper(caller: &Caller) -> Result<(), Error> {
+pub(crate) fn require_key_keeper(caller: &Caller) -> Result<(), Error> {
     require_operator(caller)?;
     if caller.limits != Limits::default() {
         return Err(Error::Forbidden("the role of operators, and without limits"));
@@ -223,15 +238,15 @@ pub fn check_cap(limits: &Limits, charged: Option<Currency>) -> Result<(), acces
     }
 }
 
-async fn answer_key(api: &Api, call: &Call, id: Uuid) -> Answer {
-    Ok(Json(view_key(api, call, id).await?).into_response())
+async fn answer_key(api: &Api, id: Uuid) -> Answer {
+    Ok(Json(view_key(api, id).await?).into_response())
 }
 
-async fn view_key(api: &Api, call: &Call, id: Uuid) -> Result<KeyView, Error> {
+async fn view_key(api: &Api, id: Uuid) -> Result<KeyView, Error> {
     let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
     let key = key.ok_or(negotiation::Error::NotFound)?;
     let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
-    Ok(KeyView::of(&key, call.negotiation.clock().micros(), &spent))
+    Ok(KeyView::of(&key, api.negotiation.clock().micros(), &spent))
 }
 
 fn answer_new_key(view: &KeyView) -> Response {

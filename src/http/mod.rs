@@ -48,12 +48,14 @@ use tracing::{Instrument, field};
 use uuid::Uuid;
 use wsag::states::Part;
 
+pub(crate) use agreements::require_evictor;
 pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of};
 pub(crate) use call::base_address;
 pub use connections::{Connections, Origin};
 pub use error::Error;
 pub(crate) use files::receive_upload;
 pub use keys::{KeyView, check_cap};
+pub(crate) use keys::{list_keys, make_key, require_key_keeper, require_key_maker};
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;

@@ -39,7 +39,7 @@ pub use request::flat_request::{FlatRequest, Run};
 pub use request::json::Json;
 pub use service::{Input, Negotiation, Scope};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
-pub use views::accounts::{AccountsView, MonthView, NamedEntryView, is_month};
+pub use views::accounts::{AccountsView, EntryView, MonthView, NamedEntryView, is_month};
 pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, StagedView,
     TemplateView, TimelineView,
@@ -57,12 +57,13 @@ pub use views::gantt::{
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};
+pub use views::operations::{OperationsView, UtilisationView, WaitingView};
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::reliability::ReliabilityView;
 pub use views::resources::{
     PlaceChangeView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
-pub use views::trail::{RefusedView, TrailView};
+pub use views::trail::{RefusedView, TrailLineView, TrailView};
 pub use views::usage::UsageView;
 pub use views::values::MoneyView;
 pub use views::values::second_as_date_time;

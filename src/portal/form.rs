@@ -329,6 +329,22 @@ impl Reading<'_> {
     }
 }
 
+/// The second of the plan in a date and a time field of any form; none where both are empty.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<i64>, String> {
+    let mut form = Reading {
+        values,
+        problems: Vec::new(),
+    };
+    let at = form.second(fields, Place::Whole);
+    match form.problems.pop() {
+        Some(problem) => Err(problem.message),
+        None => Ok(at),
+    }
+}
+
 /// The time zone that the times of a form are in.
 pub(super) fn zone_of_form(values: &Values) -> Zone {
     Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
@@ -338,11 +354,7 @@ pub(super) fn zone_of_form(values: &Values) -> Zone {
 pub(super) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
     if zone_of_form(&values) != *zone {
         for (date_field, time_field) in [field::START, field::DEADLINE] {
-            let mut form = Reading {
-                values: &values,
-                problems: Vec::new(),
-            };
-            if let Some(at) = form.second((date_field, time_field), Place::Whole) {
+            if let Ok(Some(at)) = read_time(&values, (date_field, time_field)) {
                 let (date, time) = date_and_time(at, zone);
                 values = values.with(date_field, date).with(time_field, time);
             }

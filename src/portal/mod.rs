@@ -26,14 +26,13 @@ mod money;
 mod negotiation;
 mod negotiations;
 mod offer;
+mod operator;
 mod path;
 mod picture;
 mod refusal;
-mod reliability;
 mod request;
 mod request_values;
 mod reservations;
-mod resources;
 mod session;
 mod settings;
 mod sign_in;
@@ -172,8 +171,7 @@ pub fn pages() -> Pages {
         )
         .route("/portal/calendar", get(calendar::show_calendar_page))
         .route("/portal/gantt", get(gantt::show_gantt_page))
-        .route("/portal/resources", get(resources::show_resources_page))
-        .route("/portal/reliability", get(reliability::show_reliability_page))
+        .merge(operator::routes())
         .route("/portal/{*path}", any(no_such_page))
         .method_not_allowed_fallback(no_such_method)
         .layer(middleware::from_fn(guard_page));

@@ -5,6 +5,7 @@ mod access;
 mod advise;
 mod audit;
 mod bars;
+mod browser;
 mod call_backs;
 mod chaos;
 mod checked_behind;

@@ -8,6 +8,7 @@ mod frame;
 mod gantt;
 mod money;
 mod offers;
+mod operator;
 mod refusals;
 mod requests;
 mod reservations;

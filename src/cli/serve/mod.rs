@@ -160,9 +160,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
-    negotiation.staging = config.staging.rules();
     (negotiation.faults, negotiation.executors) = (faults, executors);
-    negotiation.reloading = Some(ask_to_reload);
+    (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
     negotiation.fit_templates().await.map_err(Failure::unavailable)?;
     let limits = config.limits.clone();
     let public_address = config.public_address.as_deref().map(Arc::from);

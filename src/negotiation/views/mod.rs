@@ -12,6 +12,7 @@ pub(super) mod gantt;
 pub(super) mod maintenance;
 pub(super) mod nodes;
 pub(super) mod offer;
+pub(super) mod operations;
 pub(super) mod refusal;
 pub(super) mod rejection;
 pub(super) mod reliability;

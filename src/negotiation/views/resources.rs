@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use super::agreement::AgreementView;
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::execution::faults::Fault;
 use crate::negotiation::Error;
@@ -258,6 +259,24 @@ impl PlaceChangeView {
             }
         }
         (broken, moved, unlisted)
+    }
+
+    /// The place of an agreement before a change and after it, where it has one then.
+    pub fn between(before: &AgreementView, after: Option<&AgreementView>) -> Self {
+        let place = |of: &AgreementView| PlannedPlaceView {
+            resource: of.resource.clone().unwrap_or_default(),
+            start: of.planned_start.clone().unwrap_or_default(),
+            end: of.planned_end.clone().unwrap_or_default(),
+            nodes: of.nodes,
+        };
+        Self {
+            agreement: before.id,
+            party: before.party.clone(),
+            name: before.name.clone(),
+            from: place(before),
+            to: after.map(place),
+            penalties: Vec::new(),
+        }
     }
 
     fn of(agreement: Uuid, of: &PlaceChange) -> Self {

@@ -64,10 +64,9 @@ pub struct RefusedView {
     pub why: String,
 }
 
-impl TrailPage {
-    /// As a flat value.
-    pub fn view(&self) -> TrailView {
-        let lines = self.lines.iter().map(|line| TrailLineView {
+impl TrailLineView {
+    fn of(line: &TrailLine) -> Self {
+        Self {
             number: line.number,
             at: instant_as_date_time(line.at),
             kind: line.kind.clone(),
@@ -76,9 +75,15 @@ impl TrailPage {
             party: line.party.clone(),
             detail: line.detail.clone(),
             hash: line.hash.clone(),
-        });
+        }
+    }
+}
+
+impl TrailPage {
+    /// As a flat value.
+    pub fn view(&self) -> TrailView {
         TrailView {
-            lines: lines.collect(),
+            lines: self.lines.iter().map(TrailLineView::of).collect(),
             next: self.next,
         }
     }
@@ -128,5 +133,22 @@ impl Negotiation {
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
         let (lines, next) = cut_page(lines, limit, |of| of.number);
         Ok(TrailPage { lines, next })
+    }
+
+    /// The lines of the audit trail before the one with a number, or the last ones: at most `limit`, newest first. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Limit`], [`Error::Unavailable`].
+    pub async fn trail_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<TrailLineView>> {
+        let limit = length_of_page(Some(limit), PAGE)?;
+        let end = match before {
+            Some(number) => number,
+            None => self.store.trail_head(self.clock.micros()).await?.number + 1,
+        };
+        // Numbers have no gaps.
+        let after = end.saturating_sub(1).saturating_sub(i64::from(limit)).max(0);
+        let mut lines = self.store.trail(after, limit).await?;
+        lines.retain(|line| line.number < end);
+        Ok(lines.iter().rev().map(TrailLineView::of).collect())
     }
 }

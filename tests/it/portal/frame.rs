@@ -171,8 +171,8 @@ fn every_page_forbids_foreign_scripts_frames_and_forms() {
             "/portal/nothing",
             "/portal/sign-in",
             "/portal/negotiations",
-            "/portal/resources",
-            "/portal/reliability",
+            "/portal/operator/resources",
+            "/portal/operator/reliability",
         ] {
             let page = browser.get(path).await;
             let policy = page.headers["content-security-policy"]

@@ -185,7 +185,7 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
         let one = ["nodes", "large", "700", "--set", "down"];
         assert!(server.run(&one).status.success());
         let operator = Browser::signed_in(&server, server.key()).await;
-        let page = operator.get("/portal/resources").await;
+        let page = operator.get("/portal/operator/resources").await;
         assert_eq!(page.status, StatusCode::OK);
         for text in [
             "4 nodes: 2 up, 2 drained, 0 down",
@@ -212,19 +212,19 @@ fn operators_see_which_nodes_are_out_of_use_and_why_and_others_do_not() {
                 .body
                 .contains("href=\"/portal/operator\"")
         );
-        let refused = consumer.get("/portal/resources").await;
+        let refused = consumer.get("/portal/operator/resources").await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
-        let nothing_yet = operator.get("/portal/reliability").await;
+        let nothing_yet = operator.get("/portal/operator/reliability").await;
         assert!(
             nothing_yet
                 .body
                 .contains("no prediction with a known outcome yet"),
             "{nothing_yet:?}"
         );
-        let refused = consumer.get("/portal/reliability").await;
+        let refused = consumer.get("/portal/operator/reliability").await;
         assert_eq!(refused.status, StatusCode::FORBIDDEN, "{refused:?}");
         let nobody = Browser::new(&server);
-        for path in [PAGE, "/portal/resources", "/portal/reliability"] {
+        for path in [PAGE, "/portal/operator/resources", "/portal/operator/reliability"] {
             let page = nobody.get(path).await;
             assert_eq!(page.status, StatusCode::UNAUTHORIZED, "{path}");
             assert!(page.body.contains("type=\"password\""), "{path}");

@@ -1,5 +1,6 @@
 //! The base of the tests: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
+pub(crate) mod chrome;
 pub(crate) mod client;
 pub(crate) mod data_server;
 pub(crate) mod fixture;

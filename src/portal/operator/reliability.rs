@@ -4,22 +4,21 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::{Answer, Frame, render_page, session};
-use crate::http::{self, Api};
+use crate::http::Api;
 use crate::negotiation::ReliabilityView;
+use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
-#[template(path = "portal/reliability.html")]
+#[template(path = "portal/operator/reliability.html")]
 struct Predictions {
     frame: Frame,
     /// None before the first outcome.
     reliability: Option<ReliabilityView>,
 }
 
-/// GET /portal/reliability.
+/// GET /portal/operator/reliability.
 pub(super) async fn show_reliability_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
-    http::require_operator(&visitor.caller)?;
+    let visitor = super::signed_in_operator(&api, &headers).await?;
     let shown = Predictions {
         frame: visitor.frame("Predictions"),
         reliability: api.negotiation.reliability(),

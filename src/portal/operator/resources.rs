@@ -4,15 +4,15 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
-use super::{Answer, Frame, render_page, session};
-use crate::http::{self, Api};
+use crate::http::Api;
 use crate::negotiation::{NodeView, ResourceView};
+use crate::portal::{Answer, Frame, render_page};
 
 /// The most nodes of a resource that are all shown. A longer list does not help to find the nodes that are not up.
 const NODES_SHOWN_MAX: usize = 64;
 
 #[derive(Template)]
-#[template(path = "portal/resources.html")]
+#[template(path = "portal/operator/resources.html")]
 struct Resources {
     frame: Frame,
     resources: Vec<Row>,
@@ -27,10 +27,9 @@ struct Row {
     more: usize,
 }
 
-/// GET /portal/resources.
+/// GET /portal/operator/resources.
 pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
-    let visitor = session::signed_in(&api, &headers, None).await?;
-    http::require_operator(&visitor.caller)?;
+    let visitor = super::signed_in_operator(&api, &headers).await?;
     let mut resources = Vec::new();
     for is in api.negotiation.resources().await?.resources {
         let mut nodes = api.negotiation.nodes(&is.name).await?.nodes;

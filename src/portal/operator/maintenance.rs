@@ -1,0 +1,41 @@
+//! The planned times without nodes, and the form that adds one.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+
+use crate::http::Api;
+use crate::negotiation::{MaintenanceView, OfferedResourceView};
+use crate::portal::{Answer, Frame, render_page, text};
+
+#[derive(Template)]
+#[template(path = "portal/operator/maintenance.html")]
+struct Maintenance {
+    frame: Frame,
+    planned: Vec<Row>,
+    resources: Vec<OfferedResourceView>,
+}
+
+/// A planned time without nodes.
+struct Row {
+    is: MaintenanceView,
+    start: String,
+    end: String,
+}
+
+/// GET /portal/operator/maintenance.
+pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+    let visitor = super::signed_in_operator(&api, &headers).await?;
+    let planned = api.negotiation.maintenance().maintenance.into_iter();
+    let row = |is: MaintenanceView| Row {
+        start: text::date_time(is.start.seconds()),
+        end: text::date_time(is.end.seconds()),
+        is,
+    };
+    let shown = Maintenance {
+        frame: visitor.frame("Maintenance"),
+        planned: planned.map(row).collect(),
+        resources: api.negotiation.offered_resources().resources,
+    };
+    render_page(StatusCode::OK, &shown)
+}

@@ -1,0 +1,457 @@
+//! What operators change. The first form asks what would follow, which a dry run answers; the page that shows it has the same form
+//! again, and that one does it.
+
+use askama::Template;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Redirect};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::http::{self, Api};
+use crate::negotiation::{
+    self, AgreementView, EvictRequest, MoneyView, MoveRequest, PlaceChangeView, RepairedView, RequestKey,
+    ResourceChangesView, ResourceVerb, Scope, read_key_expiry,
+};
+use crate::portal::error::Failure;
+use crate::portal::form::{self, field};
+use crate::portal::path::Path;
+use crate::portal::session::{self, Visitor};
+use crate::portal::values::Values;
+use crate::portal::{Answer, Frame, render_page, text};
+
+/// The field that says that what would follow has been seen.
+const CONFIRMED: &str = "confirmed";
+
+/// What would follow from an order.
+#[derive(Template)]
+#[template(path = "portal/operator/confirm.html")]
+struct Confirm {
+    frame: Frame,
+    verb: Verb,
+    effects: Effects,
+    /// The fields of the order, to be sent again.
+    fields: Vec<(String, String)>,
+    once: Uuid,
+    back: String,
+}
+
+/// The orders about one agreement.
+#[derive(Template)]
+#[template(path = "portal/operator/agreement.html")]
+struct AgreementOrders {
+    frame: Frame,
+    name: String,
+    agreement: AgreementView,
+    resources: Vec<String>,
+    currency: Option<String>,
+}
+
+/// An order of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    SetNodes,
+    Freeze,
+    Thaw,
+    Retire,
+    Restore,
+    AddMaintenance,
+    RemoveMaintenance,
+    Move,
+    Evict,
+    RevokeKey,
+    ExpireKey,
+}
+
+/// Each with the word of its forms, the question, the button that answers it, and the page to go to when it is done.
+const VERBS: [(Verb, &str, &str, &str, &str); 11] = [
+    (
+        Verb::SetNodes,
+        "set-nodes",
+        "Change the nodes?",
+        "Change the nodes",
+        RESOURCES,
+    ),
+    (
+        Verb::Freeze,
+        "freeze",
+        "Freeze the resource?",
+        "Freeze",
+        RESOURCES,
+    ),
+    (Verb::Thaw, "thaw", "Thaw the resource?", "Thaw", RESOURCES),
+    (
+        Verb::Retire,
+        "retire",
+        "Retire the resource?",
+        "Retire",
+        RESOURCES,
+    ),
+    (
+        Verb::Restore,
+        "restore",
+        "Restore the resource?",
+        "Restore",
+        RESOURCES,
+    ),
+    (
+        Verb::AddMaintenance,
+        "add-maintenance",
+        "Plan this maintenance?",
+        "Plan it",
+        MAINTENANCE,
+    ),
+    (
+        Verb::RemoveMaintenance,
+        "remove-maintenance",
+        "Remove this maintenance?",
+        "Remove it",
+        MAINTENANCE,
+    ),
+    (Verb::Move, "move", "Move the reservation?", "Move it", ""),
+    (Verb::Evict, "evict", "Evict the reservation?", "Evict it", ""),
+    (
+        Verb::RevokeKey,
+        "revoke-key",
+        "Revoke the key?",
+        "Revoke it",
+        KEYS,
+    ),
+    (
+        Verb::ExpireKey,
+        "expire-key",
+        "Change when the key expires?",
+        "Change it",
+        KEYS,
+    ),
+];
+
+const RESOURCES: &str = "/portal/operator/resources";
+const MAINTENANCE: &str = "/portal/operator/maintenance";
+const KEYS: &str = "/portal/operator/keys";
+
+/// What follows from an order.
+#[derive(Default)]
+struct Effects {
+    sentences: Vec<String>,
+    /// The agreements that lose their work or get another place.
+    agreements: Vec<PlaceChangeView>,
+    /// How many more there are.
+    unlisted: usize,
+    penalties: Vec<MoneyView>,
+    /// Held offers that cannot be kept.
+    withdrawn: usize,
+}
+
+impl Verb {
+    fn of_word(word: &str) -> Option<Self> {
+        VERBS.iter().find(|of| of.1 == word).map(|of| of.0)
+    }
+
+    /// Its word, question, button and page. Every verb is in the table.
+    fn words(self) -> (&'static str, &'static str, &'static str, &'static str) {
+        let (_, word, question, button, page) = VERBS[self as usize];
+        (word, question, button, page)
+    }
+}
+
+/// GET /portal/operator/agreements/{id}: the forms to move or evict it.
+pub(super) async fn show_agreement_orders_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+) -> Answer {
+    let visitor = super::signed_in_operator(&api, &headers).await?;
+    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
+    let agreement = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let name = text::name(&agreement);
+    let resources = api.negotiation.offered_resources().resources;
+    let shown = AgreementOrders {
+        frame: visitor.frame(format!("Move or evict {name}")),
+        name,
+        agreement,
+        resources: resources.into_iter().map(|of| of.name).collect(),
+        currency: api.negotiation.currency().map(|of| of.to_string()),
+    };
+    render_page(StatusCode::OK, &shown)
+}
+
+/// POST /portal/operator/orders: shows what would follow, or does it where that was seen.
+pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) -> Answer {
+    let (visitor, values) = session::read_session_form(&api, request).await?;
+    http::require_operator(&visitor.caller)?;
+    let verb = Verb::of_word(values.get("verb")).ok_or(Failure::NotFound)?;
+    let is_dry = values.get(CONFIRMED) != "yes";
+    let effects = match order(&api, &visitor, verb, &values, is_dry).await {
+        Err(Failure::NotFound) => {
+            let what = "there is no such node, resource, maintenance, reservation or key any more".to_owned();
+            return Err(negotiation::Error::Conflict(what).into());
+        }
+        effects => effects?,
+    };
+    let (word, question, ..) = verb.words();
+    let back = match verb.words().3 {
+        "" => format!("/portal/agreements/{}", values.get("id")),
+        page => page.to_owned(),
+    };
+    if !is_dry {
+        tracing::info!(
+            verb = word,
+            party = visitor.caller.party,
+            "an operator has ordered this in the portal"
+        );
+        return Ok(Redirect::to(&back).into_response());
+    }
+    let own = [field::CSRF, field::ONCE, CONFIRMED];
+    let fields = values.iter().filter(|(name, _)| !own.contains(name));
+    let shown = Confirm {
+        frame: visitor.frame(question),
+        verb,
+        effects,
+        fields: fields
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
+        once: Uuid::now_v7(),
+        back,
+    };
+    render_page(StatusCode::OK, &shown)
+}
+
+/// What follows from an order, or would follow.
+async fn order(
+    api: &Api,
+    visitor: &Visitor,
+    verb: Verb,
+    values: &Values,
+    is_dry: bool,
+) -> Result<Effects, Failure> {
+    let (negotiation, party) = (&api.negotiation, visitor.caller.party.as_str());
+    let resource = values.trimmed("resource");
+    let of_resource = async |verb| {
+        let changes = negotiation.change_resource(party, resource, verb, is_dry).await?;
+        Ok(Effects::of_changes(changes))
+    };
+    match verb {
+        Verb::SetNodes => {
+            let (nodes, body) = (
+                values.trimmed("nodes"),
+                body(values, &["state", "reason"], json!({})),
+            );
+            let repaired = negotiation.override_nodes(party, resource, nodes, &body, is_dry);
+            Ok(Effects::of_repair(repaired.await?))
+        }
+        Verb::Freeze => of_resource(ResourceVerb::Freeze).await,
+        Verb::Thaw => of_resource(ResourceVerb::Thaw).await,
+        Verb::Retire => of_resource(ResourceVerb::Retire).await,
+        Verb::Restore => of_resource(ResourceVerb::Restore).await,
+        Verb::AddMaintenance => {
+            let times = json!({ "start": time(values, field::START)?, "end": time(values, field::DEADLINE)?,
+                "nodes": count(values, "nodes")? });
+            let body = body(values, &["resource", "reason"], times);
+            let changes = negotiation.add_maintenance(party, &body, is_dry).await?;
+            Ok(Effects::of_changes(changes))
+        }
+        Verb::RemoveMaintenance => {
+            let changes = negotiation.remove_maintenance(party, id(values)?, is_dry).await?;
+            Ok(Effects::of_changes(changes))
+        }
+        Verb::Move => move_agreement(api, visitor, values, is_dry).await,
+        Verb::Evict => evict_agreement(api, visitor, values, is_dry).await,
+        Verb::RevokeKey | Verb::ExpireKey => change_key(api, visitor, verb, values, is_dry).await,
+    }
+}
+
+async fn move_agreement(
+    api: &Api,
+    visitor: &Visitor,
+    values: &Values,
+    is_dry: bool,
+) -> Result<Effects, Failure> {
+    let id = id(values)?;
+    let before = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let body = body(
+        values,
+        &["resource", "reason"],
+        json!({ "start": time(values, field::START)? }),
+    );
+    let order = MoveRequest {
+        id,
+        key: once(visitor, values, "a move of the portal", &body).filter(|_| !is_dry),
+        body,
+        versions: None,
+        by: visitor.caller.party.clone(),
+    };
+    let use_cases = if is_dry {
+        &api.negotiation.dry()
+    } else {
+        &*api.negotiation
+    };
+    let after = use_cases.move_agreement(order).await?;
+    Ok(Effects {
+        agreements: vec![PlaceChangeView::between(&before, Some(&after))],
+        ..Effects::default()
+    })
+}
+
+async fn evict_agreement(
+    api: &Api,
+    visitor: &Visitor,
+    values: &Values,
+    is_dry: bool,
+) -> Result<Effects, Failure> {
+    http::require_evictor(&visitor.caller)?;
+    let id = id(values)?;
+    let before = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let (amount, currency) = (values.trimmed("compensation"), api.negotiation.currency());
+    let compensation = currency
+        .filter(|_| !amount.is_empty())
+        .map(|currency| json!({ "amount": amount, "currency": currency.to_string() }));
+    let body = body(values, &["reason"], json!({ "compensation": compensation }));
+    let order = EvictRequest {
+        id,
+        key: once(visitor, values, "an eviction of the portal", &body).filter(|_| !is_dry),
+        body,
+        versions: None,
+        by: visitor.caller.party.clone(),
+    };
+    let use_cases = if is_dry {
+        &api.negotiation.dry()
+    } else {
+        &*api.negotiation
+    };
+    let evicted = use_cases.evict_agreement(order).await?;
+    let mut change = PlaceChangeView::between(&before, None);
+    change.penalties.clone_from(&evicted.penalties);
+    let compensation = evicted
+        .compensation
+        .map(|of| format!("{of} are paid as compensation."));
+    Ok(Effects {
+        sentences: std::iter::once("It ends at once, and its party is told the reason.".to_owned())
+            .chain(compensation)
+            .collect(),
+        agreements: vec![change],
+        penalties: evicted.penalties,
+        ..Effects::default()
+    })
+}
+
+/// Revokes a key, or changes when it expires.
+async fn change_key(
+    api: &Api,
+    visitor: &Visitor,
+    verb: Verb,
+    values: &Values,
+    is_dry: bool,
+) -> Result<Effects, Failure> {
+    let (id, by) = (id(values)?, Some(visitor.caller.key));
+    let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
+    let key = key.ok_or(Failure::NotFound)?;
+    let label = key.label.map(|label| format!(" ({label})")).unwrap_or_default();
+    let which = format!("The key of {}{label}, a {}'s,", key.party, key.role.word());
+    let (sentence, is_there) = if verb == Verb::RevokeKey {
+        http::require_key_keeper(&visitor.caller)?;
+        let sentence =
+            format!("{which} is worth nothing any more, and its sessions end. This cannot be undone.");
+        (sentence, is_dry || api.access.revoke(id, by).await?)
+    } else {
+        http::require_key_maker(&visitor.caller)?;
+        let at = time(values, field::DEADLINE)?;
+        let expires = read_key_expiry(json!({ "expires": at }).to_string().as_bytes())?;
+        let when = at.map_or_else(|| "never".to_owned(), |at| visitor.zone.tell(&at));
+        let sentence = format!("{which} expires: {when}.");
+        (sentence, is_dry || api.access.set_expiry(id, expires, by).await?)
+    };
+    if !is_there {
+        return Err(Failure::NotFound);
+    }
+    Ok(Effects {
+        sentences: vec![sentence],
+        ..Effects::default()
+    })
+}
+
+impl Effects {
+    fn of_changes(of: ResourceChangesView) -> Self {
+        let said = of.resources.iter().filter(|of| !of.change.is_empty());
+        let mut sentences: Vec<_> = said.map(|of| format!("{}: {}.", of.name, of.change)).collect();
+        if sentences.is_empty() {
+            sentences.push("It is so already.".to_owned());
+        }
+        Self {
+            sentences,
+            agreements: of.broken.into_iter().chain(of.moved).collect(),
+            unlisted: of.unlisted,
+            penalties: of.penalties,
+            withdrawn: of.withdrawn,
+        }
+    }
+
+    fn of_repair(of: RepairedView) -> Self {
+        let sentence = format!(
+            "Of the reservations on {}, {} lose their work, {} get another place, and for {} there is none.",
+            of.resource, of.lost, of.moved, of.broken
+        );
+        Self {
+            sentences: vec![sentence],
+            agreements: of.agreements,
+            unlisted: of.unlisted,
+            penalties: of.penalties,
+            withdrawn: of.withdrawn,
+        }
+    }
+}
+
+/// The body of a request to the API: these fields of the form that are not empty, and what else there is.
+fn body(values: &Values, fields: &[&str], mut more: Value) -> Vec<u8> {
+    let filled = fields.iter().filter(|name| !values.trimmed(name).is_empty());
+    let filled = filled.map(|name| ((*name).to_owned(), json!(values.trimmed(name))));
+    if let Value::Object(more) = &mut more {
+        let given = std::mem::take(more)
+            .into_iter()
+            .filter(|(_, value)| !value.is_null());
+        *more = given.chain(filled).collect::<Map<_, _>>();
+    }
+    more.to_string().into_bytes()
+}
+
+/// The id that a form names.
+fn id(values: &Values) -> Result<Uuid, Failure> {
+    values.get("id").parse().map_err(|_| Failure::NotFound)
+}
+
+/// The instant in a date and a time field, as a dateTime; none where they are empty.
+fn time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
+    let read = form::read_time(values, fields).map_err(negotiation::Error::invalid)?;
+    Ok(read.map(text::date_time))
+}
+
+/// The whole number in a field; none where it is empty.
+fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
+    let text = values.trimmed(field);
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let count = text.parse().map(Some);
+    count.map_err(|_| negotiation::Error::invalid(format!("{field}: a whole number is expected")).into())
+}
+
+/// What makes a form that is sent twice count once.
+fn once(visitor: &Visitor, values: &Values, what: &str, body: &[u8]) -> Option<RequestKey> {
+    let once: Uuid = values.get(field::ONCE).parse().ok()?;
+    let key = once.to_string();
+    let target = format!("{what} {}", values.get("id"));
+    Some(RequestKey::new(&visitor.caller.party, &key, &target, body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verb_is_at_its_place_in_the_table_and_known_by_its_word() {
+        for (at, of) in VERBS.iter().enumerate() {
+            assert_eq!(of.0 as usize, at);
+            assert_eq!(Verb::of_word(of.1), Some(of.0));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! How the service stands, on one page.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+
+use crate::http::Api;
+use crate::negotiation::{EntryView, MoneyView, OperationsView, PriceListView, Scope, WaitingView};
+use crate::portal::{Answer, Frame, render_page, text};
+
+/// The newest postings among which violations are looked for.
+const POSTINGS: u32 = 100;
+
+#[derive(Template)]
+#[template(path = "portal/operator/overview.html")]
+struct Overview {
+    frame: Frame,
+    operations: OperationsView,
+    /// The slack of each of the queue, in words.
+    queue: Vec<(WaitingView, String)>,
+    /// What the provider has paid for violations lately.
+    paid: Vec<EntryView>,
+    balances: Vec<MoneyView>,
+    /// Of how many runs the predictions are known to be true or not, and in how many of a hundred they held; none before the first.
+    reliability: Option<(usize, String)>,
+    prices: Option<PriceListView>,
+}
+
+/// GET /portal/operator.
+pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+    let visitor = super::signed_in_operator(&api, &headers).await?;
+    let negotiation = &api.negotiation;
+    let operations = negotiation.operations().await?;
+    let queue = operations.queue.iter().map(|of| {
+        let slack = match of.slack_seconds {
+            0 => "stays where it is".to_owned(),
+            seconds => text::duration(seconds),
+        };
+        (of.clone(), slack)
+    });
+    let accounts = negotiation
+        .accounts(Scope::All, None, Some(POSTINGS))
+        .await?
+        .view();
+    let is_paid = |of: &EntryView| matches!(of.kind.as_str(), "penalty" | "compensation");
+    let provider = accounts
+        .accounts
+        .into_iter()
+        .filter(|of| of.account == "provider");
+    let reliability = negotiation.reliability().and_then(|of| {
+        let widest = of.statements.first()?;
+        let held = widest.held.last()?;
+        let words = format!("{} held in {held} % of the cases", widest.statement);
+        Some((of.outcomes, words))
+    });
+    let shown = Overview {
+        frame: visitor.frame("Operate"),
+        queue: queue.collect(),
+        paid: accounts.entries.into_iter().filter(is_paid).collect(),
+        balances: provider.map(|of| of.balance).collect(),
+        reliability,
+        prices: negotiation.prices(&visitor.caller.party).prices,
+        operations,
+    };
+    render_page(StatusCode::OK, &shown)
+}

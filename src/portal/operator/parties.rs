@@ -1,0 +1,26 @@
+//! What each party has of the resources, and how much it may have.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+
+use crate::http::Api;
+use crate::negotiation::{Scope, UsageView};
+use crate::portal::{Answer, Frame, render_page};
+
+#[derive(Template)]
+#[template(path = "portal/operator/parties.html")]
+struct Parties {
+    frame: Frame,
+    usage: UsageView,
+}
+
+/// GET /portal/operator/parties.
+pub(super) async fn show_parties_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+    let visitor = super::signed_in_operator(&api, &headers).await?;
+    let shown = Parties {
+        frame: visitor.frame("Parties"),
+        usage: api.negotiation.usage(&Scope::All).await?,
+    };
+    render_page(StatusCode::OK, &shown)
+}

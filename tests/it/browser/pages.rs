@@ -1,0 +1,105 @@
+//! Every page, on a phone and on a desk, light and dark.
+
+use serde_json::json;
+
+use super::{CONFIGURATION, Visit};
+use crate::support::chrome::{DESK, PHONE};
+use crate::support::offers::{date_time, hours_ahead};
+use crate::support::run;
+use crate::support::server::Server;
+
+/// Every page that a signed-in operator sees, who sees those of every party; `{agreement}` stands for one that waits, `{over}` for
+/// one whose job has ended. A page that is not here is looked at by no test.
+const PAGES: &[&str] = &[
+    "/portal",
+    "/portal/negotiations",
+    "/portal/agreements/{agreement}",
+    "/portal/agreements/{agreement}/terminate",
+    "/portal/agreements/{over}",
+    "/portal/settings",
+    "/portal/operator",
+    "/portal/operator/resources",
+    "/portal/operator/maintenance",
+    "/portal/operator/parties",
+    "/portal/operator/keys",
+    "/portal/operator/trail",
+    "/portal/operator/reliability",
+    "/portal/operator/agreements/{agreement}",
+    "/portal/nothing",
+    "/docs",
+];
+
+/// What somebody may enter who means harm, and a word longer than a phone is wide.
+const HOSTILE: &str = "\"><img src=x onerror=hacked()><script>hacked()</script>'&amp;{{7*7}}";
+const LONG: &str = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft";
+
+/// A server with something on every page, entered by somebody who means harm. Answers a waiting agreement and one that is over.
+async fn fill(server: &Server) -> (String, String) {
+    let party = "<script>hacked()</script>";
+    let client = server.client_with(&server.key_for(party, "consumer"));
+    let [start, end] = [3, 6].map(|hours| date_time(hours_ahead(hours)));
+    let window = json!({ "start": start, "end": end });
+    let mut made = Vec::new();
+    for name in [HOSTILE, LONG] {
+        let wish = json!({ "name": name, "nodes": 1, "durationSeconds": 3_600, "window": window });
+        let agreement = client.post_json("/agreements", &wish).await.json();
+        made.push(agreement["id"].as_str().expect("an id").to_owned());
+    }
+    // Without a window it begins at once. Arguments have no slashes.
+    let echo = json!({ "name": HOSTILE, "application": "echo", "arguments": [HOSTILE.replace('/', "")], "nodes": 1, "durationSeconds": 60 });
+    let over = client.post_json("/agreements", &echo).await;
+    let over = over.json()["id"].as_str().expect("an id").to_owned();
+    let negotiation = client
+        .post_json("/negotiations", &json!({ "nodes": 2, "durationSeconds": 3_600 }))
+        .await;
+    assert!(negotiation.status.is_success(), "{negotiation:?}");
+    let operator = server.client();
+    let drain = json!({ "state": "drained", "reason": HOSTILE });
+    let said = operator
+        .request(reqwest::Method::PUT, "/resources/other/nodes/3")
+        .json(&drain);
+    assert!(operator.send(said).await.status.is_success());
+    let [start, end] = [30, 31].map(|hours| date_time(hours_ahead(hours)));
+    let planned = json!({ "resource": "other", "start": start, "end": end, "nodes": 1, "reason": HOSTILE });
+    assert!(
+        operator
+            .post_json("/maintenance", &planned)
+            .await
+            .status
+            .is_success()
+    );
+    let key = json!({ "party": HOSTILE, "role": "consumer", "label": LONG });
+    assert!(operator.post_json("/keys", &key).await.status.is_success());
+    (made.swap_remove(0), over)
+}
+
+#[test]
+fn every_page_is_accessible_fits_its_window_and_shows_what_others_entered_as_text() {
+    let server = Server::configured(None, CONFIGURATION);
+    run(async {
+        let (agreement, over) = fill(&server).await;
+        let mut visit = Visit::begin(&server, "pages").await;
+        visit.sign_in(server.key()).await;
+        for page in PAGES {
+            let path = page.replace("{agreement}", &agreement).replace("{over}", &over);
+            let name = page.trim_start_matches('/').replace(['/', '{', '}'], "-");
+            for (size, scheme) in [(PHONE, "light"), (DESK, "light"), (DESK, "dark")] {
+                visit.chrome.resize(size).await;
+                visit.chrome.prefer(scheme).await;
+                if (size, scheme) == (PHONE, "light") {
+                    visit.go(&path).await;
+                }
+                let what = format!("{name}-{}-{scheme}", size.0);
+                visit.photograph(&what).await;
+                assert_eq!(visit.chrome.misplaced().await, Vec::<String>::new(), "{what}");
+                // The description of the API is long, and has the colours of the others.
+                if size == DESK && (scheme == "light" || *page != "/docs") {
+                    assert_eq!(visit.chrome.barriers().await, Vec::<String>::new(), "{what}");
+                }
+            }
+            let harm =
+                "return [...document.querySelectorAll('img, main script')].map((one) => one.outerHTML);";
+            assert_eq!(visit.chrome.run(harm, json!([])).await, json!([]), "{page}");
+        }
+    });
+}
