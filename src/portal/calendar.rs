@@ -10,6 +10,7 @@ use jiff::civil::Date;
 
 use super::days::{self, Extent, Period, Row};
 use super::form::{self, field};
+use super::request_values::{form_address, with_deadline, with_duration, with_nodes, with_start};
 use super::session::{self, Visitor};
 use super::slots::{address_of_slot, state_of_slot};
 use super::values::Values;
@@ -21,8 +22,6 @@ use crate::negotiation::{
 };
 use drawing::Band;
 
-/// The name of the field with a resource, here and in the form.
-const RESOURCE: &str = "resource";
 /// Days before today beyond which nothing is looked for.
 const DAYS_BACK: i64 = 366;
 /// Days from today beyond which nobody plans.
@@ -162,7 +161,7 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> Asked {
         period: Period::around(extent, day.clamp(earliest, latest), zone),
         extent,
         nodes: nodes.or(proposed).unwrap_or(1),
-        resource: values.trimmed(RESOURCE).to_owned(),
+        resource: values.trimmed(field::RESOURCE).to_owned(),
         skip: values.trimmed("skip").parse().unwrap_or(0),
         today,
     }
@@ -177,7 +176,7 @@ impl Asked {
             .append_pair("from", &day.to_string())
             .append_pair(field::NODES, &self.nodes.to_string());
         if !self.resource.is_empty() {
-            query.append_pair(RESOURCE, &self.resource);
+            query.append_pair(field::RESOURCE, &self.resource);
         }
         if skip > 0 {
             query.append_pair("skip", &skip.to_string());
@@ -317,28 +316,12 @@ impl Filling {
         // What has begun is asked for without an earliest start.
         let from = Some(start).filter(|start| *start > self.taken);
         let least = from.unwrap_or(self.taken + TIME_TO_ASK) + self.duration;
-        let part = |seconds: i64| {
-            if seconds == 0 {
-                String::new()
-            } else {
-                seconds.to_string()
-            }
-        };
         let values = Values::default()
             .with(field::APPLICATION, self.application.clone())
-            .with(field::NODES, self.nodes.to_string())
-            .with(field::HOURS, part(self.duration / 3_600))
-            .with(field::MINUTES, part(self.duration / 60 % 60))
-            .with(field::SECONDS, part(self.duration % 60))
-            .with(RESOURCE, resource);
-        let values = form::form_with_window(values, from, end.max(least));
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(
-            values
-                .iter()
-                .filter(|(name, value)| !value.is_empty() || *name == field::APPLICATION),
-        );
-        self.may_act.then(|| format!("/portal?{}", query.finish()))
+            .with(field::RESOURCE, resource);
+        let values = with_duration(with_nodes(values, self.nodes, self.nodes), self.duration);
+        let values = with_deadline(with_start(values, from), Some(end.max(least)));
+        self.may_act.then(|| form_address(&values))
     }
 }
 

@@ -14,9 +14,11 @@ use super::error::Failure;
 use super::fields::{Field, Group, Input};
 use super::form::{self, Place, Problem, field, read_form};
 use super::path::Path;
+use super::request_values::{with_deadline, with_duration, with_nodes, with_start};
 use super::session::{self, Visitor};
 use super::text::{self, second_of};
 use super::values::Values;
+use super::zone::Zone;
 use super::{Answer, Frame, render_page};
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
 use crate::negotiation::{self, AgreementView, FlatRequest, RefusalView, RequestKey};
@@ -84,12 +86,16 @@ pub(super) async fn ask_for_change(
         once,
         ..Submitted::default()
     };
-    let wish = read_form(
+    let read = read_form(
         &submitted.values.clone().with(field::APPLICATION, ""),
         &api.negotiation.catalogue(),
         None,
     );
-    let asked = wish.map(|wish| request_for_change(&wish, &view));
+    let asked = if read.problems.is_empty() {
+        Ok(request_for_change(&read.wish, &view))
+    } else {
+        Err(read.problems)
+    };
     let (body, once) = match (asked, once) {
         (Ok(Some(body)), Some(once)) => (body, once),
         (Err(problems), _) => {
@@ -163,23 +169,12 @@ fn whole(message: &str) -> Vec<Problem> {
 
 /// The form as the agreement is now.
 fn present_values(view: &AgreementView) -> Values {
-    let part = |amount: i64| {
-        if amount == 0 {
-            String::new()
-        } else {
-            amount.to_string()
-        }
-    };
-    let seconds = view.duration_seconds;
-    let values = Values::default()
-        .with(field::NODES, view.nodes.to_string())
-        .with(field::HOURS, part(seconds / 3_600))
-        .with(field::MINUTES, part(seconds / 60 % 60))
-        .with(field::SECONDS, part(seconds % 60));
-    match second_of(&view.deadline) {
-        Some(deadline) => form::form_with_window(values, second_of(&view.ready), deadline),
-        None => values,
-    }
+    let values = with_nodes(Values::default(), view.nodes, view.nodes);
+    let values = with_duration(values, view.duration_seconds);
+    with_deadline(
+        with_start(values, second_of(&view.ready)),
+        second_of(&view.deadline),
+    )
 }
 
 /// The flat request for what is to be different; none where nothing is.
@@ -276,6 +271,9 @@ fn render_change_page(
         refusal,
         once,
     } = submitted;
+    let zone = Zone::present();
+    let values = form::form_in_zone(values, &zone);
+    let hint = format!("In {}.", zone.name());
     let errors = |place: Place| -> Vec<String> {
         let own = problems.iter().filter(|problem| problem.place == place);
         own.map(|problem| problem.message.clone()).collect()
@@ -299,7 +297,7 @@ fn render_change_page(
     };
     let instant = |(date, time): (&str, &str), legend: &str, place: Place| {
         let fields = vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)];
-        group(&format!("{date}-group"), legend, "In UTC.", place, fields)
+        group(&format!("{date}-group"), legend, &hint, place, fields)
     };
     let is_whole = text::can_change_wholly(view);
     let name = text::name(view);

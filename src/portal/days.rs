@@ -4,12 +4,14 @@ use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
+use super::zone::Zone;
+
 /// Hours of a part of a day on a calendar of a week.
 const PART_HOURS: i8 = 3;
 
-/// The zone in which days begin.
+/// The zone in which the visitor's days begin.
 pub(super) fn zone() -> TimeZone {
-    TimeZone::UTC
+    Zone::present().rules()
 }
 
 /// How much a calendar shows.

@@ -4,7 +4,6 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect};
-use uuid::Uuid;
 
 use super::fields::{Input, OfferForm};
 use super::form::field;

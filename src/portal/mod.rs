@@ -248,7 +248,7 @@ impl Frame {
             is_operator: false,
             may_act: false,
             csrf: String::new(),
-            zone: Zone::UTC,
+            zone: Zone::present(),
             path: path_of_request(),
         }
     }
@@ -286,7 +286,8 @@ tokio::task_local! {
 
 async fn guard_page(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
-    with_page_headers(PATH.scope(path, next.run(request)).await)
+    let zone = Zone::of_headers(request.headers());
+    with_page_headers(zone.scope(PATH.scope(path, next.run(request))).await)
 }
 
 /// The path of the request that is answered; empty outside of one.

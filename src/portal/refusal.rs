@@ -1,6 +1,5 @@
 //! Why a request has no place, and the changes that would help, each a link that fills the form with it.
 
-use super::form;
 use super::request_values::{form_address, with_change, with_deadline, with_start};
 use super::text;
 use super::values::Values;
@@ -39,9 +38,8 @@ pub(super) struct NearSlot {
 impl Refusal {
     /// The refusal of what a form has asked for.
     pub(super) fn of(refusal: &RefusalView, values: &Values, now: i64) -> Self {
-        let zone = form::zone_of_form(values);
         let changes = refusal.relaxations.iter().map(|change| Change {
-            words: text::change(change, &zone),
+            words: text::change(change),
             address: form_address(&with_change(values, change)),
         });
         let slots = refusal.alternatives.iter().map(|slot| {

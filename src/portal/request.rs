@@ -10,6 +10,7 @@ use super::offer::problems_of_offer;
 use super::request_values::{with_duration, with_nodes};
 use super::session::Visitor;
 use super::values::Values;
+use super::zone::Zone;
 use crate::clock::second_of;
 use crate::http::Api;
 use crate::negotiation::{self, FlatRequest, RefusalView};
@@ -130,7 +131,7 @@ pub(super) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedFor
         resources: api.negotiation.offered_resources().resources,
     };
     let once = asked.once.unwrap_or_else(Uuid::now_v7).to_string();
-    let values = form::form_in_zone(asked.values.clone(), &visitor.zone);
+    let values = form::form_in_zone(asked.values.clone(), &Zone::present());
     OfferForm::new(&values, &asked.problems, supply, once)
 }
 

@@ -203,7 +203,10 @@ mod tests {
         let berlin = crate::portal::zone::Zone::named("Europe/Berlin").unwrap();
         let values = form::form_in_zone(values_of_request(&predicted, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
-        assert_eq!(form::read_form(&values, &catalogue(), Some("EUR")).wish, predicted);
+        assert_eq!(
+            form::read_form(&values, &catalogue(), Some("EUR")).wish,
+            predicted
+        );
         let bare = FlatRequest {
             nodes: Some((1, 1)),
             ..FlatRequest::default()

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use jiff::ToSpan;
 use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use uuid::Uuid;
 
+use super::days;
 use super::picture::Picture;
 use super::session::{self, Visitor};
 use super::text::{self, StateLabel};
@@ -125,13 +125,13 @@ fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
     .within(start, end)
 }
 
-/// The first second of a day in UTC, or of one that comes later.
+/// The first second of a visitor's day, or of one that comes later.
 fn start_of_day(text: &str, later: i64) -> Option<i64> {
     let day = Date::strptime("%Y-%m-%d", text)
         .ok()?
         .checked_add(later.days())
         .ok()?;
-    Some(day.to_zoned(TimeZone::UTC).ok()?.timestamp().as_second())
+    Some(day.to_zoned(days::zone()).ok()?.timestamp().as_second())
 }
 
 fn filter_form(api: &Api, asked: &Values) -> FilterForm {

@@ -23,8 +23,6 @@ const COOKIE: &str = "bespeak_session";
 pub(super) struct Visitor {
     /// The visitor's identity.
     pub(super) caller: Caller,
-    /// In which times are shown.
-    pub(super) zone: Zone,
     csrf: Secret,
 }
 
@@ -48,7 +46,7 @@ impl Visitor {
             is_operator: self.caller.role == Role::Operator,
             may_act: !self.caller.limits.read_only,
             csrf: self.csrf.expose().to_owned(),
-            zone: self.zone.clone(),
+            zone: Zone::present(),
             path: super::path_of_request(),
         }
     }
@@ -66,8 +64,7 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         .map_err(negotiation::Error::from)?;
     Ok(session.map(|(caller, csrf)| {
         log_caller(&caller);
-        let zone = Zone::of_headers(headers);
-        Visitor { caller, zone, csrf }
+        Visitor { caller, csrf }
     }))
 }
 

@@ -4,6 +4,11 @@ use super::zone::Zone;
 use crate::agreement::OfferKind;
 use crate::negotiation::{AgreementView, MoneyView, RelaxationView};
 
+/// A dateTime as the visitor reads it.
+pub(super) fn moment(date_time: &str) -> String {
+    Zone::present().tell(date_time)
+}
+
 /// A second of the plan as a dateTime in UTC; empty beyond the year 9999.
 pub(super) fn date_time(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).map_or_else(|_| String::new(), |at| at.to_string())
@@ -14,10 +19,11 @@ pub(super) fn second_of(date_time: &str) -> Option<i64> {
     date_time.parse().ok().map(jiff::Timestamp::as_second)
 }
 
-/// A second of the plan on the axis of a picture, in UTC: `Nov 21 10:00`.
+/// A second of the plan on the axis of a picture: `21 Nov 10:00`.
 pub(super) fn short_moment(seconds: i64) -> String {
-    jiff::Timestamp::from_second(seconds)
-        .map_or_else(|_| String::new(), |at| at.strftime("%b %d %H:%M").to_string())
+    Zone::present()
+        .at(seconds)
+        .map_or_else(String::new, |at| at.strftime("%-d %b %H:%M").to_string())
 }
 
 /// A number of seconds as `1 d 2 h 3 min 4 s`, without the parts that are zero.
@@ -174,8 +180,8 @@ pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
 }
 
 /// A change of the request that would have let it in.
-pub(super) fn change(change: &RelaxationView, zone: &Zone) -> String {
-    let at = |seconds| zone.tell(&date_time(seconds));
+pub(super) fn change(change: &RelaxationView) -> String {
+    let at = |seconds| moment(&date_time(seconds));
     let parts = [
         change.nodes.map(|count| format!("on {}", nodes(count))),
         change

@@ -47,6 +47,11 @@ impl Values {
         self
     }
 
+    /// All fields, in the order of their names.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// As a query that fills in a form: without what belongs to one form alone, and without what is empty. An application is
     /// named even so, since no name stands for none.
     pub(super) fn query(&self) -> String {

@@ -14,7 +14,27 @@ pub(super) const COOKIE: &str = "bespeak_zone";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Zone(TimeZone);
 
+tokio::task_local! {
+    /// The zone of the request that is answered: every time on its page is told in it.
+    static PRESENT: Zone;
+}
+
 impl Zone {
+    /// The zone of the request that is answered; UTC outside of one.
+    pub(super) fn present() -> Self {
+        PRESENT.try_with(Self::clone).unwrap_or(Self::UTC)
+    }
+
+    /// Answers a request in this zone.
+    pub(super) async fn scope<T>(self, answer: impl Future<Output = T>) -> T {
+        PRESENT.scope(self, answer).await
+    }
+
+    /// Its rules.
+    pub(super) fn rules(&self) -> TimeZone {
+        self.0.clone()
+    }
+
     /// Coordinated Universal Time: where nothing else is known.
     pub(super) const UTC: Self = Self(TimeZone::UTC);
 

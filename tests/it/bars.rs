@@ -93,7 +93,10 @@ async fn pages_are_shown_on_a_long_past(url: String) {
     let server = Server::configured(Some(&url), &nodes(64));
     let engine = engine_of(&url);
     let key = server.key_for("past", "consumer");
-    for (key, pages) in [(key.as_str(), &PARTYS_PAGES[..]), (server.key(), &OPERATORS_PAGES)] {
+    for (key, pages) in [
+        (key.as_str(), &PARTYS_PAGES[..]),
+        (server.key(), &OPERATORS_PAGES),
+    ] {
         let browser = Browser::signed_in(&server, key).await;
         for page in pages {
             let mut slowest = Duration::ZERO;
@@ -110,7 +113,11 @@ async fn pages_are_shown_on_a_long_past(url: String) {
 
 /// The name of the engine of a database.
 fn engine_of(url: &str) -> &'static str {
-    if url.starts_with("sqlite") { "sqlite" } else { "postgres" }
+    if url.starts_with("sqlite") {
+        "sqlite"
+    } else {
+        "postgres"
+    }
 }
 
 /// Stores agreements of a minute on one of 64 nodes, one behind the other, the last of which ended an hour ago.

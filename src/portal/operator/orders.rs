@@ -357,7 +357,7 @@ async fn change_key(
         http::require_key_maker(&visitor.caller)?;
         let at = time(values, field::DEADLINE)?;
         let expires = read_key_expiry(json!({ "expires": at }).to_string().as_bytes())?;
-        let when = at.map_or_else(|| "never".to_owned(), |at| visitor.zone.tell(&at));
+        let when = at.map_or_else(|| "never".to_owned(), |at| text::moment(&at));
         let sentence = format!("{which} expires: {when}.");
         (sentence, is_dry || api.access.set_expiry(id, expires, by).await?)
     };
