@@ -9,10 +9,19 @@ use crate::support::run;
 use crate::support::server::Server;
 
 /// Every page that a signed-in operator sees, who sees those of every party; `{agreement}` stands for one that waits, `{over}` for
-/// one whose job has ended. A page that is not here is looked at by no test.
+/// one whose job has ended, and `{negotiation}` for one that goes on. A page that is not here is looked at by no test.
 const PAGES: &[&str] = &[
     "/portal",
+    "/portal/estimate?application=&nodes=2&hours=1",
+    "/portal/calendar?view=day",
+    "/portal/calendar?view=week",
+    "/portal/calendar?view=month",
     "/portal/negotiations",
+    "/portal/negotiations/{negotiation}",
+    "/portal/reservations",
+    "/portal/money",
+    "/portal/gantt",
+    "/portal/gantt?span=month",
     "/portal/agreements/{agreement}",
     "/portal/agreements/{agreement}/terminate",
     "/portal/agreements/{over}",
@@ -33,8 +42,9 @@ const PAGES: &[&str] = &[
 const HOSTILE: &str = "\"><img src=x onerror=hacked()><script>hacked()</script>'&amp;{{7*7}}";
 const LONG: &str = "Donaudampfschifffahrtselektrizitaetenhauptbetriebswerkbauunterbeamtengesellschaft";
 
-/// A server with something on every page, entered by somebody who means harm. Answers a waiting agreement and one that is over.
-async fn fill(server: &Server) -> (String, String) {
+/// A server with something on every page, entered by somebody who means harm. Answers a waiting agreement, one that is over, and
+/// a negotiation.
+async fn fill(server: &Server) -> [String; 3] {
     let party = "<script>hacked()</script>";
     let client = server.client_with(&server.key_for(party, "consumer"));
     let [start, end] = [3, 6].map(|hours| date_time(hours_ahead(hours)));
@@ -53,6 +63,7 @@ async fn fill(server: &Server) -> (String, String) {
         .post_json("/negotiations", &json!({ "nodes": 2, "durationSeconds": 3_600 }))
         .await;
     assert!(negotiation.status.is_success(), "{negotiation:?}");
+    let negotiation = negotiation.json()["id"].as_str().expect("an id").to_owned();
     let operator = server.client();
     let drain = json!({ "state": "drained", "reason": HOSTILE });
     let said = operator
@@ -70,19 +81,24 @@ async fn fill(server: &Server) -> (String, String) {
     );
     let key = json!({ "party": HOSTILE, "role": "consumer", "label": LONG });
     assert!(operator.post_json("/keys", &key).await.status.is_success());
-    (made.swap_remove(0), over)
+    [made.swap_remove(0), over, negotiation]
 }
 
 #[test]
 fn every_page_is_accessible_fits_its_window_and_shows_what_others_entered_as_text() {
     let server = Server::configured(None, CONFIGURATION);
     run(async {
-        let (agreement, over) = fill(&server).await;
+        let [agreement, over, negotiation] = fill(&server).await;
         let mut visit = Visit::begin(&server, "pages").await;
         visit.sign_in(server.key()).await;
         for page in PAGES {
-            let path = page.replace("{agreement}", &agreement).replace("{over}", &over);
-            let name = page.trim_start_matches('/').replace(['/', '{', '}'], "-");
+            let path = page.replace("{agreement}", &agreement);
+            let path = path
+                .replace("{over}", &over)
+                .replace("{negotiation}", &negotiation);
+            let name = page
+                .trim_start_matches('/')
+                .replace(['/', '{', '}', '?', '=', '&'], "-");
             for (size, scheme) in [(PHONE, "light"), (DESK, "light"), (DESK, "dark")] {
                 visit.chrome.resize(size).await;
                 visit.chrome.prefer(scheme).await;

@@ -23,6 +23,10 @@ fn a_requester_reserves_watches_and_reads_the_output_on_a_phone() {
         visit.sign_in(&key).await;
         visit.chrome.see(&format!("Times in {ZONE}")).await;
         visit.look("form").await;
+        visit.chrome.press("Calendar").await;
+        visit.chrome.see("Next times with 1 free node").await;
+        visit.look("calendar").await;
+        visit.chrome.press("Reserve").await;
 
         // What is wrong is said beside its field.
         visit
@@ -39,6 +43,9 @@ fn a_requester_reserves_watches_and_reads_the_output_on_a_phone() {
         ];
         visit.chrome.fill(&fields).await;
         visit.chrome.click(SEND).await;
+        visit.chrome.see("This is offered to you").await;
+        visit.look("offers").await;
+        visit.chrome.click("li.offer button.main").await;
         visit.chrome.see("first steps").await;
         let path = visit.path().await;
         assert!(path.starts_with("/portal/agreements/"), "{path}");
@@ -105,7 +112,7 @@ fn a_requester_needs_no_scripts() {
             ("nodes", "1"),
         ];
         visit.chrome.fill(&fields).await;
-        visit.chrome.click(SEND).await;
+        visit.chrome.press("Reserve the earliest").await;
         let again = "Load this page again";
         visit.photograph("reservation").await;
         crate::support::eventually("the output", super::SOON, async || {

@@ -215,7 +215,7 @@ fn whatever_is_asked_for_is_answered_by_a_page() {
             let page = browser.get(&format!("{PAGE}?{query}")).await;
             assert_eq!(page.status, StatusCode::OK, "{query}");
             assert!(
-                page.body.contains("<h1>Calendar</h1>") && !page.body.contains("<script"),
+                page.body.contains("<h1>Calendar</h1>") && !page.body.contains("<script>"),
                 "{query}"
             );
         }

@@ -68,7 +68,7 @@ async fn a_reservation_is_extended_by_an_offer_that_is_taken(url: String) {
         negotiation,
         "a form that is sent twice is taken once"
     );
-    let offers = browser.get("/portal/negotiations").await;
+    let offers = browser.get(&negotiation).await;
     let at = offers
         .body
         .find("action=\"/portal/offers/")

@@ -96,7 +96,7 @@ fn it_is_for_operators_alone_and_whatever_they_ask_for_is_answered_by_a_page() {
             let page = browser.get(&format!("{PAGE}?{query}")).await;
             assert_eq!(page.status, StatusCode::OK, "{query}");
             assert!(
-                page.body.contains("<h1>Plan on nodes</h1>") && !page.body.contains("<script"),
+                page.body.contains("<h1>Plan on nodes</h1>") && !page.body.contains("<script>"),
                 "{query}"
             );
         }

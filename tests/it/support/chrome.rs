@@ -77,7 +77,7 @@ impl Chrome {
             address,
             session: String::new(),
             http: http.expect("a client can be made"),
-            folder: folder,
+            folder,
         };
         let profile = format!("--user-data-dir={}", chrome.folder.path().display());
         let arguments: Vec<_> = ARGUMENTS.into_iter().chain([profile.as_str()]).collect();
@@ -256,7 +256,7 @@ impl Chrome {
             const words = (one) => `${one.tagName} ${one.innerText || one.value || one.name}`;
             for (const one of document.querySelectorAll('a, button, input:not([type=hidden]), select, summary')) {
                 const box = one.getBoundingClientRect();
-                const is_scrolled = one.closest('.wide') && !one.closest('form, button');
+                const is_scrolled = one.closest('.wide, .scroll') && !one.closest('form, button');
                 if (box.width === 0 || one.matches('.skip') || is_scrolled || one.closest('svg')) continue;
                 if (box.left < 0 || box.right > innerWidth) wrong.push(`${words(one)} is outside`);
             }
