@@ -223,7 +223,7 @@ struct Section {
 /// The parts of the portal: their names, their first pages, and what the addresses of their other pages begin with.
 const SECTIONS: [(&str, &str, &[&str]); 5] = [
     ("Calendar", "/portal/calendar", &[]),
-    ("Reserve", "/portal", &[]),
+    ("Reserve", "/portal", &["/portal/estimate"]),
     (
         "Offers",
         "/portal/negotiations",
