@@ -164,7 +164,7 @@ mod tests {
             ("seconds of it", "seconds of it"),
             (
                 "until 2026-11-21T10:00:00Z, then",
-                "until 2026-11-21 10:00:00 UTC, then",
+                "until Sat 21 Nov 2026, 10:00 UTC, then",
             ),
             ("", ""),
         ] {
