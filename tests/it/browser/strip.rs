@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{CONFIGURATION, Visit, ZONE};
 use crate::support::chrome::PHONE;
-use crate::support::offers::{Offer, hours_ahead};
+use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
 
@@ -62,6 +62,43 @@ fn a_requester_reserves_watches_and_reads_the_output_on_a_phone() {
 }
 
 #[test]
+fn a_time_of_the_calendar_is_bought_and_extended() {
+    let server = Server::configured(None, CONFIGURATION);
+    let key = server.key_for("ann", "consumer");
+    run(async {
+        let mut visit = Visit::begin(&server, "extended").await;
+        visit.sign_in(&key).await;
+        // A month that has not begun.
+        let ahead = date_time(hours_ahead(40 * 24));
+        visit
+            .go(&format!("/portal/calendar?view=month&from={}", &ahead[..10]))
+            .await;
+        visit.chrome.click(".cells td > a").await;
+        visit.chrome.see("The form is filled in").await;
+        visit.chrome.fill(&[("application", ""), ("hours", "1")]).await;
+        visit.look("filled").await;
+        visit.chrome.click(SEND).await;
+        visit.chrome.see("This is offered to you").await;
+        visit.chrome.click("li.offer button.main").await;
+        visit.chrome.see("Waiting").await;
+        visit.look("bought").await;
+        visit.chrome.press("Change or extend…").await;
+        visit.chrome.fill(&[("hours", "2")]).await;
+        visit.look("change").await;
+        visit.chrome.press("Ask for offers").await;
+        visit.chrome.see("Offers to change a reservation").await;
+        visit.look("changes").await;
+        visit.chrome.click("li.offer button.main").await;
+        visit
+            .chrome
+            .see("It takes the place of an earlier reservation")
+            .await;
+        visit.chrome.see("for 2 h").await;
+        visit.look("extended").await;
+    });
+}
+
+#[test]
 fn a_page_that_follows_what_happens_keeps_focus_scrolling_and_typing() {
     let server = Server::configured(None, CONFIGURATION);
     let key = server.key_for("ann", "consumer");
@@ -79,7 +116,7 @@ fn a_page_that_follows_what_happens_keeps_focus_scrolling_and_typing() {
             scrollTo(0, 200); return [scrollY, document.activeElement === link];";
         assert_eq!(visit.chrome.run(place, json!([])).await, json!([200, true]));
         // What its page does not know yet.
-        let body = json!({ "start": crate::support::offers::date_time(hours_ahead(5)) });
+        let body = json!({ "start": date_time(hours_ahead(5)) });
         let moved = server
             .client()
             .post_json(&format!("/agreements/{id}/move"), &body)
