@@ -21,7 +21,7 @@ const SOON: Duration = Duration::from_mins(3);
 const ZONE: &str = "Asia/Tokyo";
 
 /// Two resources with prices, and jobs of a few seconds.
-const CONFIGURATION: &str = r#"
+pub(crate) const CONFIGURATION: &str = r#"
 [pricing]
 currency = "EUR"
 node_hour = "10"

@@ -4,34 +4,10 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::browser::{Browser, Form, Page};
+use crate::browser::CONFIGURATION;
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
-
-const CONFIGURATION: &str = r#"
-[pricing]
-currency = "EUR"
-node_hour = "10"
-
-[[resource]]
-name = "local"
-kind = "local"
-nodes = 4
-
-[[resource]]
-name = "other"
-kind = "local"
-nodes = 4
-
-[[application]]
-name = "sleep"
-program = "/usr/bin/sleep"
-[[application.argument]]
-name = "seconds"
-type = "integer"
-min = 0
-max = 100
-"#;
 
 /// Every page for operators.
 const PAGES: [&str; 7] = [
