@@ -1,5 +1,5 @@
 //! The secret address of a person's calendar. It belongs to the key that the person signs in with, and is made of a key of its own, for
-//! reading only, of which nobody ever has the secret: so the address is worth nothing but this calendar, is in the list of keys, can be
+//! reading only, whose secret is never given out: so the address is worth nothing but this calendar, is in the list of keys, can be
 //! shown again, and is over with either key.
 
 use uuid::Uuid;

@@ -75,7 +75,7 @@ const METRICS: &str = "/metrics";
 /// Where the pages are.
 const PAGES: &str = "/portal";
 
-/// Where the calendars are that whoever knows their address may read.
+/// The path of calendar feeds. Their addresses are secrets, and open them.
 pub(crate) const FEEDS: &str = "/portal/calendar-feed/";
 
 /// The part beside the API for people: pages, which check their visitors themselves.
@@ -359,7 +359,7 @@ async fn trace_request(mut request: Request, next: Next) -> Response {
     .await
 }
 
-/// The path of a request without what is secret in it.
+/// The path of a request without secrets.
 fn path_in_log(path: &str) -> String {
     if path.starts_with(FEEDS) {
         format!("{FEEDS}…")

@@ -1,4 +1,4 @@
-//! The plan on its nodes, and what has changed in it lately: for operators.
+//! The plan on its nodes, and its latest changes: for operators.
 
 use crate::agreement::EventKind;
 use crate::negotiation::views::gantt::{GanttQuery, GanttView, PlanChangeView};
@@ -28,7 +28,7 @@ impl Negotiation {
             .await
     }
 
-    /// The last changes of the plan that nobody has asked for, the newest first, as far as the last lines of the audit trail have
+    /// The last changes of the plan without a party's request, the newest first, as far as the last lines of the audit trail have
     /// them. For operators.
     ///
     /// # Errors

@@ -240,7 +240,7 @@ impl Negotiation {
         Arc::clone(&self.catalogue.borrow())
     }
 
-    /// Changes with the plan: what is shown of it may be another then.
+    /// Changes with the plan, so that pages know when to read it again.
     pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
         self.planner.subscribe_changes()
     }

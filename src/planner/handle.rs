@@ -263,7 +263,7 @@ impl Planner {
     }
 
     /// A picture of the plan. One that was taken lately is shown again: for a tenth of a millisecond for each slot on it, so for a
-    /// second at 10,000 slots. The planner takes one in O(n log n) for n slots, and none while nobody asks.
+    /// second at 10,000 slots. The planner takes one in O(n log n) for n slots, and none while no page asks.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where none has been taken yet and the planner has stopped.

@@ -1,4 +1,4 @@
-//! A picture of the plan for everybody who only looks at it: pages are drawn from it, and take no time of the planner's task.
+//! A picture of the plan, from which pages are drawn. Views of a page take no time of the planner's task.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ pub struct PicturedResource {
     pub takes_new: bool,
     /// The instants at which the number of free nodes changes, and the number from there on.
     pub free: Vec<(Time, u32)>,
-    /// What is planned on it and not over, by start.
+    /// Its slots that are not over, by start.
     pub slots: Vec<PicturedSlot>,
     /// Its nodes that are not used for a time, as far as is known which nodes these are.
     pub unused: Vec<UnusedNodes>,

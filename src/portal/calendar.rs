@@ -9,8 +9,9 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 
 use super::days::{self, Extent, Period, Row};
-use super::form::{self, field};
-use super::request_values::{form_address, with_deadline, with_duration, with_nodes, with_start};
+use super::request::field;
+use super::request::form::{self};
+use super::request::values_of_request::{form_address, with_deadline, with_duration, with_nodes, with_start};
 use super::session::{self, Visitor};
 use super::slots::{address_of_slot, state_of_slot};
 use super::values::Values;
@@ -24,7 +25,7 @@ use drawing::Band;
 
 /// Days before today beyond which nothing is looked for.
 const DAYS_BACK: i64 = 366;
-/// Days from today beyond which nobody plans.
+/// The last day of the calendar, in days from today.
 const DAYS_AHEAD: i64 = 3_660;
 /// The duration that a time fills in where the template proposes none.
 const HOUR: i64 = 3_600;
@@ -144,7 +145,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
     render_page(StatusCode::OK, &view_calendar(&visitor, &asked, view, &filling))
 }
 
-/// Reads the query of the page; whatever makes no sense there is taken as left out.
+/// Reads the query of the page; values without sense count as left out.
 fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> Asked {
     let zone = days::zone();
     let today = days::day_of_second(now, &zone);
@@ -311,9 +312,9 @@ struct Filling {
 }
 
 impl Filling {
-    /// The form filled in for a time on a resource; none for a visitor who may reserve nothing.
+    /// The form filled in for a time on a resource; none for a visitor that may not reserve.
     fn address(&self, resource: &str, start: i64, end: i64) -> Option<String> {
-        // What has begun is asked for without an earliest start.
+        // A time that has begun is asked for without an earliest start.
         let from = Some(start).filter(|start| *start > self.taken);
         let least = from.unwrap_or(self.taken + TIME_TO_ASK) + self.duration;
         let values = Values::default()

@@ -34,7 +34,7 @@ pub(super) struct Period {
     zone: TimeZone,
 }
 
-/// A row of a calendar, with what it is called.
+/// A row of a calendar, with its label.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row<T> {
     pub(super) label: String,
@@ -94,7 +94,7 @@ impl Period {
         self.first.saturating_sub(self.extent.length())
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn title(&self) -> String {
         let date = |date: Date| date.strftime("%-d %B %Y").to_string();
         match self.extent {

@@ -16,7 +16,7 @@ use crate::http::Api;
 
 /// The least time between two events: what changes often is loaded again this often.
 const PAUSE: Duration = Duration::from_secs(2);
-/// Browsers ask again after this time: no stream is kept for a page that nobody sees any more.
+/// Browsers ask again after this time: no stream is kept for a page that is closed.
 const LASTS: Duration = Duration::from_mins(5);
 
 /// GET /portal/events: a stream of server-sent events, one after changes of the plan. It ends with the session and with the service.

@@ -110,7 +110,7 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
 }
 
 impl Asked {
-    /// Reads the query of the page; whatever makes no sense there is taken as left out.
+    /// Reads the query of the page; values without sense count as left out.
     fn read(values: &Values, now: i64) -> Self {
         let span = Span::of_word(values.trimmed("span"));
         let number = |name| values.trimmed(name).parse().unwrap_or(0);

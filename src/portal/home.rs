@@ -5,9 +5,9 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect};
 
-use super::fields::{Input, OfferForm};
-use super::form::field;
-use super::refusal::Refusal;
+use super::request::field;
+use super::request::fields::{Input, OfferForm};
+use super::request::refusal::Refusal;
 use super::request::{self, SentRequest, SubmittedForm};
 use super::session::{self, Visitor};
 use super::sign_in::SignIn;
@@ -75,7 +75,7 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
     }
 }
 
-/// POST /portal/offers: the form opens a negotiation, whose page shows what is held.
+/// POST /portal/offers: the form opens a negotiation, whose page shows the held offers.
 pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let (mut form, sent) = request::read_request(&api, &visitor, values).await?;

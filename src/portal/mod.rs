@@ -5,42 +5,25 @@
 //! Pages are guarded three times. Other sites do not send the session's cookie along. A form brings back a token that only its
 //! session knows. And a form is refused where the browser says that another site sent it.
 
-mod agreement;
-mod answers;
 mod calendar;
-mod calendar_feed;
-mod cards;
-mod change;
 mod days;
 mod docs;
 mod error;
-mod estimate;
 mod events;
-mod field;
-mod fields;
-mod form;
 mod gantt;
 mod home;
-mod icalendar;
 mod money;
 mod negotiation;
-mod negotiations;
-mod offer;
 mod operator;
 mod path;
-mod picture;
-mod refusal;
 mod request;
-mod request_values;
-mod reservations;
+mod reservation;
 mod session;
 mod settings;
 mod sign_in;
 mod slots;
 mod text;
-mod upload;
 mod values;
-mod words;
 mod zone;
 
 use askama::Template;
@@ -111,62 +94,65 @@ pub fn pages() -> Pages {
             "/portal/agreements",
             get(redirect_to_home).post(home::submit_offer_form),
         )
-        .route("/portal/agreements/{id}", get(agreement::show_agreement_page))
+        .route("/portal/agreements/{id}", get(reservation::show_agreement_page))
         .route(
             "/portal/agreements/{id}/files/{name}",
-            get(agreement::show_job_output),
+            get(reservation::show_job_output),
         )
         .route(
             "/portal/agreements/{id}/terminate",
-            get(agreement::confirm_termination).post(agreement::terminate_agreement),
+            get(reservation::confirm_termination).post(reservation::terminate_agreement),
         )
         .route(
             "/portal/agreements/{id}/change",
-            get(change::show_change_page).post(change::ask_for_change),
+            get(reservation::change::show_change_page).post(reservation::change::ask_for_change),
         )
         .route(
             "/portal/agreements/{id}/document.xml",
-            get(agreement::get_agreement_document),
+            get(reservation::get_agreement_document),
         )
         .route(
             "/portal/agreements/{id}/document.json",
-            get(agreement::get_agreement_value),
+            get(reservation::get_agreement_value),
         )
         .merge(own_routes())
-        .route("/portal/negotiations", get(negotiations::show_negotiations_page))
+        .route(
+            "/portal/negotiations",
+            get(negotiation::list::show_negotiations_page),
+        )
         .route(
             "/portal/negotiations/{id}",
             get(negotiation::show_negotiation_page),
         )
         .route(
             "/portal/negotiations/{id}/counter",
-            get(answers::show_counter_page),
+            get(negotiation::answers::show_counter_page),
         )
         .route(
             "/portal/negotiations/{id}/offers",
-            get(redirect_to_negotiations).post(answers::send_counter_offer),
+            get(redirect_to_negotiations).post(negotiation::answers::send_counter_offer),
         )
         .route(
             "/portal/negotiations/{id}/release",
-            get(redirect_to_negotiations).post(answers::release_negotiation),
+            get(redirect_to_negotiations).post(negotiation::answers::release_negotiation),
         )
         .route("/portal/offers", get(redirect_to_home).post(home::ask_for_offers))
         .route(
             "/portal/offers/{id}/accept",
-            get(redirect_to_negotiations).post(answers::accept_held_offer),
+            get(redirect_to_negotiations).post(negotiation::answers::accept_held_offer),
         )
         .route(
             "/portal/offers/{id}/reject",
-            get(redirect_to_negotiations).post(answers::reject_offer),
+            get(redirect_to_negotiations).post(negotiation::answers::reject_offer),
         )
         .route(
             "/portal/estimate",
-            get(estimate::show_estimate_page).post(home::ask_for_estimate),
+            get(request::estimate::show_estimate_page).post(home::ask_for_estimate),
         )
         .route(
             "/portal/files",
             get(redirect_to_home)
-                .post(upload::upload_file)
+                .post(request::upload::upload_file)
                 .layer(DefaultBodyLimit::disable()),
         )
         .route("/portal/calendar", get(calendar::show_calendar_page))
@@ -184,12 +170,18 @@ pub fn pages() -> Pages {
 /// What a party has: its reservations, their calendar, and its money.
 fn own_routes() -> Router<http::Api> {
     Router::new()
-        .route("/portal/reservations", get(reservations::show_reservations_page))
+        .route(
+            "/portal/reservations",
+            get(reservation::list::show_reservations_page),
+        )
         .route(
             "/portal/calendar-feed",
-            get(redirect_to_reservations).post(calendar_feed::make_feed_address),
+            get(redirect_to_reservations).post(reservation::calendar_feed::make_feed_address),
         )
-        .route("/portal/calendar-feed/{file}", get(calendar_feed::get_calendar))
+        .route(
+            "/portal/calendar-feed/{file}",
+            get(reservation::calendar_feed::get_calendar),
+        )
         .route("/portal/money", get(money::show_money_page))
         .route("/portal/money/export.csv", get(money::export_entries))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::field;
+use super::request::field;
 
 /// The fields of a form or of a query. A field that comes twice counts once.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

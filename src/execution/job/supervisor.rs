@@ -78,7 +78,7 @@ fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     retry_during_shortage(|| folder.write_end(&end))?;
-    // Until then another supervisor may have to read what it says.
+    // Until then another supervisor may have to read its text.
     supervisor.group.iter().for_each(ControlGroup::remove);
     if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
         say_on_standard_error(&error);

@@ -1,4 +1,4 @@
-//! What it costs to end an agreement before its time.
+//! The cost of ending an agreement before its time.
 
 use uuid::Uuid;
 

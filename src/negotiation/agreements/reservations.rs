@@ -1,4 +1,4 @@
-//! Reservations as people look for them: what runs and what comes first, by start; then what is over, the latest first.
+//! Reservations as people look for them: running and coming ones by start; then past ones, the latest first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -72,7 +72,7 @@ pub struct ReservationPage {
 }
 
 impl ReservationFilter {
-    /// The words of `standing` for what is not over, and for what is.
+    /// The words of `standing` for reservations that are not over, and for past ones.
     pub const STANDINGS: ([&str; 2], [&str; 5]) = (
         ["waiting", "running"],
         ["done", "failed", "changed", "cancelled", "refused"],

@@ -77,7 +77,7 @@ impl AnswersView {
     }
 }
 
-/// A request that opens a negotiation, with what it says about that.
+/// A request that opens a negotiation, with its terms for that.
 pub(in crate::negotiation) struct FirstRequest {
     pub(in crate::negotiation) request: Request,
     pub(in crate::negotiation) opening: Opening,

@@ -80,7 +80,7 @@ impl Negotiation {
         Ok(self.open_with_request(party, first, Some(key)).await?.id)
     }
 
-    /// What would be offered for the request of a form at the moment. Nothing is stored or held. It counts as a question
+    /// The offers for the request of a form at the moment. Nothing is stored or held. It counts as a question
     /// (`probes_per_minute`).
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Negotiation {
         })
     }
 
-    /// Answers an offer of a negotiation with another one, which says what is different; once for each form.
+    /// Answers an offer of a negotiation with another one, which names the differences; once for each form.
     ///
     /// # Errors
     /// Those of [`Negotiation::exchange_offers`] for such an offer; faults of the request are at their places in it.

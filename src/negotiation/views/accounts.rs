@@ -72,13 +72,13 @@ pub struct EntryView {
 pub struct MonthView {
     /// The month in UTC, as 2026-11.
     pub month: String,
-    /// What was added.
+    /// The sum of all additions.
     pub credits: MoneyView,
-    /// What was taken, below zero.
+    /// The sum of all deductions, below zero.
     pub charges: MoneyView,
     /// The balance at the end of the month, or now.
     pub balance: MoneyView,
-    /// What was added and what was taken, in millionths: for pictures.
+    /// The sums of additions and deductions, in millionths: for pictures.
     pub micros: (i64, i64),
 }
 

@@ -222,7 +222,7 @@ impl Telling<'_> {
         (self.is_published && !within.is_empty()).then(|| of.free_within(within))
     }
 
-    /// The steps that a time touches, from now on: nobody sees from several of them where between two steps a slot ends.
+    /// The steps that a time touches, from now on. Several of them do not tell where between two steps a slot ends.
     fn in_steps(&self, (start, end): (i64, i64)) -> Interval {
         let now = self.picture.taken;
         if Time(end) <= now {

@@ -88,7 +88,7 @@ pub struct GanttUnusedView {
     pub why: &'static str,
 }
 
-/// A change of the plan that nobody has asked for, and its reason.
+/// A change of the plan without a party's request, and its reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlanChangeView {
     /// When it was made.
@@ -99,7 +99,7 @@ pub struct PlanChangeView {
     pub party: Option<String>,
     /// The kind of the event, in a word.
     pub kind: String,
-    /// What was changed and why, in words.
+    /// The change and its reason, in words.
     pub why: String,
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::planner::resources::resource::AddedMaintenance;
 
-/// A slot on a picture: what it is for, whether it has begun, from when until when, and on which nodes.
+/// A slot on a picture: its purpose, whether it has begun, its time, and its nodes.
 type Seen = (Uuid, bool, (i64, i64), u32, Vec<u32>);
 
 fn seen(picture: &Picture) -> Vec<Seen> {

@@ -1,4 +1,4 @@
-//! The picture of a plan on nodes: time to the right, nodes downwards. What is too thin to be seen by itself is drawn together with its
+//! The picture of a plan on nodes: time to the right, nodes downwards. Slots too thin to be seen are drawn together with their
 //! neighbours, so a picture of ten thousand slots is as large as one of some hundred.
 
 use std::ops::Range;
@@ -19,7 +19,7 @@ const NODE_HEIGHT: f64 = 22.0;
 const HEIGHT_MAX: f64 = 640.0;
 /// Labels of groups of nodes where they are many.
 const LABELS: u32 = 16;
-/// What is narrower or lower than this is not drawn by itself.
+/// The least width and height of a slot that is drawn by itself.
 const SEEN: f64 = 2.0;
 /// Slots that are drawn by themselves, and the boxes that they consist of: the largest.
 const BARS_MAX: usize = 250;

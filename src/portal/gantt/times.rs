@@ -99,7 +99,7 @@ impl Span {
             Self::Month => "%-d %b",
             Self::Year => "%b %Y",
         };
-        // From the beginning of the day on, so that the marks are the same whatever the start.
+        // From the beginning of the day on, so that the marks do not depend on the start.
         let first = days::day_of_second(start, &zone);
         let first = if self == Self::Year {
             first.first_of_month()

@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::access::Role;
 use crate::http::{self, Api, KeyView};
 use crate::negotiation::{self, RequestKey};
-use crate::portal::form::{self, field};
+use crate::portal::request::field;
+use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::{Answer, Frame, render_page, text};
 

@@ -52,7 +52,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/portal/reliability", moved("/portal/operator/reliability"))
 }
 
-/// The operator who has sent a request.
+/// The operator that has sent a request.
 ///
 /// # Errors
 /// [`Failure::SignedOut`], and that others may not.

@@ -1,4 +1,4 @@
-//! What operators change. The first form asks what would follow, which a dry run answers; the page that shows it has the same form
+//! Orders of operators. The first form asks for the consequences, which a dry run answers; the page that shows it has the same form
 //! again, and that one does it.
 
 use askama::Template;
@@ -14,16 +14,17 @@ use crate::negotiation::{
     ResourceChangesView, ResourceVerb, Scope, read_key_expiry,
 };
 use crate::portal::error::Failure;
-use crate::portal::form::{self, field};
 use crate::portal::path::Path;
+use crate::portal::request::field;
+use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page, text};
 
-/// The field that says that what would follow has been seen.
+/// The field that confirms that the consequences were seen.
 const CONFIRMED: &str = "confirmed";
 
-/// What would follow from an order.
+/// The consequences of an order.
 #[derive(Template)]
 #[template(path = "portal/operator/confirm.html")]
 struct Confirm {
@@ -159,10 +160,9 @@ impl Verb {
 pub(super) async fn show_agreement_orders_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let agreement = api.negotiation.show_agreement(Scope::All, id).await?.view;
     let name = text::name(&agreement);
     let resources = api.negotiation.offered_resources().resources;
@@ -176,7 +176,7 @@ pub(super) async fn show_agreement_orders_page(
     render_page(StatusCode::OK, &shown)
 }
 
-/// POST /portal/operator/orders: shows what would follow, or does it where that was seen.
+/// POST /portal/operator/orders: shows the consequences, or carries the order out where these were confirmed.
 pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_operator(&visitor.caller)?;

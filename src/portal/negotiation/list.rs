@@ -1,18 +1,18 @@
-//! The list of negotiations: those that go on with what is held in them, and those that are over.
+//! The list of negotiations: open ones with their held offers, and past ones.
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use uuid::Uuid;
 
-use super::cards::deviation_in_words;
-use super::session;
-use super::text;
-use super::values::Values;
-use super::{Answer, Frame, render_page};
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{NegotiationFilter, NegotiationView, OfferView};
+use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::session;
+use crate::portal::text;
+use crate::portal::values::Values;
+use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
 #[template(path = "portal/negotiations.html")]
@@ -47,7 +47,11 @@ struct Offer {
 }
 
 /// GET /portal/negotiations.
-pub(super) async fn show_negotiations_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+pub(in crate::portal) async fn show_negotiations_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let scope = scope_of_caller(&visitor.caller);
     let after = Values::read(uri.query().unwrap_or_default().as_bytes());

@@ -1,35 +1,35 @@
 //! Calendars as text (RFC 5545): events at times in UTC.
 
-use super::text;
+use crate::portal::text;
 
 /// The longest line, in octets and without its end.
 const LINE_MAX: usize = 75;
 
 /// An event of a calendar.
-pub(super) struct Event {
+pub(in crate::portal) struct Event {
     /// Names it everywhere and for ever.
-    pub(super) uid: String,
+    pub(in crate::portal) uid: String,
     /// Grows with each change.
-    pub(super) sequence: i64,
+    pub(in crate::portal) sequence: i64,
     /// Seconds since the epoch.
-    pub(super) start: i64,
-    pub(super) end: i64,
-    pub(super) status: Status,
-    pub(super) summary: String,
-    pub(super) description: String,
-    pub(super) address: String,
+    pub(in crate::portal) start: i64,
+    pub(in crate::portal) end: i64,
+    pub(in crate::portal) status: Status,
+    pub(in crate::portal) summary: String,
+    pub(in crate::portal) description: String,
+    pub(in crate::portal) address: String,
 }
 
 /// Where an event stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Status {
+pub(in crate::portal) enum Status {
     Tentative,
     Confirmed,
     Cancelled,
 }
 
 /// A calendar with a name, as it is at `now` (seconds since the epoch).
-pub(super) fn write_calendar(name: &str, events: &[Event], now: i64) -> String {
+pub(in crate::portal) fn write_calendar(name: &str, events: &[Event], now: i64) -> String {
     let mut lines = Lines(String::new());
     lines.add("BEGIN", "VCALENDAR");
     lines.add("VERSION", "2.0");

@@ -1,22 +1,24 @@
-//! What would it cost? The filled form and some variants of it, with the first place and the price of each. Nothing is held.
+//! Estimates of cost: the filled form and some variants of it, with the first place and the price of each. Nothing is held.
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use super::cards::deviation_in_words;
-use super::error::Failure;
-use super::fields::{Line, OfferForm};
-use super::offer::problems_of_offer;
-use super::request::{SubmittedForm, make_form, read_values};
-use super::request_values::{form_address, with_deadline, with_duration, with_nodes, with_start};
-use super::session::{self, Visitor};
-use super::text;
-use super::values::Values;
-use super::{Answer, Frame, render_page};
 use crate::agreement::OfferKind;
 use crate::http::{Api, use_cases_of};
 use crate::negotiation::{self, EstimateView, FlatRequest, MoneyView};
+use crate::portal::error::Failure;
+use crate::portal::negotiation::cards::deviation_in_words;
+use crate::portal::request::fields::{Line, OfferForm};
+use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::values_of_request::{
+    form_address, with_deadline, with_duration, with_nodes, with_start,
+};
+use crate::portal::request::{SubmittedForm, make_form, read_values};
+use crate::portal::session::{self, Visitor};
+use crate::portal::text;
+use crate::portal::values::Values;
+use crate::portal::{Answer, Frame, render_page};
 
 /// Seconds of a day.
 const DAY: i64 = 86_400;
@@ -25,7 +27,7 @@ const DAY: i64 = 86_400;
 #[template(path = "portal/estimate.html")]
 struct Estimate {
     frame: Frame,
-    /// What is wrong with the form.
+    /// The mistakes of the form.
     wrong: Vec<Line>,
     variants: Vec<Variant>,
     /// Whether something is charged.
@@ -36,7 +38,7 @@ struct Estimate {
     address: String,
 }
 
-/// A variant of the form, and what would be offered for it.
+/// A variant of the form, and its best offer.
 struct Variant {
     name: &'static str,
     address: String,
@@ -50,7 +52,11 @@ struct Variant {
 }
 
 /// GET /portal/estimate: a page, or a part of the one with the form.
-pub(super) async fn show_estimate_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+pub(in crate::portal) async fn show_estimate_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
@@ -64,7 +70,7 @@ pub(super) async fn show_estimate_page(State(api): State<Api>, headers: HeaderMa
         for (name, values) in variants_of_form(&read.wish, &values) {
             match estimate_variant(&api, &visitor, (name, &values)).await? {
                 Ok(variant) => variants.push(variant),
-                // What is wrong with the form itself is wrong with each variant.
+                // A mistake of the form itself is in each variant.
                 Err(error) if variants.is_empty() => {
                     form.note_error(error)?;
                     break;
@@ -111,7 +117,7 @@ impl Variant {
     }
 }
 
-/// What would be offered for a variant; or what is wrong with it.
+/// The offers for a variant; or its mistakes.
 async fn estimate_variant(
     api: &Api,
     visitor: &Visitor,
@@ -174,7 +180,7 @@ fn price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone) -> Strin
     }
 }
 
-/// The form, and what may be changed in it.
+/// The form, and variants of it.
 fn variants_of_form(wish: &FlatRequest, values: &Values) -> Vec<(&'static str, Values)> {
     let mut variants = vec![("As it is filled in", values.clone())];
     if let Some((least, most)) = wish.nodes {

@@ -4,23 +4,23 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
 
-use super::Answer;
-use super::error::Failure;
-use super::icalendar::{Event, Status, write_calendar};
-use super::path::Path;
-use super::session::{self, Visitor};
-use super::text::{self, second_of};
 use crate::clock;
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
 use crate::negotiation::{self, AgreementView, ReservationFilter};
+use crate::portal::Answer;
+use crate::portal::error::Failure;
+use crate::portal::path::Path;
+use crate::portal::reservation::icalendar::{Event, Status, write_calendar};
+use crate::portal::session::{self, Visitor};
+use crate::portal::text::{self, second_of};
 
-/// The most reservations of a calendar: what is next, and the latest that are over.
+/// The most reservations of a calendar: coming ones, and the latest past ones.
 const EVENTS_MAX: u32 = 500;
-/// The ending of the address, by which programs know what it is.
+/// The ending of the address, by which programs know its type.
 const ENDING: &str = ".ics";
 
 /// The address of the visitor's calendar, where there is one.
-pub(super) async fn address_of_feed(
+pub(in crate::portal) async fn address_of_feed(
     api: &Api,
     visitor: &Visitor,
     base: &str,
@@ -31,14 +31,14 @@ pub(super) async fn address_of_feed(
 }
 
 /// POST /portal/calendar-feed: a new address, in place of the old one.
-pub(super) async fn make_feed_address(State(api): State<Api>, request: Request) -> Answer {
+pub(in crate::portal) async fn make_feed_address(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
     api.access.make_calendar_feed(&visitor.caller).await?;
     Ok(Redirect::to("/portal/reservations#feed").into_response())
 }
 
-/// GET /portal/calendar-feed/{secret}.ics: the calendar, for everybody who knows the address.
-pub(super) async fn get_calendar(
+/// GET /portal/calendar-feed/{secret}.ics: the calendar, for each holder of the address.
+pub(in crate::portal) async fn get_calendar(
     State(api): State<Api>,
     Path(file): Path<String>,
     request: Request,

@@ -9,19 +9,19 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::Violations;
 
-use super::agreement::addressed_agreement;
-use super::error::Failure;
-use super::fields::{Field, Group, Input};
-use super::form::{self, Place, Problem, field, read_form};
-use super::path::Path;
-use super::request_values::{with_deadline, with_duration, with_nodes, with_start};
-use super::session::{self, Visitor};
-use super::text::{self, second_of};
-use super::values::Values;
-use super::zone::Zone;
-use super::{Answer, Frame, render_page};
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
 use crate::negotiation::{self, AgreementView, FlatRequest, RefusalView, RequestKey};
+use crate::portal::error::Failure;
+use crate::portal::path::Path;
+use crate::portal::request::field;
+use crate::portal::request::fields::{Field, Group, Input};
+use crate::portal::request::form::{self, Place, Problem, read_form};
+use crate::portal::request::values_of_request::{with_deadline, with_duration, with_nodes, with_start};
+use crate::portal::session::{self, Visitor};
+use crate::portal::text::{self, second_of};
+use crate::portal::values::Values;
+use crate::portal::zone::Zone;
+use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
 #[template(path = "portal/change.html")]
@@ -56,12 +56,12 @@ struct Submitted {
 }
 
 /// GET /portal/agreements/{id}/change.
-pub(super) async fn show_change_page(
+pub(in crate::portal) async fn show_change_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
-    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
     let view = own_agreement(&api, &visitor, id).await?;
     let submitted = Submitted {
@@ -72,13 +72,12 @@ pub(super) async fn show_change_page(
 }
 
 /// POST /portal/agreements/{id}/change: asks for offers.
-pub(super) async fn ask_for_change(
+pub(in crate::portal) async fn ask_for_change(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let view = own_agreement(&api, &visitor, id).await?;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let mut submitted = Submitted {
@@ -141,7 +140,7 @@ pub(super) async fn ask_for_change(
     render_change_page(&visitor, &view, status, submitted)
 }
 
-/// The visitor's own agreement: nobody else may change one.
+/// The visitor's own agreement: only its party may change one.
 async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementView, Failure> {
     let shown = api
         .negotiation
@@ -177,7 +176,7 @@ fn present_values(view: &AgreementView) -> Values {
     )
 }
 
-/// The flat request for what is to be different; none where nothing is.
+/// The flat request for the differences; none where there are none.
 fn request_for_change(wish: &FlatRequest, view: &AgreementView) -> Option<Value> {
     let is_whole = text::can_change_wholly(view);
     let mut request = json!({ "agreement": view.id });

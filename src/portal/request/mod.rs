@@ -1,45 +1,54 @@
 //! The request of a form: sent, checked, and shown again with all that is wrong.
 
+pub(in crate::portal) mod estimate;
+pub(in crate::portal) mod field;
+pub(in crate::portal) mod fields;
+pub(in crate::portal) mod form;
+pub(in crate::portal) mod problems;
+pub(in crate::portal) mod refusal;
+pub(in crate::portal) mod upload;
+pub(in crate::portal) mod values_of_request;
+
 use axum::http::StatusCode;
 use uuid::Uuid;
 
-use super::error::Failure;
-use super::fields::{OfferForm, Supply};
-use super::form::{self, Place, Problem, field};
-use super::offer::problems_of_offer;
-use super::request_values::{with_duration, with_nodes};
-use super::session::Visitor;
-use super::values::Values;
-use super::zone::Zone;
 use crate::clock::second_of;
 use crate::http::Api;
 use crate::negotiation::{self, FlatRequest, RefusalView};
+use crate::portal::error::Failure;
+use crate::portal::request::fields::{OfferForm, Supply};
+use crate::portal::request::form::{Place, Problem};
+use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::values_of_request::{with_duration, with_nodes};
+use crate::portal::session::Visitor;
+use crate::portal::values::Values;
+use crate::portal::zone::Zone;
 
 /// A form as it was sent, and its result.
 #[derive(Default)]
-pub(super) struct SubmittedForm {
-    pub(super) values: Values,
-    pub(super) problems: Vec<Problem>,
-    pub(super) refusal: Option<RefusalView>,
-    pub(super) once: Option<Uuid>,
+pub(in crate::portal) struct SubmittedForm {
+    pub(in crate::portal) values: Values,
+    pub(in crate::portal) problems: Vec<Problem>,
+    pub(in crate::portal) refusal: Option<RefusalView>,
+    pub(in crate::portal) once: Option<Uuid>,
     /// Whether the address has filled it in.
-    pub(super) is_filled: bool,
+    pub(in crate::portal) is_filled: bool,
     /// The name of a file that was uploaded just before.
-    pub(super) uploaded: Option<String>,
+    pub(in crate::portal) uploaded: Option<String>,
 }
 
 /// The request of a form without mistakes.
-pub(super) struct SentRequest {
-    pub(super) wish: FlatRequest,
+pub(in crate::portal) struct SentRequest {
+    pub(in crate::portal) wish: FlatRequest,
     /// The most offers that its sender wants to see.
-    pub(super) choices: usize,
+    pub(in crate::portal) choices: usize,
     /// The name of the form, under which it counts once.
-    pub(super) once: Uuid,
+    pub(in crate::portal) once: Uuid,
 }
 
 impl SubmittedForm {
     /// Whether something is to be said about it.
-    pub(super) fn has_gone_wrong(&self) -> bool {
+    pub(in crate::portal) fn has_gone_wrong(&self) -> bool {
         !self.problems.is_empty() || self.refusal.is_some()
     }
 
@@ -47,7 +56,7 @@ impl SubmittedForm {
     ///
     /// # Errors
     /// A failure that is none of the form.
-    pub(super) fn note_error(&mut self, error: negotiation::Error) -> Result<StatusCode, Failure> {
+    pub(in crate::portal) fn note_error(&mut self, error: negotiation::Error) -> Result<StatusCode, Failure> {
         match error {
             negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations) => {
                 self.problems = problems_of_offer(&violations, std::mem::take(&mut self.problems));
@@ -79,7 +88,7 @@ fn whole_form_problem(message: &str) -> Problem {
 }
 
 /// The request of a form that was sent; none where something is wrong with it, which is all noted in the form.
-pub(super) async fn read_request(
+pub(in crate::portal) async fn read_request(
     api: &Api,
     visitor: &Visitor,
     values: Values,
@@ -106,7 +115,7 @@ pub(super) async fn read_request(
         };
         return Ok((form, Some(sent)));
     }
-    // What is wrong with the rest is said at the same time.
+    // Mistakes of the rest are told at the same time.
     if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
         form.note_error(error)?;
     }
@@ -114,14 +123,14 @@ pub(super) async fn read_request(
 }
 
 /// A form that was read, against what is offered now.
-pub(super) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
+pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
     let currency = api.negotiation.currency();
     let currency = currency.as_ref().map(crate::agreement::Currency::code);
     form::read_form(values, &api.negotiation.catalogue(), currency)
 }
 
 /// The form as it is shown.
-pub(super) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedForm) -> OfferForm {
+pub(in crate::portal) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedForm) -> OfferForm {
     let party = &visitor.caller.party;
     let prices = api.negotiation.prices(party).prices;
     let supply = Supply {
@@ -136,7 +145,7 @@ pub(super) async fn make_form(api: &Api, visitor: &Visitor, asked: &SubmittedFor
 }
 
 /// The values of an empty form: the first application, and the template's size and duration.
-pub(super) fn empty_form_values(api: &Api) -> Values {
+pub(in crate::portal) fn empty_form_values(api: &Api) -> Values {
     let (nodes, duration) = api.negotiation.proposed_size();
     let catalogue = api.negotiation.catalogue();
     let first = catalogue.applications().first();
@@ -154,6 +163,6 @@ pub(super) fn empty_form_values(api: &Api) -> Values {
 }
 
 /// The second that it is.
-pub(super) fn present_second(api: &Api) -> i64 {
+pub(in crate::portal) fn present_second(api: &Api) -> i64 {
     second_of(api.negotiation.clock().micros()).seconds()
 }

@@ -1,21 +1,24 @@
-//! A negotiation: the offers that can be taken, why there are none, what has become of it, and all that was said in it.
+//! A negotiation: its offers that can be taken or the reason for none, its end, and all its messages.
+
+pub(in crate::portal) mod answers;
+pub(in crate::portal) mod cards;
+pub(in crate::portal) mod list;
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use uuid::Uuid;
 
-use super::cards::{Axis, Card, WIDTH, deviation_in_words};
-use super::error::Failure;
-use super::path::Path;
-use super::refusal::Refusal;
-use super::request::present_second;
-use super::request_values::{form_address, values_of_request};
-use super::session::{self, Visitor};
-use super::text;
-use super::{Answer, Frame, render_page};
 use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{NegotiationView, ReadOffer};
+use crate::portal::negotiation::cards::{Axis, Card, WIDTH, deviation_in_words};
+use crate::portal::path::Path;
+use crate::portal::request::present_second;
+use crate::portal::request::refusal::Refusal;
+use crate::portal::request::values_of_request::{form_address, values_of_request};
+use crate::portal::session::{self, Visitor};
+use crate::portal::text;
+use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
 #[template(path = "portal/negotiation.html")]
@@ -24,7 +27,7 @@ struct NegotiationPage {
     negotiation: NegotiationView,
     /// Why the offer that was to be taken cannot be had any more.
     lost: Option<String>,
-    /// Whether it is the visitor's own, who may also act in it.
+    /// Whether it is the visitor's own. Only its party may act in it.
     may_act: bool,
     /// Why the provider proposes that by itself, in words.
     proposed: Option<String>,
@@ -63,18 +66,17 @@ struct Said {
 const DEPTH_MAX: usize = 4;
 
 /// GET /portal/negotiations/{id}.
-pub(super) async fn show_negotiation_page(
+pub(in crate::portal) async fn show_negotiation_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     render_negotiation_page(&api, &visitor, id, (StatusCode::OK, None)).await
 }
 
 /// The page of a negotiation, with the reason why an offer cannot be taken.
-pub(super) async fn render_negotiation_page(
+pub(in crate::portal) async fn render_negotiation_page(
     api: &Api,
     visitor: &Visitor,
     id: Uuid,

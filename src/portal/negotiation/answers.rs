@@ -6,19 +6,19 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
-use super::error::Failure;
-use super::fields::{Input, OfferForm};
-use super::form::field;
-use super::negotiation::render_negotiation_page;
-use super::path::Path;
-use super::request::{self, SentRequest, SubmittedForm};
-use super::request_values::values_of_request;
-use super::session::{self, Visitor};
-use super::text;
-use super::values::Values;
-use super::{Answer, Frame, render_page};
 use crate::http::{self, Api, require_writer, use_cases_of};
 use crate::negotiation::{self, Input as Body, RequestKey, Scope};
+use crate::portal::error::Failure;
+use crate::portal::negotiation::render_negotiation_page;
+use crate::portal::path::Path;
+use crate::portal::request::field;
+use crate::portal::request::fields::{Input, OfferForm};
+use crate::portal::request::values_of_request::values_of_request;
+use crate::portal::request::{self, SentRequest, SubmittedForm};
+use crate::portal::session::{self, Visitor};
+use crate::portal::text;
+use crate::portal::values::Values;
+use crate::portal::{Answer, Frame, render_page};
 
 /// The form of an answer.
 #[derive(Template)]
@@ -33,13 +33,12 @@ struct Counter {
 }
 
 /// POST /portal/offers/{id}/accept: the offer becomes an agreement, as it stands.
-pub(super) async fn accept_held_offer(
+pub(in crate::portal) async fn accept_held_offer(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let party = &visitor.caller.party;
     let key =
@@ -61,9 +60,12 @@ pub(super) async fn accept_held_offer(
 }
 
 /// POST /portal/offers/{id}/reject: the offer is released.
-pub(super) async fn reject_offer(State(api): State<Api>, Path(id): Path<String>, request: Request) -> Answer {
+pub(in crate::portal) async fn reject_offer(
+    State(api): State<Api>,
+    Path(id): Path<Uuid>,
+    request: Request,
+) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let scope = own_scope(&visitor);
     let found = api.negotiation.offer_by_id(&scope, id).await?;
     let offer = (found.negotiation, found.offer.id.as_str());
@@ -74,34 +76,32 @@ pub(super) async fn reject_offer(State(api): State<Api>, Path(id): Path<String>,
 }
 
 /// POST /portal/negotiations/{id}/release: all its offers are released.
-pub(super) async fn release_negotiation(
+pub(in crate::portal) async fn release_negotiation(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     match api
         .negotiation
         .end_negotiation(&own_scope(&visitor), id, Body::Json(Vec::new()), None)
         .await
     {
-        // What was ended or has expired meanwhile is shown as such.
+        // A negotiation that was ended or has expired meanwhile is shown as such.
         Ok(_) | Err(negotiation::Error::Conflict(_) | negotiation::Error::Gone(_)) => Ok(to_negotiation(id)),
         Err(other) => Err(other.into()),
     }
 }
 
 /// GET /portal/negotiations/{id}/counter?offer=ID: the form filled from an offer, to answer it with something else.
-pub(super) async fn show_counter_page(
+pub(in crate::portal) async fn show_counter_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     uri: Uri,
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     require_writer(&visitor.caller)?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let (_, offers) = api.negotiation.read_negotiation(&own_scope(&visitor), id).await?;
     let offer = offers.iter().find(|of| of.is.id == query.get(field::OFFER));
@@ -114,13 +114,12 @@ pub(super) async fn show_counter_page(
 }
 
 /// POST /portal/negotiations/{id}/offers: the form answers an offer of the negotiation.
-pub(super) async fn send_counter_offer(
+pub(in crate::portal) async fn send_counter_offer(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let offer = values.get(field::OFFER).to_owned();
     let wrong = StatusCode::UNPROCESSABLE_ENTITY;
     let (mut form, sent) = request::read_request(&api, &visitor, values).await?;

@@ -7,16 +7,17 @@ use jiff::ToSpan;
 use jiff::civil::Date;
 use uuid::Uuid;
 
-use super::days;
-use super::picture::Picture;
-use super::session::{self, Visitor};
-use super::text::{self, StateLabel};
-use super::values::Values;
-use super::{Answer, Frame, calendar_feed, render_page};
 use crate::access::Role;
 use crate::clock::second_of;
 use crate::http::{Api, base_address, scope_of_caller};
 use crate::negotiation::{AgreementView, ReservationFilter, ReservationPlace};
+use crate::portal::days;
+use crate::portal::reservation::calendar_feed;
+use crate::portal::reservation::picture::Picture;
+use crate::portal::session::{self, Visitor};
+use crate::portal::text::{self, StateLabel};
+use crate::portal::values::Values;
+use crate::portal::{Answer, Frame, render_page};
 
 /// Reservations on a page.
 const PAGE: u32 = 20;
@@ -81,7 +82,11 @@ struct Line {
 }
 
 /// GET /portal/reservations: what runs and what is next, by start; then what is over, the latest first.
-pub(super) async fn show_reservations_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
+pub(in crate::portal) async fn show_reservations_page(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    uri: Uri,
+) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
     let asked = Values::read(uri.query().unwrap_or_default().as_bytes());
     let after: Option<ReservationPlace> = asked.get("after").parse().ok();

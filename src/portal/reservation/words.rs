@@ -1,18 +1,18 @@
 //! The events and the guarantees of a reservation in plain words.
 
-use super::text::{self, capitalised, moment};
 use crate::negotiation::{AgreementView, EventView, GuaranteeView};
+use crate::portal::text::{self, capitalised, moment};
 
 /// Something that happened, as a person reads it.
-pub(super) struct Happening {
-    pub(super) at: String,
-    pub(super) title: &'static str,
+pub(in crate::portal) struct Happening {
+    pub(in crate::portal) at: String,
+    pub(in crate::portal) title: &'static str,
     /// The particulars; empty where the title says it all.
-    pub(super) detail: String,
+    pub(in crate::portal) detail: String,
 }
 
 impl Happening {
-    pub(super) fn of(event: &EventView) -> Self {
+    pub(in crate::portal) fn of(event: &EventView) -> Self {
         let (title, detail) = told(&event.kind, &event.detail);
         Self {
             at: event.at.clone(),
@@ -65,7 +65,7 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
 }
 
 /// A text of the service with its seconds as durations and its times as people write them.
-pub(super) fn plain(text: &str) -> String {
+pub(in crate::portal) fn plain(text: &str) -> String {
     let words: Vec<&str> = text.split(' ').collect();
     let mut told: Vec<String> = Vec::with_capacity(words.len());
     for word in words {
@@ -86,19 +86,19 @@ pub(super) fn plain(text: &str) -> String {
 }
 
 /// A guarantee as a person reads it.
-pub(super) struct Promise {
+pub(in crate::portal) struct Promise {
     /// What is promised, and what is paid where it is not kept.
-    pub(super) sentence: String,
-    pub(super) words: &'static str,
-    pub(super) class: &'static str,
+    pub(in crate::portal) sentence: String,
+    pub(in crate::portal) words: &'static str,
+    pub(in crate::portal) class: &'static str,
     /// As the agreement has it.
-    pub(super) name: String,
-    pub(super) objective: String,
-    pub(super) evidence: Option<String>,
+    pub(in crate::portal) name: String,
+    pub(in crate::portal) objective: String,
+    pub(in crate::portal) evidence: Option<String>,
 }
 
 impl Promise {
-    pub(super) fn of(guarantee: &GuaranteeView, view: &AgreementView) -> Self {
+    pub(in crate::portal) fn of(guarantee: &GuaranteeView, view: &AgreementView) -> Self {
         let (words, class) = match guarantee.state.as_str() {
             "Fulfilled" => ("Kept", "good"),
             "Violated" => ("Broken", "bad"),

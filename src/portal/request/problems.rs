@@ -2,11 +2,11 @@
 
 use wsag::{Violation, Violations};
 
-use super::form::{Place, Problem};
-use super::text::capitalised;
+use crate::portal::request::form::{Place, Problem};
+use crate::portal::text::capitalised;
 
 /// The problems of an offer, at the fields of the form, beside those that were found as the form was read.
-pub(super) fn problems_of_offer(violations: &Violations, read: Vec<Problem>) -> Vec<Problem> {
+pub(in crate::portal) fn problems_of_offer(violations: &Violations, read: Vec<Problem>) -> Vec<Problem> {
     let mut problems = read;
     // A field that cannot be read is left out of the offer: what the offer lacks then is not said again.
     let unread: Vec<Place> = problems.iter().map(|problem| problem.place).collect();
@@ -97,7 +97,8 @@ mod tests {
     use super::*;
     use crate::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
     use crate::negotiation::{FlatRequest, Run};
-    use crate::portal::form::{self, field};
+    use crate::portal::request::field;
+    use crate::portal::request::form::{self};
     use crate::portal::values::Values;
     use proptest::prelude::*;
     use wsag::job::RangeValue;

@@ -2,18 +2,19 @@
 
 use wsag::time::DateTime;
 
-use super::form::{self, field};
-use super::values::Values;
 use crate::catalogue::Catalogue;
 use crate::negotiation::{FlatRequest, RelaxationView};
+use crate::portal::request::field;
+use crate::portal::request::form::{self};
+use crate::portal::values::Values;
 
 /// The address of a form that is filled in with values.
-pub(super) fn form_address(values: &Values) -> String {
+pub(in crate::portal) fn form_address(values: &Values) -> String {
     format!("/portal?{}", values.query())
 }
 
 /// The values with which a form asks for this.
-pub(super) fn values_of_request(request: &FlatRequest, catalogue: &Catalogue) -> Values {
+pub(in crate::portal) fn values_of_request(request: &FlatRequest, catalogue: &Catalogue) -> Values {
     let mut values = Values::default().with(field::APPLICATION, "");
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
@@ -71,7 +72,7 @@ fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
 }
 
 /// The same form for another number of nodes.
-pub(super) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
+pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
     values
         .with(field::NODES, least.to_string())
@@ -79,7 +80,7 @@ pub(super) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
 }
 
 /// The same form for another number of seconds.
-pub(super) fn with_duration(values: Values, seconds: i64) -> Values {
+pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
     let part = |amount: i64| {
         if amount == 0 {
             String::new()
@@ -95,12 +96,12 @@ pub(super) fn with_duration(values: Values, seconds: i64) -> Values {
 }
 
 /// The same form with another earliest start, in seconds since the epoch; None leaves it open.
-pub(super) fn with_start(values: Values, at: Option<i64>) -> Values {
+pub(in crate::portal) fn with_start(values: Values, at: Option<i64>) -> Values {
     with_instant(values, field::START, at)
 }
 
 /// The same form with another deadline, in seconds since the epoch; None leaves it open.
-pub(super) fn with_deadline(values: Values, at: Option<i64>) -> Values {
+pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Values {
     with_instant(values, field::DEADLINE, at)
 }
 
@@ -112,7 +113,7 @@ fn with_instant(values: Values, (date, time): (&str, &str), at: Option<i64>) -> 
 }
 
 /// The same form with a change that would let its request in.
-pub(super) fn with_change(values: &Values, change: &RelaxationView) -> Values {
+pub(in crate::portal) fn with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if let Some(nodes) = change.nodes {
         values = with_nodes(values, nodes, nodes);

@@ -2,34 +2,34 @@
 
 use uuid::Uuid;
 
-use super::text;
 use crate::agreement::OfferKind;
 use crate::negotiation::{CostView, QuotationView, ReadOffer};
+use crate::portal::text;
 
 /// An offer that can be taken.
-pub(super) struct Card {
-    pub(super) id: String,
+pub(in crate::portal) struct Card {
+    pub(in crate::portal) id: String,
     /// Its number on the page, from 1.
-    pub(super) number: usize,
-    pub(super) title: String,
-    pub(super) is: QuotationView,
-    pub(super) size: String,
+    pub(in crate::portal) number: usize,
+    pub(in crate::portal) title: String,
+    pub(in crate::portal) is: QuotationView,
+    pub(in crate::portal) size: String,
     /// Its price with all fees; none where nothing is charged.
-    pub(super) price: Option<String>,
+    pub(in crate::portal) price: Option<String>,
     /// What the price is made of.
-    pub(super) parts: Vec<String>,
-    pub(super) confidence: Option<String>,
-    pub(super) held_until: String,
+    pub(in crate::portal) parts: Vec<String>,
+    pub(in crate::portal) confidence: Option<String>,
+    pub(in crate::portal) held_until: String,
     /// What ending the agreement costs.
-    pub(super) cancellation: String,
-    pub(super) terms: Vec<String>,
+    pub(in crate::portal) cancellation: String,
+    pub(in crate::portal) terms: Vec<String>,
     /// The value that a form brings back, so that it counts once.
-    pub(super) once: Uuid,
+    pub(in crate::portal) once: Uuid,
 }
 
 impl Card {
     /// The card of an offer that is held; none for another one.
-    pub(super) fn of(offer: &ReadOffer, number: usize, cost: Option<&CostView>) -> Option<Self> {
+    pub(in crate::portal) fn of(offer: &ReadOffer, number: usize, cost: Option<&CostView>) -> Option<Self> {
         let (is, held_until) = (offer.is.quotation.clone()?, offer.is.held_until.clone()?);
         Some(Self {
             id: offer.is.id.clone(),
@@ -51,7 +51,7 @@ impl Card {
 }
 
 /// How an offer differs from what was asked for.
-pub(super) fn deviation_in_words(offer: &QuotationView) -> String {
+pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
     let words = text::kind(offer.kind);
     #[expect(
         clippy::cast_possible_truncation,
@@ -113,30 +113,30 @@ fn terms_in_words(offer: &ReadOffer) -> Vec<String> {
 }
 
 /// Offers on an axis of time: a bar for each.
-pub(super) struct Axis {
+pub(in crate::portal) struct Axis {
     /// The window that was asked for, as a bar behind the others.
-    pub(super) window: Option<Bar>,
-    pub(super) bars: Vec<Bar>,
-    pub(super) height: i64,
+    pub(in crate::portal) window: Option<Bar>,
+    pub(in crate::portal) bars: Vec<Bar>,
+    pub(in crate::portal) height: i64,
     /// Where the axis begins and ends, as dateTimes.
-    pub(super) start: String,
-    pub(super) end: String,
+    pub(in crate::portal) start: String,
+    pub(in crate::portal) end: String,
 }
 
 /// A bar, in units of the picture.
-pub(super) struct Bar {
-    pub(super) number: usize,
-    pub(super) x: i64,
-    pub(super) y: i64,
-    pub(super) width: i64,
+pub(in crate::portal) struct Bar {
+    pub(in crate::portal) number: usize,
+    pub(in crate::portal) x: i64,
+    pub(in crate::portal) y: i64,
+    pub(in crate::portal) width: i64,
     /// Where its number stands.
-    pub(super) label: i64,
+    pub(in crate::portal) label: i64,
     /// Whether its number stands beside it, because it has no room inside.
-    pub(super) is_narrow: bool,
+    pub(in crate::portal) is_narrow: bool,
 }
 
 /// The width of the picture, and the heights of a bar and of a line.
-pub(super) const WIDTH: i64 = 720;
+pub(in crate::portal) const WIDTH: i64 = 720;
 const BAR: i64 = 28;
 const LINE: i64 = 36;
 /// The least width of a bar that can be seen.
@@ -146,7 +146,7 @@ const BESIDE: i64 = 8;
 
 impl Axis {
     /// The axis of cards, with the window in seconds where it is bounded; none where there is no card.
-    pub(super) fn of(cards: &[Card], window: Option<(i64, i64)>) -> Option<Self> {
+    pub(in crate::portal) fn of(cards: &[Card], window: Option<(i64, i64)>) -> Option<Self> {
         let of = |card: &Card| Some((seconds_of(&card.is.start)?, seconds_of(&card.is.end)?));
         let slots: Vec<_> = cards
             .iter()

@@ -4,10 +4,10 @@ use axum::extract::{FromRequest, Multipart, Request, State};
 use axum::response::{IntoResponse, Redirect};
 use futures_util::TryStreamExt;
 
-use super::form::field;
-use super::session;
-use super::{Answer, values::Values};
 use crate::http::{self, Api, receive_upload};
+use crate::portal::request::field;
+use crate::portal::session;
+use crate::portal::{Answer, values::Values};
 
 /// The field with the file.
 const FILE: &str = "file";
@@ -16,7 +16,7 @@ const TOKEN_MAX: usize = 256;
 
 /// POST /portal/files: the token of the session, and then the file, in one form of several parts. It replaces a file of the same
 /// name.
-pub(super) async fn upload_file(State(api): State<Api>, request: Request) -> Answer {
+pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Request) -> Answer {
     let visitor = session::sender_of_form(&api, request.headers()).await?;
     let _place = api.places.take_of(&visitor.caller.party)?;
     let mut parts = Multipart::from_request(request, &api)

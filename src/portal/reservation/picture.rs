@@ -1,8 +1,8 @@
 //! A reservation as a picture on an axis of time: the time it asked for, where it may be moved, where it was, where it is planned, and
 //! when it really ran. Positions are parts of the width, so that texts keep their size on every screen.
 
-use super::text::{self, second_of};
 use crate::negotiation::{AgreementView, TimelineView};
+use crate::portal::text::{self, second_of};
 
 /// Pixels of a row with its label.
 const ROW: u32 = 36;
@@ -14,40 +14,40 @@ const WIDTH: i64 = 10_000;
 const BAR_LEAST: i64 = 60;
 
 /// A picture of a reservation.
-pub(super) struct Picture {
+pub(in crate::portal) struct Picture {
     /// The same in words.
-    pub(super) title: String,
-    pub(super) rows: Vec<Row>,
-    pub(super) ticks: Vec<Tick>,
+    pub(in crate::portal) title: String,
+    pub(in crate::portal) rows: Vec<Row>,
+    pub(in crate::portal) ticks: Vec<Tick>,
     /// Where the present is, if it is in the picture.
-    pub(super) now: Option<String>,
+    pub(in crate::portal) now: Option<String>,
     /// Pixels.
-    pub(super) height: u32,
+    pub(in crate::portal) height: u32,
     /// Whether rows have labels and there is an axis.
-    pub(super) is_large: bool,
+    pub(in crate::portal) is_large: bool,
 }
 
 /// Bars of one kind.
-pub(super) struct Row {
-    pub(super) label: &'static str,
-    pub(super) class: &'static str,
+pub(in crate::portal) struct Row {
+    pub(in crate::portal) label: &'static str,
+    pub(in crate::portal) class: &'static str,
     /// Pixels from above, of the label and of the bars.
-    pub(super) label_y: u32,
-    pub(super) y: u32,
-    pub(super) bars: Vec<Bar>,
+    pub(in crate::portal) label_y: u32,
+    pub(in crate::portal) y: u32,
+    pub(in crate::portal) bars: Vec<Bar>,
 }
 
 /// A time.
-pub(super) struct Bar {
-    pub(super) x: String,
-    pub(super) width: String,
+pub(in crate::portal) struct Bar {
+    pub(in crate::portal) x: String,
+    pub(in crate::portal) width: String,
 }
 
 /// A time on the axis.
-pub(super) struct Tick {
-    pub(super) x: String,
-    pub(super) anchor: &'static str,
-    pub(super) label: String,
+pub(in crate::portal) struct Tick {
+    pub(in crate::portal) x: String,
+    pub(in crate::portal) anchor: &'static str,
+    pub(in crate::portal) label: String,
 }
 
 /// A time in seconds since the epoch.
@@ -56,7 +56,7 @@ type Span = (i64, i64);
 impl Picture {
     /// The picture of a reservation's page; none where it has no time to draw.
     /// A reservation comes with the part of its window in which it may be moved.
-    pub(super) fn large(
+    pub(in crate::portal) fn large(
         (view, room): (&AgreementView, Option<&(String, String)>),
         timeline: &TimelineView,
         now: i64,
@@ -76,7 +76,7 @@ impl Picture {
     }
 
     /// The picture of a line in a list.
-    pub(super) fn small(view: &AgreementView, now: i64) -> Option<Self> {
+    pub(in crate::portal) fn small(view: &AgreementView, now: i64) -> Option<Self> {
         let rows = [
             ("", "p-asked", spans(&[(Some(&view.ready), Some(&view.deadline))])),
             ("", "p-planned", planned(view)),

@@ -1,89 +1,90 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
-use super::form::{self, CHOICES_MAX, Place, Problem, field};
-use super::text::capitalised;
-use super::values::Values;
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
 use crate::negotiation::{OfferedResourceView, PriceListView};
+use crate::portal::request::field;
+use crate::portal::request::form::{self, CHOICES_MAX, Place, Problem};
+use crate::portal::text::capitalised;
+use crate::portal::values::Values;
 
 /// What the form can offer to choose from.
-pub(super) struct Supply<'a> {
-    pub(super) catalogue: &'a Catalogue,
+pub(in crate::portal) struct Supply<'a> {
+    pub(in crate::portal) catalogue: &'a Catalogue,
     /// Names of the party's input files.
-    pub(super) files: Vec<String>,
+    pub(in crate::portal) files: Vec<String>,
     /// The price list, where something is charged.
-    pub(super) prices: Option<&'a PriceListView>,
+    pub(in crate::portal) prices: Option<&'a PriceListView>,
     /// The resources that something can lie on.
-    pub(super) resources: Vec<OfferedResourceView>,
+    pub(in crate::portal) resources: Vec<OfferedResourceView>,
 }
 
 /// The offer form.
-pub(super) struct OfferForm {
+pub(in crate::portal) struct OfferForm {
     /// One for every form that is shown.
-    pub(super) once: String,
-    pub(super) applications: Vec<Choice>,
-    pub(super) application_errors: Vec<String>,
+    pub(in crate::portal) once: String,
+    pub(in crate::portal) applications: Vec<Choice>,
+    pub(in crate::portal) application_errors: Vec<String>,
     /// Whether only nodes are to be reserved.
-    pub(super) nodes_only: bool,
-    pub(super) name: Field,
-    pub(super) nodes: Group,
-    pub(super) duration: Group,
+    pub(in crate::portal) nodes_only: bool,
+    pub(in crate::portal) name: Field,
+    pub(in crate::portal) nodes: Group,
+    pub(in crate::portal) duration: Group,
     /// Whether the duration is to be predicted.
-    pub(super) is_predicted: bool,
+    pub(in crate::portal) is_predicted: bool,
     /// The most that it may cost, where something is charged.
-    pub(super) budget: Option<Field>,
-    pub(super) start: Group,
-    pub(super) deadline: Group,
-    /// What is rarely said.
-    pub(super) more: Vec<Field>,
+    pub(in crate::portal) budget: Option<Field>,
+    pub(in crate::portal) start: Group,
+    pub(in crate::portal) deadline: Group,
+    /// The fields that are rarely filled in.
+    pub(in crate::portal) more: Vec<Field>,
     /// Whether some of that is said, or wrong.
-    pub(super) is_more_open: bool,
+    pub(in crate::portal) is_more_open: bool,
     /// All that is wrong, with the field to go to.
-    pub(super) summary: Vec<Line>,
+    pub(in crate::portal) summary: Vec<Line>,
     /// Names of the provider's input files.
-    pub(super) files: Vec<String>,
+    pub(in crate::portal) files: Vec<String>,
 }
 
 /// An application to choose.
-pub(super) struct Choice {
-    pub(super) id: String,
-    pub(super) value: String,
-    pub(super) name: String,
-    pub(super) version: Option<String>,
-    pub(super) description: String,
-    pub(super) chosen: bool,
-    pub(super) arguments: Vec<Field>,
+pub(in crate::portal) struct Choice {
+    pub(in crate::portal) id: String,
+    pub(in crate::portal) value: String,
+    pub(in crate::portal) name: String,
+    pub(in crate::portal) version: Option<String>,
+    pub(in crate::portal) description: String,
+    pub(in crate::portal) chosen: bool,
+    pub(in crate::portal) arguments: Vec<Field>,
 }
 
 /// A field.
-pub(super) struct Field {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) label: String,
-    pub(super) hint: String,
-    pub(super) value: String,
-    pub(super) errors: Vec<String>,
-    pub(super) input: Input,
+pub(in crate::portal) struct Field {
+    pub(in crate::portal) id: String,
+    pub(in crate::portal) name: String,
+    pub(in crate::portal) label: String,
+    pub(in crate::portal) hint: String,
+    pub(in crate::portal) value: String,
+    pub(in crate::portal) errors: Vec<String>,
+    pub(in crate::portal) input: Input,
 }
 
 /// Fields that belong together.
-pub(super) struct Group {
-    pub(super) id: String,
-    pub(super) legend: String,
-    pub(super) hint: String,
-    pub(super) errors: Vec<String>,
-    pub(super) fields: Vec<Field>,
+pub(in crate::portal) struct Group {
+    pub(in crate::portal) id: String,
+    pub(in crate::portal) legend: String,
+    pub(in crate::portal) hint: String,
+    pub(in crate::portal) errors: Vec<String>,
+    pub(in crate::portal) fields: Vec<Field>,
 }
 
 /// How a field is filled in.
-pub(super) enum Input {
+pub(in crate::portal) enum Input {
     /// A text of at most this many characters.
     Text(usize),
     /// A whole number.
     Whole,
     /// A decimal number.
     Decimal,
-    /// One of these values, with what is shown of each.
+    /// One of these values, each with its label.
     Choice(Vec<(String, String)>),
     /// The name of one of the provider's files.
     File,
@@ -92,10 +93,10 @@ pub(super) enum Input {
 }
 
 /// A line of the summary of problems.
-pub(super) struct Line {
+pub(in crate::portal) struct Line {
     /// The id of the field; none where it is the form as a whole.
-    pub(super) field: Option<String>,
-    pub(super) message: String,
+    pub(in crate::portal) field: Option<String>,
+    pub(in crate::portal) message: String,
 }
 
 /// Characters that the name of a reservation may have in the form.
@@ -108,14 +109,19 @@ fn argument_field_id(application: usize, argument: usize) -> String {
 
 impl Field {
     /// Whether this is the value entered.
-    pub(super) fn is_value(&self, value: &str) -> bool {
+    pub(in crate::portal) fn is_value(&self, value: &str) -> bool {
         self.value == value
     }
 }
 
 impl OfferForm {
     /// The form with the values entered and their problems.
-    pub(super) fn new(values: &Values, problems: &[Problem], supply: Supply<'_>, once: String) -> Self {
+    pub(in crate::portal) fn new(
+        values: &Values,
+        problems: &[Problem],
+        supply: Supply<'_>,
+        once: String,
+    ) -> Self {
         let Supply {
             catalogue,
             files,
@@ -223,7 +229,7 @@ fn nodes_group(errors: Vec<String>) -> Group {
     }
 }
 
-/// A field of what is rarely said.
+/// A field that is rarely filled in.
 struct MoreField {
     name: &'static str,
     place: Place,
@@ -253,7 +259,7 @@ impl MoreField {
     }
 }
 
-/// The fields of what is rarely said.
+/// The fields that are rarely filled in.
 fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]) -> [MoreField; 5] {
     let options = |all: &[(&str, &str)]| {
         let one = |(value, label): &(&str, &str)| ((*value).to_owned(), (*label).to_owned());
@@ -317,7 +323,7 @@ fn resource_in_words(of: &OfferedResourceView) -> String {
     let number = |name: &str| of.attributes.get(name).and_then(serde_json::Value::as_i64);
     let word = |name: &str| of.attributes.get(name).and_then(serde_json::Value::as_str);
     let parts = [
-        Some(super::text::nodes(of.nodes)),
+        Some(crate::portal::text::nodes(of.nodes)),
         number("cpus").map(|cpus| format!("{cpus} processors a node")),
         number("memory_bytes").map(|bytes| format!("{} GB a node", bytes / 1_000_000_000)),
         word("cpu_architecture").map(ToOwned::to_owned),
@@ -326,13 +332,13 @@ fn resource_in_words(of: &OfferedResourceView) -> String {
     format!("{} ({})", of.name, parts.join(", "))
 }
 
-/// What it saves to let a reservation move.
+/// The saving for a reservation that may move.
 fn saving_by_slack(prices: Option<&PriceListView>) -> String {
     let Some(prices) = prices.filter(|prices| prices.flexible_percent > 0.0) else {
         return "It moves only where this lets others in or brings it forward, and never out of your times."
             .to_owned();
     };
-    let half = super::text::duration(i64::try_from(prices.flexible_half_seconds).unwrap_or(i64::MAX));
+    let half = crate::portal::text::duration(i64::try_from(prices.flexible_half_seconds).unwrap_or(i64::MAX));
     format!(
         "The more room it has between the earliest start and the deadline, the less it costs: up to {} % less, half of that \
          with {half} to spare.",

@@ -1,5 +1,12 @@
-//! A reservation: where it stands and why, its time as a picture, its money, its guarantees, what has happened, the files of its job,
+//! A reservation: its state and place with reasons, its time as a picture, its money, its guarantees, its events, the files of its job,
 //! and its end.
+
+pub(in crate::portal) mod calendar_feed;
+pub(in crate::portal) mod change;
+pub(in crate::portal) mod icalendar;
+pub(in crate::portal) mod list;
+pub(in crate::portal) mod picture;
+pub(in crate::portal) mod words;
 
 use askama::Template;
 use axum::extract::{Request, State};
@@ -7,19 +14,19 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
-use super::error::Failure;
-use super::money::title_of_entry;
-use super::path::Path;
-use super::picture::Picture;
-use super::session::{self, Visitor};
-use super::text::{self, StateLabel, capitalised};
-use super::words::{Happening, Promise, plain};
-use super::{Answer, Frame, render_page};
 use crate::http::{Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
     AgreementView, EndingView, Error, ExplanationView, FilesView, FlexibilityView, Input, Shown,
     TerminateRequest, TimelineView,
 };
+use crate::portal::error::Failure;
+use crate::portal::money::title_of_entry;
+use crate::portal::path::Path;
+use crate::portal::reservation::picture::Picture;
+use crate::portal::reservation::words::{Happening, Promise, plain};
+use crate::portal::session::{self, Visitor};
+use crate::portal::text::{self, StateLabel, capitalised};
+use crate::portal::{Answer, Frame, render_page};
 
 /// Bytes of an output that the page itself shows.
 const SHOWN_MAX: usize = 4_096;
@@ -91,12 +98,12 @@ struct Output {
 }
 
 /// GET /portal/agreements/{id}.
-pub(super) async fn show_agreement_page(
+pub(in crate::portal) async fn show_agreement_page(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
-    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
     let Shown { view, room, .. } = api.negotiation.show_agreement(scope(), id).await?;
     let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
@@ -183,16 +190,6 @@ fn outcome_in_words(view: &AgreementView) -> Option<String> {
     Some(format!("{words}{status}."))
 }
 
-/// The agreement that a path names, and its visitor.
-pub(super) async fn addressed_agreement(
-    api: &Api,
-    headers: &HeaderMap,
-    id: &str,
-) -> Result<(Uuid, Visitor), Failure> {
-    let id = id.parse().map_err(|_| Failure::NotFound)?;
-    Ok((id, session::signed_in(api, headers, Some(id)).await?))
-}
-
 /// The beginnings of both outputs of a job that has begun, and all its files.
 async fn read_outputs(
     api: &Api,
@@ -227,12 +224,12 @@ async fn read_outputs(
 }
 
 /// GET /portal/agreements/{id}/files/{name}: an output as plain text, which no browser takes for a page; another file to be kept.
-pub(super) async fn show_job_output(
+pub(in crate::portal) async fn show_job_output(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path((id, name)): Path<(String, String)>,
+    Path((id, name)): Path<(Uuid, String)>,
 ) -> Answer {
-    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let output = api
         .negotiation
         .output(scope_of_caller(&visitor.caller), id, &name)
@@ -259,12 +256,12 @@ fn attachment(file: &str) -> String {
 }
 
 /// GET /portal/agreements/{id}/document.xml: the same document as the API's.
-pub(super) async fn get_agreement_document(
+pub(in crate::portal) async fn get_agreement_document(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
-    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let shown = api
         .negotiation
         .show_agreement(scope_of_caller(&visitor.caller), id)
@@ -280,12 +277,12 @@ pub(super) async fn get_agreement_document(
 }
 
 /// GET /portal/agreements/{id}/document.json: the same value as the API's.
-pub(super) async fn get_agreement_value(
+pub(in crate::portal) async fn get_agreement_value(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
-    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let shown = api
         .negotiation
         .show_agreement(scope_of_caller(&visitor.caller), id)
@@ -298,12 +295,12 @@ pub(super) async fn get_agreement_value(
 }
 
 /// GET /portal/agreements/{id}/terminate: what the end costs, before it is asked for.
-pub(super) async fn confirm_termination(
+pub(in crate::portal) async fn confirm_termination(
     State(api): State<Api>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
 ) -> Answer {
-    let (id, visitor) = addressed_agreement(&api, &headers, &id).await?;
+    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
     let (scope, party) = (scope_of_caller(&visitor.caller), &visitor.caller.party);
     let view = api.negotiation.show_agreement(scope.clone(), id).await?.view;
@@ -334,13 +331,12 @@ pub(super) async fn confirm_termination(
 }
 
 /// POST /portal/agreements/{id}/terminate.
-pub(super) async fn terminate_agreement(
+pub(in crate::portal) async fn terminate_agreement(
     State(api): State<Api>,
-    Path(id): Path<String>,
+    Path(id): Path<Uuid>,
     request: Request,
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
-    let id: Uuid = id.parse().map_err(|_| Failure::NotFound)?;
     let order = TerminateRequest {
         id,
         input: Input::Xml(Vec::new()),

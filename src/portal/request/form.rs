@@ -1,26 +1,26 @@
 //! The offer form: its fields, and the values entered. Only a value that cannot be written into a document, such as a number that
-//! is none, is refused here. The check of every offer does the rest, and finds what is wrong besides.
+//! is none, is refused here. The check of every offer does the rest.
 
 use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-pub(super) use super::field;
-use super::values::Values;
-use super::zone::Zone;
 use crate::catalogue::{Application, Catalogue};
 use crate::negotiation::{FlatRequest, Run};
+use crate::portal::request::field;
+use crate::portal::values::Values;
+use crate::portal::zone::Zone;
 
 /// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
-    pub(super) place: Place,
-    pub(super) message: String,
+pub(in crate::portal) struct Problem {
+    pub(in crate::portal) place: Place,
+    pub(in crate::portal) message: String,
 }
 
 /// A part of the form that something can be wrong with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(in crate::portal) enum Place {
     Name,
     Application,
     /// An argument of the chosen application, from 0.
@@ -40,7 +40,7 @@ pub(super) enum Place {
 }
 
 /// The value of an application in the form; an empty value stands for none. Neither name nor version has a tab in it.
-pub(super) fn application_value(application: &Application) -> String {
+pub(in crate::portal) fn application_value(application: &Application) -> String {
     format!(
         "{}\t{}",
         application.name,
@@ -49,12 +49,15 @@ pub(super) fn application_value(application: &Application) -> String {
 }
 
 /// The name of the field of an application's argument, from 0.
-pub(super) fn argument_field(application: &Application, index: usize) -> String {
+pub(in crate::portal) fn argument_field(application: &Application, index: usize) -> String {
     format!("argument\t{index}\t{}", application_value(application))
 }
 
 /// The application that was chosen, if there is one of that name.
-pub(super) fn chosen_application<'a>(values: &Values, catalogue: &'a Catalogue) -> Option<&'a Application> {
+pub(in crate::portal) fn chosen_application<'a>(
+    values: &Values,
+    catalogue: &'a Catalogue,
+) -> Option<&'a Application> {
     let value = values.get(field::APPLICATION);
     catalogue
         .applications()
@@ -67,21 +70,25 @@ const PIECES_BOUNDS: std::ops::RangeInclusive<u32> = 2..=10;
 /// Where work may be cut.
 const CUT_AT: f64 = 0.1;
 /// The most offers of one answer.
-pub(super) const CHOICES_MAX: u32 = 6;
+pub(in crate::portal) const CHOICES_MAX: u32 = 6;
 
 /// A form that was read.
 #[derive(Debug, PartialEq)]
-pub(super) struct ReadForm {
+pub(in crate::portal) struct ReadForm {
     /// Its request, without the values that cannot be written into an offer.
-    pub(super) wish: FlatRequest,
+    pub(in crate::portal) wish: FlatRequest,
     /// The most offers that its sender wants to see.
-    pub(super) choices: usize,
+    pub(in crate::portal) choices: usize,
     /// All that cannot be written into an offer.
-    pub(super) problems: Vec<Problem>,
+    pub(in crate::portal) problems: Vec<Problem>,
 }
 
 /// Reads the request of a form; a budget is in the provider's currency, where there is one.
-pub(super) fn read_form(values: &Values, catalogue: &Catalogue, currency: Option<&str>) -> ReadForm {
+pub(in crate::portal) fn read_form(
+    values: &Values,
+    catalogue: &Catalogue,
+    currency: Option<&str>,
+) -> ReadForm {
     let mut form = Reading {
         values,
         problems: Vec::new(),
@@ -332,8 +339,8 @@ impl Reading<'_> {
 /// The second of the plan in a date and a time field of any form; none where both are empty.
 ///
 /// # Errors
-/// What is wrong with them.
-pub(super) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<i64>, String> {
+/// Their mistakes.
+pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<i64>, String> {
     let mut form = Reading {
         values,
         problems: Vec::new(),
@@ -346,12 +353,12 @@ pub(super) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<
 }
 
 /// The time zone that the times of a form are in.
-pub(super) fn zone_of_form(values: &Values) -> Zone {
+pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
     Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
 }
 
-/// The same form with its times in another zone. What is no time stays as it is.
-pub(super) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
+/// The same form with its times in another zone. Texts that are no time stay as they are.
+pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
     if zone_of_form(&values) != *zone {
         for (date_field, time_field) in [field::START, field::DEADLINE] {
             if let Ok(Some(at)) = read_time(&values, (date_field, time_field)) {
@@ -364,7 +371,7 @@ pub(super) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
 }
 
 /// The values of a date and a time field in a zone for a second of the plan.
-pub(super) fn date_and_time(at: i64, zone: &Zone) -> (String, String) {
+pub(in crate::portal) fn date_and_time(at: i64, zone: &Zone) -> (String, String) {
     let Some(at) = zone.at(at) else {
         return Default::default();
     };
