@@ -85,8 +85,9 @@ impl ClusterRun<'_> {
         // Of several submissions only one has begun; the others were turned away at once.
         let row = ours.iter().max_by_key(|row| row.lasted()).copied();
         // Where the program's end was seen before the script was told of it, the script has taken that for its own.
-        let is_cancelled = row.is_some_and(|row| row.state == JobState::Cancelled);
-        let recorded = recorded.filter(|ended| !(is_cancelled && ended.status == TERMINATED));
+        // So it is also where a node failed: Slurm ends the rest of its job.
+        let by_slurm = row.is_some_and(|row| matches!(row.state, JobState::Cancelled | JobState::Lost));
+        let recorded = recorded.filter(|ended| !(by_slurm && ended.status == TERMINATED));
         if let Some(ended) = recorded {
             return self.conclude_as_recorded(ended, row).map(JobStatus::Ended);
         }
