@@ -45,8 +45,14 @@ impl Plan {
     }
 
     /// Takes back the agreements with lost work. It checks again whether anything of the work still runs, because it is not
-    /// known whether that was told to stop and has recorded its end.
+    /// known whether that was told to stop and has recorded its end. A slot that was lost within this second, begun or not, counts
+    /// until the second is over.
     pub(in crate::planner) fn recall_lost(&mut self, lost: Vec<Agreement>) {
+        let loads = lost.iter().flat_map(Agreement::loads);
+        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.made));
+        if let Some(until) = kept.map(|(time, _)| time.end).max() {
+            self.resources.advance(until);
+        }
         for agreement in lost {
             // A resource that is not known has no executor to ask; one that is retired has.
             if self.resources.named_or_gone(&agreement.resource).is_some() {
