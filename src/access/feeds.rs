@@ -4,7 +4,7 @@
 
 use uuid::Uuid;
 
-use super::{Access, Caller, Error, KeyWish, Limits, Role, Secret, key_info};
+use super::{Access, Caller, Error, KeyLimits, KeyWish, Role, Secret, key_info};
 use crate::store::{self, KeyRow};
 
 /// The beginning of the label of a calendar's key; the id of its owner's key follows.
@@ -33,7 +33,7 @@ impl Access {
             role: Role::Consumer,
             label: Some(feed_label(caller.key)),
             expires: None,
-            limits: Limits {
+            limits: KeyLimits {
                 read_only: true,
                 spending_cap: None,
             },

@@ -68,7 +68,7 @@ impl Role {
 
 /// What the owner of a key may not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Limits {
+pub struct KeyLimits {
     /// Whether it may only read.
     pub read_only: bool,
     /// The most that the agreements made with it may cost together.
@@ -85,7 +85,7 @@ pub struct Caller {
     /// The key that it showed, now or when it signed in.
     pub key: Uuid,
     /// The limits of that key.
-    pub limits: Limits,
+    pub limits: KeyLimits,
     /// When that key expires, where it does.
     pub expires: Option<Micros>,
 }
@@ -111,7 +111,7 @@ pub struct KeyWish {
     /// From when on it is worth nothing.
     pub expires: Option<Micros>,
     /// What its owner may not do.
-    pub limits: Limits,
+    pub limits: KeyLimits,
 }
 
 /// A key without its secret.
@@ -132,7 +132,7 @@ pub struct KeyInfo {
     /// When it was revoked.
     pub revoked: Option<Micros>,
     /// What its owner may not do.
-    pub limits: Limits,
+    pub limits: KeyLimits,
 }
 
 /// A portal session that was just opened.
@@ -456,7 +456,7 @@ fn key_info(row: KeyRow) -> Result<KeyInfo, store::Error> {
         created: row.created,
         expires: row.expires,
         revoked: row.revoked,
-        limits: Limits {
+        limits: KeyLimits {
             read_only: row.read_only,
             spending_cap: row.spending_cap,
         },

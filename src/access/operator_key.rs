@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{Access, Error, KeyWish, Limits, OPERATOR_PARTY, Role, Secret};
+use super::{Access, Error, KeyLimits, KeyWish, OPERATOR_PARTY, Role, Secret};
 
 /// Name of the file in the data folder.
 pub const OPERATOR_KEY_FILE: &str = "operator.key";
@@ -59,7 +59,7 @@ impl Access {
                     role: Role::Operator,
                     label: Some(LABEL.to_owned()),
                     expires: None,
-                    limits: Limits::default(),
+                    limits: KeyLimits::default(),
                 };
                 self.store_key(&secret, wish, None).await?;
                 secret

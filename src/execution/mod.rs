@@ -37,7 +37,7 @@ use crate::store::Condition;
 
 /// Something that a promise on a resource rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Check {
+pub struct SetupCheck {
     /// The part that was checked.
     pub what: &'static str,
     /// How it was found.
@@ -151,7 +151,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub trait Executor: Send + Sync {
     /// Looks at everything that a promise on the resource rests on. Where something is wrong, nothing new is promised there; it
     /// is looked at again.
-    fn check(&self) -> Vec<Check> {
+    fn check(&self) -> Vec<SetupCheck> {
         Vec::new()
     }
 

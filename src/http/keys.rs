@@ -15,7 +15,7 @@ use super::body::Posted;
 use super::call::Call;
 use super::path::{Id, NoParameters, Query};
 use super::{Answer, Api, Error, body, require_operator};
-use crate::access::{self, Caller, KeyInfo, KeyWish, Limits, Role};
+use crate::access::{self, Caller, KeyInfo, KeyLimits, KeyWish, Role};
 use crate::agreement::{Currency, Money};
 use crate::clock::{Micros, second_of};
 use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry};
@@ -148,7 +148,7 @@ pub(crate) async fn make_key(
         role: role.ok_or(Error::Internal)?,
         label: asked.label,
         expires: asked.expires,
-        limits: Limits {
+        limits: KeyLimits {
             read_only: asked.read_only,
             spending_cap: asked.spending_cap,
         },
@@ -216,7 +216,7 @@ pub(crate) fn require_key_maker(caller: &Caller) -> Result<(), Error> {
 /// Lets in operators whose key has no limits.
 pub(crate) fn require_key_keeper(caller: &Caller) -> Result<(), Error> {
     require_operator(caller)?;
-    if caller.limits != Limits::default() {
+    if caller.limits != KeyLimits::default() {
         return Err(Error::Forbidden("the role of operators, and without limits"));
     }
     Ok(())
@@ -226,7 +226,7 @@ pub(crate) fn require_key_keeper(caller: &Caller) -> Result<(), Error> {
 ///
 /// # Errors
 /// [`access::Error::Invalid`], where it is in another, or nothing is charged.
-pub fn check_cap(limits: &Limits, charged: Option<Currency>) -> Result<(), access::Error> {
+pub fn check_cap(limits: &KeyLimits, charged: Option<Currency>) -> Result<(), access::Error> {
     match (limits.spending_cap, charged) {
         (Some(cap), Some(currency)) if cap.currency != currency => Err(access::Error::Invalid(format!(
             "agreements are charged in {currency}: a spending cap is in it, too"

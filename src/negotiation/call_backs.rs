@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::error::{Error, Result, violation_at_path};
-use super::request::json::{At, Check, Json};
+use super::request::json::{At, Json, JsonCheck};
 use super::service::{Negotiation, cut_page, length_of_page};
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
@@ -115,7 +115,7 @@ impl Negotiation {
 
     fn read_address(&self, name: &str, body: &[u8]) -> Result<Option<String>> {
         let body = Json::parse(body)?;
-        let mut check = Check::default();
+        let mut check = JsonCheck::default();
         if name == DECISIONS {
             let read = check.object(&At::root(&body), &[]).map(|_| None);
             return check.finish(read);

@@ -1,7 +1,7 @@
 //! The bodies of requests about keys, as far as they say something by themselves; `access` decides about keys.
 
 use super::error::Result;
-use super::request::json::{At, Check, Json};
+use super::request::json::{At, Json, JsonCheck};
 use super::request::read_budget;
 use crate::agreement::{Currency, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
@@ -30,11 +30,11 @@ impl KeyRequest {
     /// [`Error::MalformedJson`](super::Error::MalformedJson), [`Error::Invalid`](super::Error::Invalid) with the place of each fault.
     pub fn read(body: &[u8], roles: &[&str]) -> Result<Self> {
         let body = Json::parse(body)?;
-        let mut check = Check::default();
+        let mut check = JsonCheck::default();
         let known = ["party", "role", "label", "expires", "readOnly", "spendingCap"];
         let object = check.object(&At::root(&body), &known);
         let read = object.and_then(|object| {
-            let party = object.read_required(&mut check, "party", Check::text);
+            let party = object.read_required(&mut check, "party", JsonCheck::text);
             let role = object.read_required(&mut check, "role", |check, at| {
                 let role = check.text(at)?;
                 if !roles.contains(&role.as_str()) {
@@ -42,9 +42,9 @@ impl KeyRequest {
                 }
                 Some(role)
             });
-            let label = object.read(&mut check, "label", Check::text);
+            let label = object.read(&mut check, "label", JsonCheck::text);
             let expires = object.read(&mut check, "expires", read_instant);
-            let read_only = object.read(&mut check, "readOnly", Check::boolean);
+            let read_only = object.read(&mut check, "readOnly", JsonCheck::boolean);
             let spending_cap = object.read(&mut check, "spendingCap", read_cap);
             Some(Self {
                 party: party?,
@@ -65,7 +65,7 @@ impl KeyRequest {
 /// [`Error::MalformedJson`](super::Error::MalformedJson), [`Error::Invalid`](super::Error::Invalid) with the place of each fault.
 pub fn read_key_expiry(body: &[u8]) -> Result<Option<Micros>> {
     let body = Json::parse(body)?;
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     let read = check.object(&At::root(&body), &["expires"]).and_then(|object| {
         if object.is_null("expires") {
             return Some(None);
@@ -78,7 +78,7 @@ pub fn read_key_expiry(body: &[u8]) -> Result<Option<Micros>> {
 }
 
 /// A sum of money.
-fn read_cap(check: &mut Check, at: &At<'_>) -> Option<Money> {
+fn read_cap(check: &mut JsonCheck, at: &At<'_>) -> Option<Money> {
     let cap = read_budget(check, at)?;
     let currency = Currency::parse(&cap.currency);
     let currency = currency.or_else(|| check.wrong(at, "three capital letters of a currency are expected"));
@@ -86,7 +86,7 @@ fn read_cap(check: &mut Check, at: &At<'_>) -> Option<Money> {
 }
 
 /// An instant, to the second.
-fn read_instant(check: &mut Check, at: &At<'_>) -> Option<Micros> {
+fn read_instant(check: &mut JsonCheck, at: &At<'_>) -> Option<Micros> {
     let time = check.date_time(at)?;
     Some(time.floor().saturating_mul(MICROS_PER_SECOND))
 }

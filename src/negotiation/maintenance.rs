@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::clock::second_of;
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::request::json::{At, Json, JsonCheck};
 use crate::negotiation::views::maintenance::{MaintenanceView, MaintenancesView};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::views::resources::ResourceChangesView;
@@ -68,12 +68,12 @@ impl Negotiation {
 /// The resource and the planned time that a body has.
 fn read_maintenance(body: &[u8], party: &str) -> Result<(String, AddedMaintenance), Error> {
     let value = Json::parse(body)?;
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     let known = ["resource", "start", "end", "nodes", "reason"];
     let read = check.object(&At::root(&value), &known).and_then(|object| {
-        let resource = object.read_required(&mut check, "resource", Check::token);
-        let start = object.read_required(&mut check, "start", Check::date_time);
-        let end = object.read_required(&mut check, "end", Check::date_time);
+        let resource = object.read_required(&mut check, "resource", JsonCheck::token);
+        let start = object.read_required(&mut check, "start", JsonCheck::date_time);
+        let end = object.read_required(&mut check, "end", JsonCheck::date_time);
         let nodes = object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX));
         let reason = object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
         let added = AddedMaintenance {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::request::json::{At, Json, JsonCheck};
 use crate::negotiation::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
@@ -164,12 +164,12 @@ impl Negotiation {
 /// The resource that a body asks for.
 fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
     let value = Json::parse(body)?;
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     let known = ["kind", "nodes", "rate", "attributes", "limits"];
     let read = check.object(&At::root(&value), &known).map(|object| {
         let expected = format!("a number from {} to {}", RATES.start(), RATES.end());
         ResourceWish {
-            kind: object.read(&mut check, "kind", Check::text),
+            kind: object.read(&mut check, "kind", JsonCheck::text),
             capacity: object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX)),
             rate: object.read(&mut check, "rate", |check, at| {
                 let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
@@ -183,7 +183,7 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
 }
 
 /// Attributes of nodes, by the names that the configuration has for them.
-fn read_node_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
+fn read_node_attributes(check: &mut JsonCheck, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
     let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
     let object = check.object(at, &known)?;
     let mut attributes = BTreeMap::new();
@@ -205,7 +205,7 @@ fn read_node_attributes(check: &mut Check, at: &At<'_>) -> Option<BTreeMap<Strin
 }
 
 /// The limits of jobs, with the keys of the configuration, as the executor has them.
-fn read_job_limits(check: &mut Check, at: &At<'_>) -> Option<Value> {
+fn read_job_limits(check: &mut JsonCheck, at: &At<'_>) -> Option<Value> {
     if at.members().is_none() {
         // The keys would be read from a list, too, by their order.
         return check.wrong(at, "an object is expected");

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bespeak::access::{
-    Access, Caller, Error, KeyWish, Limits, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS,
+    Access, Caller, Error, KeyLimits, KeyWish, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS,
 };
 use bespeak::clock::Clock;
 use bespeak::store::Store;
@@ -42,7 +42,7 @@ pub(crate) fn wish(party: &str, role: Role, label: Option<&str>, expires: Option
         role,
         label: label.map(str::to_owned),
         expires,
-        limits: Limits::default(),
+        limits: KeyLimits::default(),
     }
 }
 
@@ -70,7 +70,7 @@ async fn a_key_stands_for_its_party_and_role(url: String) {
             party: party.into(),
             role,
             key: key.info.id,
-            limits: Limits::default(),
+            limits: KeyLimits::default(),
             expires,
         };
         assert_eq!(

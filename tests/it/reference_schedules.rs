@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use scheduler::alternatives::Limits;
+use scheduler::alternatives::AlternativeLimits;
 use scheduler::{Decision, Fraction, Order, Request, Schedule, Time};
 use serde_json::Value;
 
@@ -95,7 +95,7 @@ fn starts(mode: &Mode, requests: &[Request], phi_percent: u32) -> BTreeMap<u64, 
         let decision = schedule.submit(now, request);
         note(&decision);
         if mode.alternatives && matches!(decision, Decision::Refused { .. }) {
-            let limits = Limits {
+            let limits = AlternativeLimits {
                 phi_max: Fraction::percent(phi_percent),
                 count_max: 1,
             };

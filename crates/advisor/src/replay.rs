@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::admission::{BUDGET, TRIES};
-use scheduler::alternatives::{Limits, Side};
+use scheduler::alternatives::{AlternativeLimits, Side};
 use scheduler::{
     Alternative, Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time,
 };
@@ -213,7 +213,7 @@ impl Player {
     }
 
     fn nearest(&mut self, request: &Request, alternatives: Alternatives) -> Option<Alternative> {
-        let limits = Limits {
+        let limits = AlternativeLimits {
             phi_max: alternatives.phi_max,
             count_max: if alternatives.earlier_only { usize::MAX } else { 1 },
         };

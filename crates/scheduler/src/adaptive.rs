@@ -19,14 +19,14 @@ pub const SEARCHES_MAX: u64 = 100_000;
 
 /// A request with its shapes, its cuts and its window.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Request {
+pub struct AdaptiveRequest {
     id: u64,
     window: Interval,
     shapes: Shapes,
     preemption: Preemption,
 }
 
-impl Request {
+impl AdaptiveRequest {
     /// Number `id` of the submissions, for a place inside `window` (from the ready time T^r up to the deadline D). `None` where
     /// sizes and cuts together allow too many combinations: placing the request could take more than [`SEARCHES_MAX`] searches.
     /// One of them should be coarser.
@@ -102,7 +102,7 @@ pub enum Policy {
 
 /// The outcome of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Decision {
+pub enum AdaptiveDecision {
     /// It has a place.
     Accepted {
         /// Where, in order of time.
@@ -121,7 +121,7 @@ pub enum Decision {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Booking {
     /// As submitted.
-    pub request: Request,
+    pub request: AdaptiveRequest,
     /// The pieces, those already started first.
     pub pieces: Vec<Piece>,
 }
@@ -138,7 +138,7 @@ impl Booking {
 /// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
 ///
 /// ```
-/// use scheduler::adaptive::{Decision, Plan, Policy, Request};
+/// use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 /// use scheduler::moldable::Shapes;
 /// use scheduler::preemptive::Preemption;
 /// use scheduler::{Interval, Time};
@@ -146,14 +146,14 @@ impl Booking {
 /// let submit = |plan: &mut Plan, id, nodes, seconds, deadline| {
 ///     let window = Interval::new(Time(0), Time(deadline));
 ///     let shapes = Shapes::rigid(nodes, seconds).expect("a possible shape");
-///     let request = Request::new(id, window, shapes, Preemption::NONE).expect("one search");
+///     let request = AdaptiveRequest::new(id, window, shapes, Preemption::NONE).expect("one search");
 ///     plan.submit(Time(0), request)
 /// };
 /// submit(&mut plan, 0, 4, 100, 1_000);
 /// submit(&mut plan, 1, 4, 100, 1_000);
 /// // The second one has not started, so it makes way for a request with less time left.
 /// let decision = submit(&mut plan, 2, 4, 100, 200);
-/// assert!(matches!(decision, Decision::Accepted { moved, .. } if moved == [1]));
+/// assert!(matches!(decision, AdaptiveDecision::Accepted { moved, .. } if moved == [1]));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -182,12 +182,12 @@ impl Plan {
     ///
     /// # Panics
     /// If a request of this id waits or runs.
-    pub fn submit(&mut self, now: Time, request: Request) -> Decision {
+    pub fn submit(&mut self, now: Time, request: AdaptiveRequest) -> AdaptiveDecision {
         self.advance(now);
         let id = request.id;
         assert!(!self.bookings.contains_key(&id), "request {id} is in the plan");
         if let Some(reason) = request.impossible(self.slots.capacity(), self.now) {
-            return Decision::Refused { reason };
+            return AdaptiveDecision::Refused { reason };
         }
         let pieces = Vec::new();
         self.bookings.insert(id, Booking { request, pieces });
@@ -198,10 +198,10 @@ impl Plan {
         let Some(moved) = moved.or_else(|| self.place_in_what_is_left(id)) else {
             self.bookings.remove(&id);
             let reason = Reason::NoCapacityInWindow;
-            return Decision::Refused { reason };
+            return AdaptiveDecision::Refused { reason };
         };
         let pieces = self.pieces(id).to_vec();
-        Decision::Accepted { pieces, moved }
+        AdaptiveDecision::Accepted { pieces, moved }
     }
 
     /// Lets time pass: pieces that have started no longer move, and completed requests are forgotten.

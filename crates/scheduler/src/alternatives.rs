@@ -31,7 +31,7 @@ pub struct Alternative {
 
 /// How far and how long to look for alternatives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct AlternativeLimits {
     /// Largest deviation φ, as a fraction of the duration.
     pub phi_max: Fraction,
     /// Stop at this many alternatives.
@@ -41,7 +41,12 @@ pub struct Limits {
 impl Schedule {
     /// The alternatives of a request that [`Schedule::submit`] refuses at `now`, nearest first, then earlier start first.
     /// None for one that is accepted, or that no plan can hold. Nothing is committed.
-    pub fn alternatives(&mut self, now: Time, request: &Request, limits: Limits) -> Vec<Alternative> {
+    pub fn alternatives(
+        &mut self,
+        now: Time,
+        request: &Request,
+        limits: AlternativeLimits,
+    ) -> Vec<Alternative> {
         self.begin_decision(now);
         let now = self.now();
         if request.impossible(self.tree().capacity(), now).is_some() {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use scheduler::admission::{LeastGain, TRIES};
-use scheduler::alternatives::{Limits, Side};
+use scheduler::alternatives::{AlternativeLimits, Side};
 use scheduler::{
     Alternative, Decision, Fraction, Interval, Move, Order, Placement, Reason, Request, Schedule, Time,
 };
@@ -131,7 +131,7 @@ fn alternatives_are_the_nearest_slots_and_can_be_taken() {
     )));
     let rigid = request(1, 0, (150, 190), 40, 2);
     assert!(!accepted(&submit(&mut schedule, &rigid)));
-    let limits = Limits {
+    let limits = AlternativeLimits {
         phi_max: Fraction::percent(300),
         count_max: 10,
     };
@@ -148,7 +148,7 @@ fn alternatives_are_the_nearest_slots_and_can_be_taken() {
     };
     assert_eq!(found, [after, before]);
     assert_eq!(after.deviation, 50);
-    let limits = Limits {
+    let limits = AlternativeLimits {
         phi_max: Fraction::percent(124),
         count_max: 10,
     };
@@ -309,7 +309,7 @@ fn what_was_found_out_for_a_request_does_not_hold_for_another_of_its_number() {
     // A request left and came back, so that others are not known to lie at their first fit.
     let (left, start) = schedule.withdraw(3).unwrap();
     schedule.restore(&left, start).unwrap();
-    let limits = scheduler::alternatives::Limits {
+    let limits = scheduler::alternatives::AlternativeLimits {
         phi_max: scheduler::Fraction::percent(100),
         count_max: 6,
     };

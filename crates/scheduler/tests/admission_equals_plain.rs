@@ -7,7 +7,7 @@ mod plain;
 
 use plain::{Placed, Plain};
 use proptest::prelude::*;
-use scheduler::alternatives::Limits;
+use scheduler::alternatives::AlternativeLimits;
 use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};
 use std::collections::BTreeMap;
 
@@ -242,7 +242,7 @@ fn asked_at(now: Time, id: u64, request: &Request) -> Request {
 }
 
 /// Asks the questions that change nothing.
-fn ask(fast: &mut Schedule, request: &Request, limits: Limits) {
+fn ask(fast: &mut Schedule, request: &Request, limits: AlternativeLimits) {
     let now = request.submitted;
     let displaced = fast.displaced(now, request);
     assert!(displaced.iter().all(|id| fast.waiting_at(*id).is_some()));
@@ -254,7 +254,7 @@ fn play(planner: Planner, steps: &[Step]) {
     let mut fast = planner.schedule();
     let mut plain = Plain::new(CAPACITY, planner.order, planner.fixing);
     let exact = planner.budget.is_none() && planner.tries == 0;
-    let limits = Limits {
+    let limits = AlternativeLimits {
         phi_max: Fraction::percent(200),
         count_max: 3,
     };

@@ -2,7 +2,7 @@
 //! every piece to the second and the profit to every digit given. The data stays where it is; without
 //! `BESPEAK_REFERENCE_DATA` the test says that it was skipped.
 
-use scheduler::adaptive::{Decision, Plan, Policy, Request};
+use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff, Usage};
@@ -47,7 +47,7 @@ impl Mode {
         }
     }
 
-    fn request(self, row: &Row) -> Request {
+    fn request(self, row: &Row) -> AdaptiveRequest {
         let most = *row.sizes.end();
         let shapes = if self.moldable {
             Shapes::scaled(row.fastest, row.sizes.clone(), &Sizes::Every)
@@ -60,7 +60,8 @@ impl Mode {
             Preemption::NONE
         };
         let window = Interval::of(row.submitted, row.deadline);
-        Request::new(row.id, window, shapes.expect("a row has shapes"), preemption).expect("few sizes")
+        AdaptiveRequest::new(row.id, window, shapes.expect("a row has shapes"), preemption)
+            .expect("few sizes")
     }
 }
 
@@ -74,14 +75,14 @@ fn run(rows: &[Row], mode: Mode) -> Outcome {
     let (mut pieces, mut refused) = (BTreeMap::new(), 0);
     for row in rows {
         match plan.submit(row.submitted, mode.request(row)) {
-            Decision::Accepted { pieces: own, moved } => {
+            AdaptiveDecision::Accepted { pieces: own, moved } => {
                 pieces.insert(row.id, own);
                 // A piece that is not reported as moved must not have moved: the final pieces are kept from these reports.
                 for id in moved {
                     pieces.insert(id, plan.pieces(id).to_vec());
                 }
             }
-            Decision::Refused { .. } => refused += 1,
+            AdaptiveDecision::Refused { .. } => refused += 1,
         }
     }
     Outcome { pieces, refused }

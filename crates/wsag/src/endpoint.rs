@@ -1,7 +1,7 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
 use crate::xml::ns::WSA;
-use crate::xml::{Check, Fragment, Node, Readable, Written, Xml, read_uri};
+use crate::xml::{DocumentCheck, Fragment, Node, Readable, Written, Xml, read_uri};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -35,7 +35,7 @@ impl Written for EndpointReference {
 }
 
 impl Readable for EndpointReference {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<EndpointReference> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<EndpointReference> {
         check.children(node, |children| {
             let address = children.required(WSA, "Address", read_uri);
             let parameters = children.optional(WSA, "ReferenceParameters", read_parameters);
@@ -51,7 +51,7 @@ impl Readable for EndpointReference {
 }
 
 /// Reads an element with elements of any namespace and nothing else, as it stands.
-fn read_parameters(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+fn read_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
     check.children(node, |children| while children.any().is_some() {});
     Fragment::read(check, node)
 }

@@ -4,7 +4,8 @@ use crate::expression::Expression;
 use crate::xml::datatypes::{parse_count, parse_double, parse_integer, parse_token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Check, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, read_simple, written,
+    DocumentCheck, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, read_simple,
+    written,
 };
 
 written! {
@@ -100,7 +101,7 @@ pub enum AssessmentInterval {
 }
 
 impl Readable for GuaranteeTerm {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<GuaranteeTerm> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<GuaranteeTerm> {
         check.attributes(node, &[(WSAG, "Name"), (WSAG, "Obligated")]);
         let name = check.required_attribute(node, (WSAG, "Name"), parse_token);
         let obligated = match node.attribute(WSAG, "Obligated") {
@@ -126,7 +127,7 @@ impl Readable for GuaranteeTerm {
 
 /// An expression: text, with its dialect as an attribute.
 impl Readable for Expression {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Expression> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Expression> {
         check.attributes(node, &[(BSP, "dialect")]);
         let dialect = node.attribute(BSP, "dialect").map(str::to_owned);
         Some(Expression {
@@ -144,7 +145,7 @@ impl Written for Expression {
 }
 
 impl Readable for ServiceLevelObjective {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<ServiceLevelObjective> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceLevelObjective> {
         check.children(node, |children| match children.take(WSAG, "KPITarget") {
             Some(target) => read_target(children.check, target),
             None => Some(ServiceLevelObjective {
@@ -156,9 +157,9 @@ impl Readable for ServiceLevelObjective {
 }
 
 /// `wsag:KPITarget`.
-pub(crate) fn read_target(check: &mut Check, node: Node<'_>) -> Option<ServiceLevelObjective> {
+pub(crate) fn read_target(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceLevelObjective> {
     check.children(node, |children| {
-        let name = children.required(WSAG, "KPIName", Check::string);
+        let name = children.required(WSAG, "KPIName", DocumentCheck::string);
         let level = children.required(WSAG, "CustomServiceLevel", Expression::read);
         Some(ServiceLevelObjective {
             kpi_name: Some(name?),
@@ -181,7 +182,7 @@ impl Written for ServiceLevelObjective {
 }
 
 impl Readable for Utilities {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Utilities> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Utilities> {
         check.children(node, |children| {
             let mut found = Vec::new();
             let mut term = children.take_required(WSAG, "ServiceTermReference");
@@ -206,7 +207,7 @@ impl Written for Utilities {
 }
 
 impl Readable for AssessmentInterval {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<AssessmentInterval> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<AssessmentInterval> {
         check.children(node, |children| match children.take(WSAG, "TimeInterval") {
             Some(node) => read_simple(str::parse)(children.check, node).map(AssessmentInterval::Time),
             None => children

@@ -7,7 +7,7 @@ use crate::operations::CreateInput;
 use crate::templates::Template;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
 use crate::xml::{
-    Check, Document, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_elements,
+    Document, DocumentCheck, Fragment, INHERITED_MAX, Node, Readable, Violations, read_foreign_elements,
 };
 
 /// A message that was read.
@@ -45,7 +45,7 @@ pub enum Message {
 /// # Errors
 /// Everything that is wrong, up to [`crate::VIOLATIONS_MAX`].
 pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
-    let mut check = Check::default();
+    let mut check = DocumentCheck::default();
     let read = read_message(&mut check, document.root());
     if document.inherits_too_much() {
         let message = format!(
@@ -63,12 +63,12 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
 /// # Errors
 /// Everything that is wrong, where it cannot be read for that.
 pub fn read_again(document: &Document<'_>) -> Result<Message, Violations> {
-    let mut check = Check::default();
+    let mut check = DocumentCheck::default();
     read_message(&mut check, document.root()).ok_or_else(|| Violations(check.into_violations()))
 }
 
 /// Reads a message of either protocol; None only after a violation was added.
-fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
+fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
     let read = match (root.namespace(), root.local()) {
         (WSAG, "AgreementOffer") => read_boxed_message(check, root).map(Message::AgreementOffer),
         (WSAG, "CreateAgreementInput") => read_boxed_message(check, root).map(Message::CreateAgreementInput),
@@ -116,7 +116,7 @@ fn read_message(check: &mut Check, root: Node<'_>) -> Option<Message> {
     read
 }
 
-fn read_boxed_message<T: Readable>(check: &mut Check, root: Node<'_>) -> Option<Box<T>> {
+fn read_boxed_message<T: Readable>(check: &mut DocumentCheck, root: Node<'_>) -> Option<Box<T>> {
     T::read(check, root).map(Box::new)
 }
 

@@ -8,8 +8,8 @@ use crate::endpoint::EndpointReference;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{WSAG, WSAG_NEG};
 use crate::xml::{
-    Check, DateTime, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element, named_values,
-    read_foreign_elements, read_simple,
+    DateTime, DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element,
+    named_values, read_foreign_elements, read_simple,
 };
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
@@ -94,14 +94,14 @@ named_values! {
 }
 
 /// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
-pub(crate) fn read_noncritical(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+pub(crate) fn read_noncritical(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
     read_foreign_elements(check, node, WSAG, 1, 1);
     Fragment::read(check, node)
 }
 
 /// Reads critical extensions: the two of a negotiation, and a violation for every other one.
 pub(crate) fn read_extensions(
-    check: &mut Check,
+    check: &mut DocumentCheck,
     critical: Vec<Node<'_>>,
 ) -> (Option<NegotiationExtension>, Option<RenegotiationExtension>) {
     let (mut negotiation, mut renegotiation) = (None, None);
@@ -121,7 +121,7 @@ pub(crate) fn read_extensions(
 }
 
 impl Readable for NegotiationOfferContext {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationOfferContext> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationOfferContext> {
         check.children(node, |children| {
             let counter_offer_to = children.required(WSAG_NEG, "CounterOfferTo", read_simple(parse_token));
             let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
@@ -141,7 +141,10 @@ impl Readable for NegotiationOfferContext {
     }
 }
 
-fn read_offer_state(check: &mut Check, node: Node<'_>) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
+fn read_offer_state(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
     check.children(node, |children| {
         let names = NegotiationOfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;

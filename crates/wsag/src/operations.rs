@@ -6,7 +6,7 @@ use crate::negotiations::{NegotiationExtension, RenegotiationExtension, read_ext
 use crate::placement::Moved;
 use crate::terms::CompositorChoice;
 use crate::xml::ns::WSAG;
-use crate::xml::{Check, Fragment, Node, Readable, Xml};
+use crate::xml::{DocumentCheck, Fragment, Node, Readable, Xml};
 
 /// `wsag:CreateAgreementInput` and `wsag:CreatePendingAgreementInput`.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct CreateInput {
 
 /// The input of either creating operation.
 impl Readable for CreateInput {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<CreateInput> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<CreateInput> {
         let pending = node.local() == "CreatePendingAgreementInput";
         check.children(node, |children| {
             let acceptance =

@@ -9,7 +9,7 @@ use crate::expression::{Expression, Parsed, Variables};
 use crate::job::RangeValue;
 use crate::terms::{TERMS, Terms, other_contents};
 use crate::xml::ns::{ARP, JSDL, WSAG};
-use crate::xml::{Check, Document, LeftOut, Node, Readable, Violation, ViolationKind};
+use crate::xml::{Document, DocumentCheck, LeftOut, Node, Readable, Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
 pub fn check_rules(document: &Document<'_>) -> Vec<Violation> {
@@ -18,7 +18,7 @@ pub fn check_rules(document: &Document<'_>) -> Vec<Violation> {
 
 /// The same for one way to read an offer, as if it had no other terms.
 pub fn check_rules_of_way(document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
-    let mut check = Check::leaving_out(left_out);
+    let mut check = DocumentCheck::leaving_out(left_out);
     for offer in document.offers() {
         if let Some(terms) = offer.child(WSAG, "Terms") {
             check_terms(&mut check, terms);
@@ -27,10 +27,10 @@ pub fn check_rules_of_way(document: &Document<'_>, left_out: &LeftOut) -> Vec<Vi
     check.into_violations()
 }
 
-fn check_terms(check: &mut Check, terms: Node<'_>) {
+fn check_terms(check: &mut DocumentCheck, terms: Node<'_>) {
     let mut variables = Variables::predefined();
     check_names(check, terms, &mut Vec::new());
-    if let Some(read) = Terms::read(&mut Check::default(), terms) {
+    if let Some(read) = Terms::read(&mut DocumentCheck::default(), terms) {
         Bindings::read(terms, &read).0.add_to(&mut variables, false);
     }
     let others = other_contents(terms);
@@ -40,7 +40,7 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
         } else if node.is(JSDL, "TotalResourceCount") {
             check_count(check, node);
         } else if node.is(WSAG, "QualifyingCondition") || node.is(WSAG, "CustomServiceLevel") {
-            let expression = Expression::read(&mut Check::default(), node);
+            let expression = Expression::read(&mut DocumentCheck::default(), node);
             let parsed = expression.map(|expression| Parsed::of(&expression, &variables));
             if let Some(Err(error)) = parsed {
                 let message = format!("it cannot be evaluated: {error}");
@@ -52,7 +52,7 @@ fn check_terms(check: &mut Check, terms: Node<'_>) {
 
 /// Two terms that hold together may not have the same name; two terms of a choice may. The guard bounds the depth of this
 /// recursion.
-fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d str>) {
+fn check_names<'d>(check: &mut DocumentCheck, compositor: Node<'d>, names: &mut Vec<&'d str>) {
     let chooses = compositor.is(WSAG, "ExactlyOne") || compositor.is(WSAG, "OneOrMore");
     let outside = names.clone();
     for node in compositor.children().filter(|node| node.namespace() == WSAG) {
@@ -85,9 +85,9 @@ fn check_names<'d>(check: &mut Check, compositor: Node<'d>, names: &mut Vec<&'d 
 }
 
 /// The window is long enough for the duration, and the duration is one.
-fn check_window(check: &mut Check, node: Node<'_>) {
+fn check_window(check: &mut DocumentCheck, node: Node<'_>) {
     let child = |name| node.child(ARP, name).unwrap_or(node);
-    let window = AllocationTimeConstraint::read(&mut Check::default(), node).unwrap_or_default();
+    let window = AllocationTimeConstraint::read(&mut DocumentCheck::default(), node).unwrap_or_default();
     let duration = window.duration.map(i64::from);
     if let Some(seconds) = duration.filter(|seconds| *seconds < 1) {
         let message = format!("at least 1 second is expected, not {seconds}");
@@ -108,8 +108,8 @@ fn check_window(check: &mut Check, node: Node<'_>) {
 }
 
 /// The number of nodes is a whole number or a range of whole numbers.
-fn check_count(check: &mut Check, node: Node<'_>) {
-    let range = RangeValue::read(&mut Check::default(), node);
+fn check_count(check: &mut DocumentCheck, node: Node<'_>) {
+    let range = RangeValue::read(&mut DocumentCheck::default(), node);
     if let Some(Err(message)) = range.map(|range| range.whole_numbers()) {
         check.value(node, message);
     }

@@ -2,7 +2,7 @@
 
 use crate::xml::datatypes::{self, parse_boolean, parse_count};
 use crate::xml::ns::BSP;
-use crate::xml::{Check, Node, Readable, Written, Xml, element, read_simple};
+use crate::xml::{DocumentCheck, Node, Readable, Written, Xml, element, read_simple};
 
 element! {
     /// The choices and preferences of the requester beyond node count and window. Everything is optional.
@@ -79,7 +79,7 @@ element! {
 }
 
 impl Readable for Moldability {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Moldability> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Moldability> {
         check.children(node, |children| {
             let (name, child) = children.one_of(BSP, &["Linear", "Table", "ConstantWork"])?;
             match name {
@@ -101,7 +101,7 @@ impl Readable for Moldability {
     }
 }
 
-fn read_entry(check: &mut Check, node: Node<'_>) -> Option<(u32, u32)> {
+fn read_entry(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
     check.children(node, |children| {
         let nodes = children.required(BSP, "Nodes", read_simple(parse_count));
         let duration = children.required(BSP, "Duration", read_simple(parse_count));
@@ -179,7 +179,7 @@ pub fn write_amount(micros: i64) -> String {
 
 /// A sum of money: `Amount`, `Currency`.
 impl Readable for Budget {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Budget> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Budget> {
         check.children(node, |children| {
             let amount = children.required(BSP, "Amount", read_simple(parse_amount));
             let currency = children.required(BSP, "Currency", read_simple(parse_currency));

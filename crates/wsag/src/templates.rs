@@ -6,7 +6,7 @@ use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
-use crate::xml::{Check, Document, Fragment, Node, Readable, Xml};
+use crate::xml::{Document, DocumentCheck, Fragment, Node, Readable, Xml};
 
 /// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
 /// [`crate::constraints::CompiledTemplate`].
@@ -90,12 +90,12 @@ impl Template {
 }
 
 impl Readable for Template {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Template> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Template> {
         check.attributes(node, &[(WSAG, "TemplateId"), (WSAG, "AgreementId")]);
         let template_id = check.required_attribute(node, (WSAG, "TemplateId"), parse_token);
         check.read_attribute(node, (WSAG, "AgreementId"), parse_token);
         check.children_only(node, |children| {
-            let name = children.optional(WSAG, "Name", Check::string);
+            let name = children.optional(WSAG, "Name", DocumentCheck::string);
             let context = children.required(WSAG, "Context", Context::read);
             let terms = children.required(WSAG, "Terms", Terms::read);
             children.required(WSAG, "CreationConstraints", check_constraints);
@@ -112,7 +112,7 @@ impl Readable for Template {
 }
 
 /// Reads `wsag:CreationConstraints` as far as the schema goes; the content of an `ItemConstraint` is XML Schema.
-fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
+fn check_constraints(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
     check.children(node, |children| {
         children.many(WSAG, "Item", |check, node| {
             check.attributes(node, &[(WSAG, "Name")]);
@@ -125,9 +125,9 @@ fn check_constraints(check: &mut Check, node: Node<'_>) -> Option<()> {
 }
 
 /// Reads the parts that every item has: a location, a constraint of XML Schema, and any elements.
-pub(crate) fn check_item_content(check: &mut Check, node: Node<'_>) -> Option<()> {
+pub(crate) fn check_item_content(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
     check.children_only(node, |children| {
-        children.required(WSAG, "Location", Check::string);
+        children.required(WSAG, "Location", DocumentCheck::string);
         children.required(WSAG, "ItemConstraint", |check, node| {
             check.children(node, |children| {
                 while let Some(child) = children.any() {

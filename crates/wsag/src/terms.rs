@@ -15,7 +15,9 @@ use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
-use crate::xml::{Check, Document, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element};
+use crate::xml::{
+    Document, DocumentCheck, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element,
+};
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -225,7 +227,7 @@ impl TermTree {
 
 /// Members that could not be read have left a violation.
 impl Readable for Terms {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Terms> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Terms> {
         check.children(node, |children| {
             Some(Terms {
                 all: children.optional(WSAG, "All", read_compositor),
@@ -235,7 +237,7 @@ impl Readable for Terms {
 }
 
 /// The guard bounds the depth of this recursion.
-pub(crate) fn read_compositor(check: &mut Check, node: Node<'_>) -> Option<Vec<TermTree>> {
+pub(crate) fn read_compositor(check: &mut DocumentCheck, node: Node<'_>) -> Option<Vec<TermTree>> {
     check.children(node, |children| {
         if node.first_child().is_none() {
             let message = format!("{} needs at least one member: {MEMBERS}", node.name());
@@ -261,7 +263,7 @@ pub(crate) const TERMS: [&str; 4] = [
     "GuaranteeTerm",
 ];
 
-fn read_member(check: &mut Check, node: Node<'_>) -> Option<TermTree> {
+fn read_member(check: &mut DocumentCheck, node: Node<'_>) -> Option<TermTree> {
     let local = Some(node.local()).filter(|_| node.namespace() == WSAG);
     let term = match local.unwrap_or_default() {
         "All" => return read_compositor(check, node).map(TermTree::All),
@@ -280,7 +282,7 @@ fn read_member(check: &mut Check, node: Node<'_>) -> Option<TermTree> {
 }
 
 /// The names of a term and of its service.
-fn read_names(check: &mut Check, node: Node<'_>) -> Option<(String, String)> {
+fn read_names(check: &mut DocumentCheck, node: Node<'_>) -> Option<(String, String)> {
     check.attributes(node, &[(WSAG, "Name"), (WSAG, "ServiceName")]);
     let name = check.required_attribute(node, (WSAG, "Name"), parse_token);
     let service_name = check.required_attribute(node, (WSAG, "ServiceName"), parse_token);
@@ -290,7 +292,10 @@ fn read_names(check: &mut Check, node: Node<'_>) -> Option<(String, String)> {
 /// The contents of service descriptions that are known here.
 pub const KNOWN_CONTENTS: &str = "jsdl:JobDefinition, arp:AllocationTimeConstraint or bsp:Scheduling";
 
-pub(crate) fn read_description_term(check: &mut Check, node: Node<'_>) -> Option<ServiceDescriptionTerm> {
+pub(crate) fn read_description_term(
+    check: &mut DocumentCheck,
+    node: Node<'_>,
+) -> Option<ServiceDescriptionTerm> {
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN_CONTENTS))?;
     let content = if child.is(JSDL, "JobDefinition") {
@@ -347,7 +352,7 @@ pub(crate) fn other_contents(above: Node<'_>) -> LeftOut {
     LeftOut::of(contents.filter(|node| is_of_another_language(*node)), 1)
 }
 
-pub(crate) fn read_reference_term(check: &mut Check, node: Node<'_>) -> Option<ServiceReference> {
+pub(crate) fn read_reference_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceReference> {
     const KNOWN: &str = "wsa:EndpointReference";
     let names = read_names(check, node);
     let child = check.children_only(node, |children| children.only(KNOWN))?;
@@ -364,13 +369,13 @@ pub(crate) fn read_reference_term(check: &mut Check, node: Node<'_>) -> Option<S
     })
 }
 
-fn refuse_unknown_term<T>(check: &mut Check, node: Node<'_>, known: &str) -> Option<T> {
+fn refuse_unknown_term<T>(check: &mut DocumentCheck, node: Node<'_>, known: &str) -> Option<T> {
     let message = format!("not a term that is known here; {known} is expected");
     check.add(ViolationKind::UnknownTerm, node, message);
     None
 }
 
-pub(crate) fn read_properties_term(check: &mut Check, node: Node<'_>) -> Option<ServiceProperties> {
+pub(crate) fn read_properties_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceProperties> {
     let names = read_names(check, node);
     let variables = check.children_only(node, |children| {
         children.required(WSAG, "VariableSet", read_variables)
@@ -384,7 +389,7 @@ pub(crate) fn read_properties_term(check: &mut Check, node: Node<'_>) -> Option<
 }
 
 /// `wsag:VariableSet`.
-pub(crate) fn read_variables(check: &mut Check, node: Node<'_>) -> Option<Vec<Variable>> {
+pub(crate) fn read_variables(check: &mut DocumentCheck, node: Node<'_>) -> Option<Vec<Variable>> {
     check.children(node, |children| {
         Some(children.at_least_one(WSAG, "Variable", Variable::read))
     })

@@ -95,7 +95,7 @@ fn parse_probability(text: &str) -> Result<f64, String> {
 }
 
 /// What was asked, and the answer.
-struct Predicted<'a> {
+struct PredictOutput<'a> {
     options: &'a Options,
     window: Interval,
     proposal: Proposal,
@@ -160,7 +160,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
             }
             unconfigured @ StartError::Unconfigured(_) => Failure::Refused(unconfigured.to_string()),
         })?;
-    let predicted = Predicted {
+    let predicted = PredictOutput {
         given: Given {
             requested: options.seconds,
             default: templates.duration(),
@@ -252,7 +252,7 @@ fn bar_others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<Ba
     Ok(names().filter(|name| *name != only).map(barred).collect())
 }
 
-impl Predicted<'_> {
+impl PredictOutput<'_> {
     /// The chosen place: a resource, and the slot there.
     fn chosen(&self) -> Result<(&str, Interval), Failure> {
         match &self.tried.placed {

@@ -73,7 +73,7 @@ pub(super) struct Config {
     quotas: Quotas,
     #[serde(rename = "quota")]
     quotas_of_parties: Vec<PartyQuotas>,
-    pub(super) limits: Limits,
+    pub(super) limits: ConfigLimits,
     #[serde(rename = "resource")]
     resources: Vec<Resource>,
     #[serde(rename = "application")]
@@ -246,7 +246,7 @@ table! {
 table! {
     "limits"
     /// The limits on input from the network. Each has a default that suits a service on the open network.
-    pub(super) struct Limits {
+    pub(super) struct ConfigLimits {
         /// Connections served at the same time; where it does not say, as many as are usual and the system allows.
         pub connections: Option<usize> = None, 1..=1_000_000;
         /// Connections of one address; where it does not say, a part of all.
@@ -538,7 +538,7 @@ impl Config {
     }
 }
 
-impl Limits {
+impl ConfigLimits {
     pub(super) fn bounds(&self, connections: Connections) -> Bounds {
         Bounds {
             connections,

@@ -12,7 +12,7 @@ use crate::cli::Failure;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::execution::slurm::{Settings, SlurmExecutor};
-use crate::execution::{Check, ExecutionError, Executor, Found};
+use crate::execution::{ExecutionError, Executor, Found, SetupCheck};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -115,7 +115,7 @@ fn with_temporary_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError
     done
 }
 
-fn print_check(check: &Check) {
+fn print_check(check: &SetupCheck) {
     let (word, words) = match &check.found {
         Found::Good(words) => ("good", words),
         Found::Unknown(words) => ("unknown", words),

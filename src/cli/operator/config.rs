@@ -33,12 +33,12 @@ pub(in crate::cli) struct Options {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Check a configuration with the files that it names.
-    Check(Check),
+    Check(CheckOptions),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
-struct Check {
+struct CheckOptions {
     /// The configuration (TOML). [default: what a service has without one]
     #[arg(env = "BESPEAK_CONFIG", value_name = "FILE")]
     file: Option<PathBuf>,
@@ -49,7 +49,7 @@ struct Check {
 }
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
-    let Action::Check(Check { file, running }) = options.action;
+    let Action::Check(CheckOptions { file, running }) = options.action;
     let found = find_content(file).await?;
     if !running {
         server.print_value(&found, print_content);

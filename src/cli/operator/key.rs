@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::scheduling::parse_amount;
 
-use crate::access::{Access, Error, KeyWish, Limits, Role};
+use crate::access::{Access, Error, KeyLimits, KeyWish, Role};
 use crate::agreement::{Currency, Money};
 use crate::cli::client::Server;
 use crate::cli::config::Config;
@@ -118,7 +118,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 role: add.role,
                 label: add.label,
                 expires: at(add.expires),
-                limits: Limits {
+                limits: KeyLimits {
                     read_only: add.read_only,
                     spending_cap: add.spending_cap,
                 },

@@ -2,7 +2,7 @@
 //! client without a key may take connections; it never takes the descriptors that jobs, the store and files need.
 
 use crate::cli::Failure;
-use crate::cli::config::Limits;
+use crate::cli::config::ConfigLimits;
 use crate::execution::job::limits::raise_open_files_limit;
 use crate::http::Connections;
 
@@ -37,12 +37,15 @@ const ADDRESS_SHARE: usize = 4;
 ///
 /// # Errors
 /// [`Failure::Usage`] with the key, where the configuration asks for more connections than fit, or where next to none do.
-pub(in crate::cli) fn share_descriptors(limits: &Limits, clusters: usize) -> Result<Connections, Failure> {
+pub(in crate::cli) fn share_descriptors(
+    limits: &ConfigLimits,
+    clusters: usize,
+) -> Result<Connections, Failure> {
     let allowed = raise_open_files_limit().unwrap_or(u64::MAX);
     share_out(limits, clusters, allowed)
 }
 
-fn share_out(limits: &Limits, clusters: usize, allowed: u64) -> Result<Connections, Failure> {
+fn share_out(limits: &ConfigLimits, clusters: usize, allowed: u64) -> Result<Connections, Failure> {
     let reserve = OF_PROCESS + OF_STORE + OF_JOBS + OF_CLUSTER * clusters as u64 + OF_FOLDERS + OF_CALL_BACKS;
     let fit = allowed.saturating_sub(reserve) / OF_CONNECTION;
     let fit = usize::try_from(fit).unwrap_or(usize::MAX);
@@ -81,10 +84,10 @@ fn share_out(limits: &Limits, clusters: usize, allowed: u64) -> Result<Connectio
 mod tests {
     use super::*;
 
-    fn asking(connections: Option<usize>) -> Limits {
-        Limits {
+    fn asking(connections: Option<usize>) -> ConfigLimits {
+        ConfigLimits {
             connections,
-            ..Limits::default()
+            ..ConfigLimits::default()
         }
     }
 

@@ -23,7 +23,7 @@ use crate::execution::slurm::jobs::shared_folder::open_file_of_owner;
 use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::read_controller_time;
 use crate::execution::slurm::settings::Settings;
-use crate::execution::{Check, ExecutionError, Found};
+use crate::execution::{ExecutionError, Found, SetupCheck};
 
 /// The programs of Slurm that are run.
 const PROGRAMS: [&str; 5] = ["scontrol", "sbatch", "squeue", "scancel", "sinfo"];
@@ -54,12 +54,12 @@ impl SlurmExecutor {
     /// Looks at everything that needs no job: programs and their versions, controller, clocks, partition, nodes, users, accounts,
     /// the right to make reservations, the shared folder as this machine sees it. Ends with the first thing that leaves nothing
     /// to be said of the rest.
-    pub(crate) fn check_all(&self) -> Vec<Check> {
+    pub(crate) fn check_all(&self) -> Vec<SetupCheck> {
         let mut checks = Vec::new();
         let mut look = |what, seen: Seen| {
             let found = found_by_check(seen);
             let goes_on = !matches!(found, Found::Wrong(_));
-            checks.push(Check { what, found });
+            checks.push(SetupCheck { what, found });
             goes_on
         };
         if look("programs", self.check_programs()) && look("controller", self.check_controller()) {
@@ -82,12 +82,12 @@ impl SlurmExecutor {
 
     /// The same, and whether a job on a node finds the shared folder, and the time of its clock, where one is over within
     /// `wait`. A network disk may take half a minute to show a file here that was written there.
-    pub fn check_with_job(&self, wait: Duration) -> Vec<Check> {
+    pub fn check_with_job(&self, wait: Duration) -> Vec<SetupCheck> {
         let mut checks = self.check_all();
         if checks.iter().all(|check| !matches!(check.found, Found::Wrong(_))) {
             let seen = self.seen_by_a_job(wait);
             let found = found_by_check(seen);
-            checks.push(Check { what: "job", found });
+            checks.push(SetupCheck { what: "job", found });
         }
         checks
     }

@@ -28,7 +28,7 @@ use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{Done, Item, Operation, Place, Submission};
 use crate::execution::slurm::helper::socket::{
-    FILES_MAX, Reply, Request, receive_line_with_files, send_line_with_files,
+    FILES_MAX, HelperRequest, Reply, receive_line_with_files, send_line_with_files,
 };
 use crate::execution::slurm::settings::Settings;
 use crate::execution::{ExecutionError, SaveWork};
@@ -135,8 +135,8 @@ impl Serving {
         }
         let (line, files) =
             receive_line_with_files(stream, Instant::now() + ARRIVES_WITHIN).map_err(unread)?;
-        let request: Request = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
-        let Request { resource, operation } = request;
+        let request: HelperRequest = serde_json::from_slice(&line).map_err(|why| unread(why.into()))?;
+        let HelperRequest { resource, operation } = request;
         let cluster = self.clusters.get(&resource).ok_or_else(|| {
             Reply::Forbidden(format!("the helper's configuration has no cluster {resource:?}"))
         })?;

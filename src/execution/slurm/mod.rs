@@ -44,7 +44,8 @@ pub use settings::{Account, Settings, slurm_name_of_run};
 use super::job::folder::Folder;
 use super::lock::lock;
 use super::{
-    Calls, Check, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
+    Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
+    SetupCheck,
 };
 use crate::agreement::{JobEnd, Run};
 use crate::clock::{Clock, Micros, second_of};
@@ -220,7 +221,7 @@ impl Executor for SlurmExecutor {
         lock(&self.slurm.calls).clone()
     }
 
-    fn check(&self) -> Vec<Check> {
+    fn check(&self) -> Vec<SetupCheck> {
         self.check_all()
     }
 

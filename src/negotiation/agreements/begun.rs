@@ -4,17 +4,17 @@ use scheduler::counted;
 use wsag::ns;
 
 use crate::agreement::{Agreement, Filter, Job, Shape};
-use crate::negotiation::request::offer::{Check, Request};
+use crate::negotiation::request::offer::{OfferCheck, SizesAndWindow};
 use crate::negotiation::views::values::second_as_date_time;
 use crate::planner::Scaling;
 
-impl Check<'_> {
+impl OfferCheck<'_> {
     /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be
     /// equal.
     pub(in crate::negotiation) fn check_begun(
         &mut self,
         begun: &Agreement,
-        request: Option<&mut Request>,
+        request: Option<&mut SizesAndWindow>,
         job: Option<&Job>,
         filters: &[Filter],
     ) {

@@ -14,10 +14,10 @@ use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::request::json::{At, Json, JsonCheck};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::request::wording::{self, verbatim_offer};
-use crate::negotiation::request::{DecisionTime, Request, places_of_form};
+use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::templates::Offered;
 use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
 use crate::planner::{self, Proposal, Scaling};
@@ -281,7 +281,7 @@ impl Negotiation {
             return Ok(CreateRequest::Offered(Accepting::as_it_stands(offer), decision));
         }
         let (request, ()) = self.read_request(&At::root(request), &[], |_, _| ())?;
-        let Request {
+        let ReadRequest {
             wish,
             places,
             offered,
@@ -315,7 +315,7 @@ impl Negotiation {
         if !members.iter().any(|(name, _)| name == "offer") {
             return Ok(None);
         }
-        let mut check = Check::default();
+        let mut check = JsonCheck::default();
         let object = check.object(&At::root(request), &["offer", "pending", "callback"]);
         let read = object.and_then(|object| {
             let decision = self.read_decision(&mut check, &object);
@@ -337,7 +337,7 @@ fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Res
     let is_predicted = drafts
         .iter()
         .any(|draft| draft.proposal.scaling != Scaling::Contract);
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     if !says_nodes {
         check.add(&format!("{root}/nodes"), "a number of nodes is expected");
     }

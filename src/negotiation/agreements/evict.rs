@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Currency, Money};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::request::json::{At, Json, JsonCheck};
 use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Error, MoneyView, Negotiation, RequestKey, Result, Scope};
@@ -88,7 +88,7 @@ impl Negotiation {
 /// The reason and the compensation that a body has. A compensation of nothing is none.
 fn read_eviction(body: &[u8]) -> Result<(String, Option<Money>)> {
     let value = Json::parse(body)?;
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     let read = check
         .object(&At::root(&value), &["reason", "compensation"])
         .and_then(|object| {

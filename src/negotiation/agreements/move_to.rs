@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::request::json::{At, Json, JsonCheck};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, MoveOrder};
@@ -69,15 +69,15 @@ impl Negotiation {
 /// Where to and why, as a body says.
 fn read_move(body: &[u8]) -> Result<Wanted> {
     let value = Json::parse(body)?;
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     let root = At::root(&value);
     let read = check
         .object(&root, &["resource", "start", "reason"])
         .and_then(|object| {
             let wanted = Wanted {
-                resource: object.read(&mut check, "resource", Check::token),
+                resource: object.read(&mut check, "resource", JsonCheck::token),
                 start: object
-                    .read(&mut check, "start", Check::date_time)
+                    .read(&mut check, "start", JsonCheck::date_time)
                     .map(|start| Time(start.ceil())),
                 reason: object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX)),
             };

@@ -7,7 +7,7 @@ use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
 use crate::agreement::Agreement;
 use crate::clock::time_in_words;
-use crate::negotiation::request::json::{At, Check};
+use crate::negotiation::request::json::{At, JsonCheck};
 
 /// The member that holds them.
 pub(in crate::negotiation) const MEMBER: &str = "constraints";
@@ -23,7 +23,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Reads a list of constraints.
-pub(in crate::negotiation) fn read_demand_list(check: &mut Check, at: &At<'_>) -> NegotiationConstraints {
+pub(in crate::negotiation) fn read_demand_list(check: &mut JsonCheck, at: &At<'_>) -> NegotiationConstraints {
     let all = check.list(at);
     if all.len() > CONSTRAINTS_MAX {
         check.add(
@@ -38,7 +38,7 @@ pub(in crate::negotiation) fn read_demand_list(check: &mut Check, at: &At<'_>) -
 }
 
 /// Reads `{"of": …, "min": …, "max": …, "importance": …}`: one that does not say how much it weighs has to be met.
-fn read_demand(check: &mut Check, at: &At<'_>) -> Option<NegotiationItem> {
+fn read_demand(check: &mut JsonCheck, at: &At<'_>) -> Option<NegotiationItem> {
     let object = check.object(at, &["of", "min", "max", "importance"])?;
     let of = object.required(check, "of")?;
     let word = check.text(&of)?;

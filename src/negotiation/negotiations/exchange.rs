@@ -13,7 +13,7 @@ use super::flat::AnswersView;
 use super::offers::{Arrival, Placed, invalid_offer, violation_below_offer};
 use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Check, Json};
+use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Bargain};
@@ -258,7 +258,7 @@ fn read_offer_message(
         Json::List(requests) => requests,
         request => return Ok((Form::Request, vec![Given::Flat(request, String::new())])),
     };
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     if requests.is_empty() || requests.len() > OFFERS_MAX {
         check.add("", format!("a list of 1 to {OFFERS_MAX} requests is expected"));
     }

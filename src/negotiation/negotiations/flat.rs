@@ -20,8 +20,8 @@ use super::offers::{Arrival, Placed};
 use crate::agreement::{Agreement, NegotiationInstance};
 use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::negotiations::{Opened, Opening, opening_document};
-use crate::negotiation::request::json::{At, Check, Json, Object};
-use crate::negotiation::request::{DecisionTime, Request};
+use crate::negotiation::request::json::{At, Json, JsonCheck, Object};
+use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Negotiation, NegotiationView, OfferView, RequestKey, Result, Scope};
@@ -79,7 +79,7 @@ impl AnswersView {
 
 /// A request that opens a negotiation, with its terms for that.
 pub(in crate::negotiation) struct FirstRequest {
-    pub(in crate::negotiation) request: Request,
+    pub(in crate::negotiation) request: ReadRequest,
     pub(in crate::negotiation) opening: Opening,
     pub(in crate::negotiation) constraints: NegotiationConstraints,
     /// Whether its answers are held.
@@ -237,7 +237,7 @@ impl Negotiation {
                     id.or_else(|| check.wrong(at, "the id of an agreement is expected"))
                 }),
             };
-            let is_held = object.read(check, "hold", Check::boolean).unwrap_or(true);
+            let is_held = object.read(check, "hold", JsonCheck::boolean).unwrap_or(true);
             if !is_held {
                 // Prices that nothing keeps are no longer true by then.
                 let end = self.clock.now() + self.planner.negotiating().hold;
@@ -256,11 +256,11 @@ impl Negotiation {
     }
 
     /// A request in a negotiation, with its own properties.
-    fn read_of_itself(&self, request: &At<'_>) -> Result<(Request, OfItself)> {
+    fn read_of_itself(&self, request: &At<'_>) -> Result<(ReadRequest, OfItself)> {
         self.read_request(request, &OF_ITSELF, |check, object| OfItself {
             constraints: read_demands(check, object),
-            id: object.read(check, "id", Check::token),
-            to: object.read(check, "counterOfferTo", Check::token),
+            id: object.read(check, "id", JsonCheck::token),
+            to: object.read(check, "counterOfferTo", JsonCheck::token),
             state: object.read(check, "state", |check, at| {
                 let state = NegotiationOfferState::parse(&check.text(at)?);
                 let message = "Advisory, Solicited, Acceptable or Rejected is expected";
@@ -270,7 +270,7 @@ impl Negotiation {
         })
     }
 
-    fn read_future_time(&self, check: &mut Check, at: &At<'_>) -> Option<DateTime> {
+    fn read_future_time(&self, check: &mut JsonCheck, at: &At<'_>) -> Option<DateTime> {
         let time = check.date_time(at)?;
         if time.floor() <= self.clock.now().seconds() {
             check.add(&at.pointer, "an instant in the future is expected");
@@ -283,7 +283,7 @@ impl Negotiation {
     pub(in crate::negotiation) async fn offer_from_request(
         &self,
         party: &str,
-        request: Request,
+        request: ReadRequest,
         of_itself: OfItself,
         otherwise: NegotiationOfferState,
         base: Option<Box<AgreementOffer>>,
@@ -291,7 +291,7 @@ impl Negotiation {
     ) -> Result<Placed> {
         let party = party.to_owned();
         self.run_document_work(move |this| {
-            let Request { wish, places, .. } = request;
+            let ReadRequest { wish, places, .. } = request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
                 return refuse_member(&places, "/pending", message);
@@ -325,12 +325,12 @@ impl Negotiation {
 
 /// The refusal of a request for one of its members.
 fn refuse_member<T>(places: &Places, member: &str, message: &str) -> Result<T> {
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     check.add(&format!("{}{member}", places.root()), message);
     check.finish(None)
 }
 
-fn read_demands(check: &mut Check, object: &Object<'_>) -> NegotiationConstraints {
+fn read_demands(check: &mut JsonCheck, object: &Object<'_>) -> NegotiationConstraints {
     let demands = object.read(check, demands::MEMBER, |check, at| {
         Some(demands::read_demand_list(check, at))
     });

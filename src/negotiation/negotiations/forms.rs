@@ -12,7 +12,7 @@ use crate::agreement::NegotiationState;
 use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{Json, Members};
-use crate::negotiation::request::{DecisionTime, Request, places_of_form};
+use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::{Input, Negotiation, QuotationView, RefusalView, RequestKey, Result, Scope};
 
@@ -184,8 +184,8 @@ impl Negotiation {
     }
 
     /// The wish of a form, as a request that was read.
-    fn request_of_form(&self, wish: FlatRequest) -> Result<Request> {
-        Ok(Request {
+    fn request_of_form(&self, wish: FlatRequest) -> Result<ReadRequest> {
+        Ok(ReadRequest {
             places: places_of_form(&wish),
             wish,
             named: None,

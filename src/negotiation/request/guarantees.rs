@@ -5,11 +5,11 @@ use wsag::guarantees::{GuaranteeTerm, Obligated};
 use wsag::terms::{Term, TermTree, path_of_term};
 use wsag::{Violation, ViolationKind, ns};
 
-use super::offer::Check;
+use super::offer::OfferCheck;
 use super::worth::values_of_guarantee;
 use crate::agreement::{Guarantee, GuaranteeState};
 
-impl Check<'_> {
+impl OfferCheck<'_> {
     /// The offer's guarantees: the ones of the template, unchanged.
     pub(in crate::negotiation) fn guarantees(&mut self) -> Vec<Guarantee> {
         let offer = self.offer;

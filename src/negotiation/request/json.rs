@@ -240,7 +240,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
 /// Collects the faults of a document.
 #[derive(Debug, Default)]
-pub(in crate::negotiation) struct Check {
+pub(in crate::negotiation) struct JsonCheck {
     found: Vec<Violation>,
 }
 
@@ -291,7 +291,7 @@ impl<'j> At<'j> {
     }
 }
 
-impl Check {
+impl JsonCheck {
     /// Notes a fault at a place.
     pub(in crate::negotiation) fn add(&mut self, pointer: &str, message: impl Into<String>) {
         self.found.push(violation_at_path(pointer, message));
@@ -477,9 +477,9 @@ impl<'j> Object<'j> {
     /// The value that `read` makes of a member; none where it is absent.
     pub(in crate::negotiation) fn read<T>(
         &self,
-        check: &mut Check,
+        check: &mut JsonCheck,
         name: &str,
-        read: impl FnOnce(&mut Check, &At<'j>) -> Option<T>,
+        read: impl FnOnce(&mut JsonCheck, &At<'j>) -> Option<T>,
     ) -> Option<T> {
         read(check, &self.get(name)?)
     }
@@ -487,16 +487,16 @@ impl<'j> Object<'j> {
     /// The same of a member that has to be there.
     pub(in crate::negotiation) fn read_required<T>(
         &self,
-        check: &mut Check,
+        check: &mut JsonCheck,
         name: &str,
-        read: impl FnOnce(&mut Check, &At<'j>) -> Option<T>,
+        read: impl FnOnce(&mut JsonCheck, &At<'j>) -> Option<T>,
     ) -> Option<T> {
         let at = self.required(check, name)?;
         read(check, &at)
     }
 
     /// A member that has to be there.
-    pub(in crate::negotiation) fn required(&self, check: &mut Check, name: &str) -> Option<At<'j>> {
+    pub(in crate::negotiation) fn required(&self, check: &mut JsonCheck, name: &str) -> Option<At<'j>> {
         let found = self.get(name);
         if found.is_none() {
             check.add(&self.pointer, format!("a member \"{name}\" is expected"));
@@ -554,7 +554,7 @@ mod tests {
         let json =
             Json::parse(br#"{"a/b": 1, "list": [0, "x", 5], "t": "", "when": "yesterday", "no": null}"#)
                 .unwrap();
-        let mut check = Check::default();
+        let mut check = JsonCheck::default();
         let object = check
             .object(&At::root(&json), &["list", "t", "when", "no"])
             .unwrap();

@@ -22,7 +22,7 @@ use super::idempotency::text_to_keep;
 use super::templates::Offered;
 use super::{Error, Input, Negotiation, Result};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
-use crate::negotiation::request::json::{At, Check, Json, Members, Object};
+use crate::negotiation::request::json::{At, Json, JsonCheck, Members, Object};
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
 use crate::store::AcceptanceEndpoint;
@@ -88,7 +88,7 @@ pub(in crate::negotiation) enum DecisionTime {
 }
 
 /// A flat request, read into a wish.
-pub(super) struct Request {
+pub(super) struct ReadRequest {
     pub(super) wish: FlatRequest,
     /// Where each part of the wish stands in the request.
     pub(super) places: Places,
@@ -106,10 +106,10 @@ impl Negotiation {
         &self,
         request: &At<'_>,
         also: &[&str],
-        read: impl FnOnce(&mut Check, &Object<'_>) -> T,
-    ) -> Result<(Request, T)> {
+        read: impl FnOnce(&mut JsonCheck, &Object<'_>) -> T,
+    ) -> Result<(ReadRequest, T)> {
         let known: Vec<&str> = MEMBERS.iter().chain(also).copied().collect();
-        let mut check = Check::default();
+        let mut check = JsonCheck::default();
         let read = check.object(request, &known).and_then(|object| {
             let others = read(&mut check, &object);
             Some((self.read_members(&mut check, &object)?, others))
@@ -117,10 +117,10 @@ impl Negotiation {
         check.finish(read)
     }
 
-    fn read_members(&self, check: &mut Check, object: &Object<'_>) -> Option<Request> {
+    fn read_members(&self, check: &mut JsonCheck, object: &Object<'_>) -> Option<ReadRequest> {
         let decision = self.read_decision(check, object);
         let (wish, places) = read_flat_request(check, object);
-        let named = object.read(check, "template", Check::text);
+        let named = object.read(check, "template", JsonCheck::text);
         let offered = match &named {
             None => self.templates.first(),
             Some(id) => {
@@ -133,7 +133,7 @@ impl Negotiation {
                 found
             }
         };
-        Some(Request {
+        Some(ReadRequest {
             wish,
             places,
             offered: offered?,
@@ -142,8 +142,8 @@ impl Negotiation {
         })
     }
 
-    pub(super) fn read_decision(&self, check: &mut Check, object: &Object<'_>) -> DecisionTime {
-        let pending = object.read(check, "pending", Check::boolean);
+    pub(super) fn read_decision(&self, check: &mut JsonCheck, object: &Object<'_>) -> DecisionTime {
+        let pending = object.read(check, "pending", JsonCheck::boolean);
         let Some(at) = object.get("callback") else {
             return match pending {
                 Some(true) => DecisionTime::Later(None),
@@ -165,9 +165,9 @@ impl Negotiation {
 }
 
 /// The wish and its places.
-fn read_flat_request(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Places) {
+fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (FlatRequest, Places) {
     let mut wish = FlatRequest {
-        name: object.read(check, "name", Check::text),
+        name: object.read(check, "name", JsonCheck::text),
         run: read_run(check, object),
         staging: object.read(check, "staging", |check, at| {
             Some(staging::read_staged_files(check, at))
@@ -179,8 +179,8 @@ fn read_flat_request(check: &mut Check, object: &Object<'_>) -> (FlatRequest, Pl
     };
     let window = object.read(check, "window", |check, at| check.object(at, &["start", "end"]));
     if let Some(window) = window {
-        wish.start = window.read(check, "start", Check::date_time);
-        wish.end = window.read(check, "end", Check::date_time);
+        wish.start = window.read(check, "start", JsonCheck::date_time);
+        wish.end = window.read(check, "end", JsonCheck::date_time);
     }
     (wish, places_of_request(object))
 }
@@ -202,10 +202,10 @@ pub(super) fn read_request_to_end(
         }
         Input::Json(body) => {
             let value = Json::parse(body)?;
-            let mut check = Check::default();
+            let mut check = JsonCheck::default();
             let read = check.object(&At::root(&value), &["reason"]);
             if let Some(object) = &read {
-                object.read(&mut check, "reason", Check::text);
+                object.read(&mut check, "reason", JsonCheck::text);
             }
             check.finish(read).map(drop)
         }
@@ -289,7 +289,7 @@ impl FlatRequest {
     /// # Errors
     /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
     pub(super) fn from_json(text: &str) -> Result<(Self, Places)> {
-        let mut check = Check::default();
+        let mut check = JsonCheck::default();
         let request = Json::parse(text.as_bytes())?;
         let object = check.object(&At::root(&request), &MEMBERS);
         let wish = object.map(|object| read_flat_request(&mut check, &object));
@@ -297,7 +297,7 @@ impl FlatRequest {
     }
 }
 
-fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
+fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<Run> {
     let arguments = object.get("arguments").map(|at| {
         let values = check.list(&at);
         values
@@ -310,7 +310,7 @@ fn read_run(check: &mut Check, object: &Object<'_>) -> Option<Run> {
             })
             .collect()
     });
-    let version = object.read(check, "version", Check::text);
+    let version = object.read(check, "version", JsonCheck::text);
     let Some(at) = object.get("application") else {
         for name in ["arguments", "version"] {
             if let Some(at) = object.get(name) {
@@ -336,7 +336,7 @@ fn nodes_as_value((min, max): (u32, u32)) -> Value {
 }
 
 /// A number, or the least and the greatest.
-fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
+fn read_nodes(check: &mut JsonCheck, at: &At<'_>) -> Option<(u32, u32)> {
     if let Json::Number(_) = at.value {
         return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
     }
@@ -353,7 +353,7 @@ fn read_nodes(check: &mut Check, at: &At<'_>) -> Option<(u32, u32)> {
     Some((min, max))
 }
 
-fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
+fn read_scheduling(check: &mut JsonCheck, object: &Object<'_>) -> Scheduling {
     Scheduling {
         moldability: object.read(check, "moldability", read_moldability),
         preemption: object.read(check, "preemption", read_preemption),
@@ -361,11 +361,11 @@ fn read_scheduling(check: &mut Check, object: &Object<'_>) -> Scheduling {
         max_deviation: object.read(check, "maxDeviation", read_not_negative),
         fix_at: object.read(check, "fixAt", read_share),
         preference: object.read(check, "weights", read_weights),
-        resource: object.read(check, "resource", Check::text),
+        resource: object.read(check, "resource", JsonCheck::text),
     }
 }
 
-fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
+fn read_moldability(check: &mut JsonCheck, at: &At<'_>) -> Option<Moldability> {
     let object = check.object(at, &["linear", "table", "constantWork"])?;
     match ["linear", "table", "constantWork"].map(|name| object.get(name)) {
         [Some(at), None, None] => {
@@ -395,14 +395,14 @@ fn read_moldability(check: &mut Check, at: &At<'_>) -> Option<Moldability> {
     }
 }
 
-fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
+fn read_preemption(check: &mut JsonCheck, at: &At<'_>) -> Option<Preemption> {
     let object = check.object(at, &["pieces", "interval", "independent"])?;
     let pieces = object.read_required(check, "pieces", read_whole_number);
     let interval = object.read_required(check, "interval", |check, at| {
         let expected = "a number above 0 and at most 1";
         check.number(at, expected, |value| value > 0.0 && value <= 1.0)
     });
-    let independent = object.read_required(check, "independent", Check::boolean);
+    let independent = object.read_required(check, "independent", JsonCheck::boolean);
     Some(Preemption {
         pieces: pieces?,
         interval: interval?,
@@ -411,7 +411,7 @@ fn read_preemption(check: &mut Check, at: &At<'_>) -> Option<Preemption> {
 }
 
 /// A sum of money, its amount as a text or as a number that stands there without an exponent.
-pub(in crate::negotiation) fn read_budget(check: &mut Check, at: &At<'_>) -> Option<Budget> {
+pub(in crate::negotiation) fn read_budget(check: &mut JsonCheck, at: &At<'_>) -> Option<Budget> {
     let object = check.object(at, &["amount", "currency"])?;
     let amount = object.read_required(check, "amount", |check, at| {
         let text = match at.value {
@@ -433,7 +433,7 @@ pub(in crate::negotiation) fn read_budget(check: &mut Check, at: &At<'_>) -> Opt
     })
 }
 
-fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
+fn read_weights(check: &mut JsonCheck, at: &At<'_>) -> Option<Preference> {
     let object = check.object(at, &["start", "size", "duration", "price"])?;
     let mut weight = |name| object.read(check, name, read_not_negative);
     Some(Preference {
@@ -444,19 +444,19 @@ fn read_weights(check: &mut Check, at: &At<'_>) -> Option<Preference> {
     })
 }
 
-fn read_whole_number(check: &mut Check, at: &At<'_>) -> Option<u32> {
+fn read_whole_number(check: &mut JsonCheck, at: &At<'_>) -> Option<u32> {
     check.count(at, u32::MAX)
 }
 
-fn read_not_negative(check: &mut Check, at: &At<'_>) -> Option<f64> {
+fn read_not_negative(check: &mut JsonCheck, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number from 0 on", |value| value >= 0.0)
 }
 
-fn read_positive(check: &mut Check, at: &At<'_>) -> Option<f64> {
+fn read_positive(check: &mut JsonCheck, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number above 0", |value| value > 0.0)
 }
 
-fn read_share(check: &mut Check, at: &At<'_>) -> Option<f64> {
+fn read_share(check: &mut JsonCheck, at: &At<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
 }
 

@@ -38,7 +38,7 @@ pub(in crate::negotiation) struct Draft {
 }
 
 /// The data for the check of an offer.
-pub(in crate::negotiation) struct Check<'a> {
+pub(in crate::negotiation) struct OfferCheck<'a> {
     pub(in crate::negotiation) negotiation: &'a Negotiation,
     pub(in crate::negotiation) document: &'a Document<'a>,
     party: &'a str,
@@ -62,7 +62,7 @@ struct Described<'a> {
 }
 
 /// Sizes and window of a request.
-pub(in crate::negotiation) struct Request {
+pub(in crate::negotiation) struct SizesAndWindow {
     pub(in crate::negotiation) shapes: Vec<Shape>,
     pub(in crate::negotiation) scaling: Scaling,
     pub(in crate::negotiation) ready: Option<Time>,
@@ -96,7 +96,7 @@ impl Negotiation {
             let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
             let mut found = wsag::rules::check_rules_of_way(document, &left_out);
             found.extend(offered.compiled.check_way(document, &left_out));
-            let check = Check {
+            let check = OfferCheck {
                 negotiation: self,
                 document,
                 party,
@@ -167,7 +167,7 @@ impl Negotiation {
     }
 }
 
-impl<'a> Check<'a> {
+impl<'a> OfferCheck<'a> {
     /// The request that this way to read the offer makes.
     fn draft(mut self, alternative: &Alternative<'_>) -> Result<Draft> {
         self.found.extend(wrong_labels(self.document, self.offer));
@@ -434,7 +434,7 @@ impl<'a> Check<'a> {
 
     /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
     /// offers are broken already.
-    fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<Request> {
+    fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<SizesAndWindow> {
         let defaults = self.offered.defaults();
         let mut time = described.time.copied().unwrap_or_default();
         let law = described.scheduling.and_then(|of| of.moldability.as_ref());
@@ -492,7 +492,7 @@ impl<'a> Check<'a> {
             );
             self.violation(ns::ARP, "EndTime", 0, message);
         }
-        Some(Request {
+        Some(SizesAndWindow {
             shapes,
             scaling,
             ready,

@@ -3,10 +3,10 @@
 use wsag::Named;
 use wsag::job::{CreationFlag, DataStaging};
 
-use super::json::{At, Check, Json};
+use super::json::{At, Json, JsonCheck};
 
 /// Reads the list of files.
-pub(super) fn read_staged_files(check: &mut Check, at: &At<'_>) -> Vec<DataStaging> {
+pub(super) fn read_staged_files(check: &mut JsonCheck, at: &At<'_>) -> Vec<DataStaging> {
     let files = check.list(at);
     files
         .iter()
@@ -14,7 +14,7 @@ pub(super) fn read_staged_files(check: &mut Check, at: &At<'_>) -> Vec<DataStagi
         .collect()
 }
 
-fn read_staged_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
+fn read_staged_file(check: &mut JsonCheck, at: &At<'_>) -> Option<DataStaging> {
     let known = [
         "file",
         "source",
@@ -24,7 +24,7 @@ fn read_staged_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
         "creationFlag",
     ];
     let object = check.object(at, &known)?;
-    let file_name = object.read_required(check, "file", Check::text);
+    let file_name = object.read_required(check, "file", JsonCheck::text);
     let flag = object.read(check, "creationFlag", |check, at| {
         let word = check.text(at)?;
         let expected = || {
@@ -34,16 +34,16 @@ fn read_staged_file(check: &mut Check, at: &At<'_>) -> Option<DataStaging> {
         CreationFlag::parse(&word).or_else(|| check.wrong(at, expected()))
     });
     Some(DataStaging {
-        source: object.read(check, "source", Check::token_of_any_length),
-        target: object.read(check, "target", Check::token_of_any_length),
+        source: object.read(check, "source", JsonCheck::token_of_any_length),
+        target: object.read(check, "target", JsonCheck::token_of_any_length),
         bytes: object.read(check, "bytes", read_byte_count),
-        delete_on_termination: object.read(check, "deleteOnTermination", Check::boolean),
+        delete_on_termination: object.read(check, "deleteOnTermination", JsonCheck::boolean),
         creation_flag: flag.unwrap_or(CreationFlag::Overwrite),
         file_name: file_name?,
     })
 }
 
-fn read_byte_count(check: &mut Check, at: &At<'_>) -> Option<u64> {
+fn read_byte_count(check: &mut JsonCheck, at: &At<'_>) -> Option<u64> {
     let number = match at.value {
         Json::Number(number) => number.as_u64(),
         _ => None,

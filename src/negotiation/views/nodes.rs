@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::resources::PlaceChangeView;
 use super::values::{MoneyView, instant_as_date_time};
 use crate::execution::slurm::expand_nodes;
-use crate::negotiation::request::json::{At, Check, Json};
+use crate::negotiation::request::json::{At, Json, JsonCheck};
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{NodeOverride, NodeState, NodeStatus};
 
@@ -182,7 +182,7 @@ impl NodeView {
 /// The state and the reason that a body has.
 fn read_node_state(body: &[u8]) -> Result<(NodeState, Option<String>)> {
     let value = Json::parse(body)?;
-    let mut check = Check::default();
+    let mut check = JsonCheck::default();
     let read = check
         .object(&At::root(&value), &["state", "reason"])
         .and_then(|object| {

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use scheduler::alternatives::Limits;
+use scheduler::alternatives::AlternativeLimits;
 use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Request, Seconds, Time, counted};
@@ -219,7 +219,7 @@ impl Decider<'_> {
         let phi_max = need
             .deviation_max
             .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
-        let limits = Limits {
+        let limits = AlternativeLimits {
             phi_max,
             count_max: ALTERNATIVES_MAX,
         };

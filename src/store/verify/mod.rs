@@ -146,9 +146,9 @@ impl Store {
     pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
-        let mut check = Check {
+        let mut check = Verification {
             capacities: read_capacities(connection).await?,
-            ..Check::default()
+            ..Verification::default()
         };
         let trail = trail::check_new_trail_lines(connection, &mut check.findings).await?;
         let mut after = Uuid::nil();
@@ -197,9 +197,9 @@ impl Store {
     async fn check_all(&self, signed: SignedLines) -> Result<(Vec<Finding>, Trail)> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
-        let mut check = Check {
+        let mut check = Verification {
             capacities: read_capacities(connection).await?,
-            ..Check::default()
+            ..Verification::default()
         };
         let (mut lives, trail) = trail::check_trail(connection, &mut check, signed).await?;
         let mut after = Uuid::nil();
@@ -235,13 +235,13 @@ impl Store {
 
 /// The faults, and the data for the sweep at the end.
 #[derive(Default)]
-struct Check {
+struct Verification {
     capacities: BTreeMap<String, Vec<Capacity>>,
     loads: BTreeMap<String, Vec<Stretch>>,
     findings: Vec<Finding>,
 }
 
-impl Check {
+impl Verification {
     fn page(&mut self, page: Page, lives: &mut BTreeMap<Uuid, Life>) {
         let Page {
             agreements,

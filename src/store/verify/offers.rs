@@ -7,7 +7,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::Invariant::{self, I4, I5};
-use super::{Check, Finding, PAGE};
+use super::{Finding, PAGE, Verification};
 use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, held_stretches};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::engine::{Columns, Connection, Error, Record, Result, read_json_column};
@@ -33,7 +33,7 @@ struct Answer {
 /// Checks the offers of a statement that have been held or accepted, and adds the held nodes to the loads of its resource.
 pub(super) async fn check_offers(
     connection: &mut Connection,
-    check: &mut Check,
+    check: &mut Verification,
     which: &'static str,
 ) -> Result<()> {
     let mut answers: BTreeMap<(Uuid, String), Answer> = BTreeMap::new();

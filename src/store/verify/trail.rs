@@ -8,7 +8,7 @@ use std::collections::btree_map::Entry;
 use uuid::Uuid;
 
 use super::life::{Life, Step};
-use super::{Check, FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE};
+use super::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE, Verification};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
 use crate::store::batch::trail::Trail;
 use crate::store::engine::{Columns, Connection, Error, Result, Value, statements};
@@ -33,7 +33,7 @@ struct Change {
 /// breaks; nothing after it can be checked.
 pub(super) async fn check_trail(
     connection: &mut Connection,
-    check: &mut Check,
+    check: &mut Verification,
     mut signed: SignedLines,
 ) -> Result<(BTreeMap<Uuid, Life>, Trail)> {
     let mut lives = BTreeMap::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use bespeak::execution::slurm::{Settings, SlurmExecutor};
-use bespeak::execution::{Check, Executor, Found};
+use bespeak::execution::{Executor, Found, SetupCheck};
 
 use super::service::{SOON, serve, serve_unchecked};
 use super::{Site, put_program, settings};
@@ -14,7 +14,7 @@ use crate::support::slurm::{Cluster, NODES};
 use crate::support::{eventually, run};
 
 /// The faults, each with the checked thing that has it.
-fn wrong(checks: Vec<Check>) -> Vec<(&'static str, String)> {
+fn wrong(checks: Vec<SetupCheck>) -> Vec<(&'static str, String)> {
     let wrong = checks.into_iter().filter_map(|check| match check.found {
         Found::Wrong(words) => Some((check.what, words)),
         Found::Good(_) | Found::Unknown(_) => None,
@@ -27,7 +27,7 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
     let site = Site::start();
     let checks = site.executor.check_with_job(super::PATIENCE);
     let words = format!("{checks:?}");
-    let is_good = |check: &Check| matches!(check.found, Found::Good(_));
+    let is_good = |check: &SetupCheck| matches!(check.found, Found::Good(_));
     assert!(checks.len() == 9 && checks.iter().all(is_good), "{words}");
     assert!(
         site.cluster

@@ -17,7 +17,7 @@ mod shared;
 use lists::{KINDS, Kind, ORDERS, request, settled};
 use plain::Plain;
 use scheduler::admission::BUDGET;
-use scheduler::alternatives::Limits;
+use scheduler::alternatives::AlternativeLimits;
 use scheduler::measure::{self, verdict_row};
 use scheduler::refusal::Bounds;
 use scheduler::{Decision, Fraction, Interval, Order, Request, Time};
@@ -213,7 +213,7 @@ fn waiting(only: &Only, waiting: i64, decisions: i64) -> Vec<Bar> {
         "alt p99",
         "alt worst"
     );
-    let limits = Limits {
+    let limits = AlternativeLimits {
         phi_max: Fraction::percent(100),
         count_max: 5,
     };

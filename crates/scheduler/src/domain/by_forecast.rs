@@ -11,7 +11,7 @@
 
 use super::forecast::{Forecast, Forecasts, Foreseen, OfResource, Step};
 use super::index::{DURATIONS, duration_class};
-use super::search::{Decision, rank_of_start, slot_cost};
+use super::search::{DomainDecision, rank_of_start, slot_cost};
 use super::{Domain, Objective, Planned, Rank, bits};
 use crate::time::{Interval, Time};
 use std::cmp::Reverse;
@@ -46,7 +46,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the resources that have a forecast.
-    pub(super) fn by_forecast(&self, decision: &mut Decision<'_>, mut hopes: BinaryHeap<Hope>) {
+    pub(super) fn by_forecast(&self, decision: &mut DomainDecision<'_>, mut hopes: BinaryHeap<Hope>) {
         while let Some(hope) = hopes.pop() {
             let (number, stretch) = (hope.number, hope.stretch);
             if decision.best.is_some_and(|best| hope.bound.0 >= best.rank) {
@@ -79,7 +79,7 @@ impl<P: Planned> Domain<P> {
     /// bound that follows.
     pub(super) fn hopes(
         &self,
-        decision: &mut Decision<'_>,
+        decision: &mut DomainDecision<'_>,
         stretches: RangeInclusive<usize>,
     ) -> BinaryHeap<Hope> {
         if decision.forecasts.is_empty() {
@@ -127,7 +127,7 @@ impl<P: Planned> Domain<P> {
 
     /// The best that a resource could offer by the least of its forecast if nothing starts on the near side of a stretch; `None`
     /// if it cannot offer anything.
-    fn hope(&self, decision: &Decision<'_>, number: usize, stretch: usize) -> Option<Hope> {
+    fn hope(&self, decision: &DomainDecision<'_>, number: usize, stretch: usize) -> Option<Hope> {
         let foreseen = decision.forecasts[number]?.least;
         let starts = self.beyond(decision, stretch);
         let latest = decision.window.end - foreseen.hold;
@@ -144,7 +144,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The same bound by the steps of the forecast.
-    fn bound_by_steps(&self, decision: &Decision<'_>, number: usize, stretch: usize) -> Option<Rank> {
+    fn bound_by_steps(&self, decision: &DomainDecision<'_>, number: usize, stretch: usize) -> Option<Rank> {
         let forecast = &decision.forecasts[number]?.forecast;
         let starts = self.beyond(decision, stretch);
         let end = decision.window.end;
@@ -163,7 +163,7 @@ impl<P: Planned> Domain<P> {
         is_short.then(|| self.rank(decision, number, start, foreseen))
     }
 
-    fn rank(&self, decision: &Decision<'_>, number: usize, start: Time, foreseen: Foreseen) -> Rank {
+    fn rank(&self, decision: &DomainDecision<'_>, number: usize, start: Time, foreseen: Foreseen) -> Rank {
         let resource = &self.resources[number];
         let cost = slot_cost(resource.price, decision.task.nodes, foreseen.hold);
         rank_of_start(decision.objective, start, foreseen, cost, resource.id)
@@ -172,7 +172,7 @@ impl<P: Planned> Domain<P> {
     /// Searches the steps of a forecast in order for something better than the best so far.
     fn search_forwards(
         &self,
-        decision: &mut Decision<'_>,
+        decision: &mut DomainDecision<'_>,
         number: usize,
         forecast: &Forecast,
         starts: Interval,
@@ -215,7 +215,7 @@ impl<P: Planned> Domain<P> {
     /// Searches the steps of a forecast from the last to the first for the latest start that is better than the best so far.
     fn search_backwards(
         &self,
-        decision: &mut Decision<'_>,
+        decision: &mut DomainDecision<'_>,
         number: usize,
         forecast: &Forecast,
         starts: Interval,
@@ -238,7 +238,7 @@ impl<P: Planned> Domain<P> {
 
     /// Searches a plan once, for the longest time that is foreseen in the rest of the window: at each start that is free for so long, its
     /// own time is free, too.
-    fn search_longest(&self, decision: &mut Decision<'_>, number: usize, stretch: usize) {
+    fn search_longest(&self, decision: &mut DomainDecision<'_>, number: usize, stretch: usize) {
         let Some(of) = decision.forecasts[number] else {
             return;
         };
@@ -250,7 +250,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Whether a start in a step beats the best so far, where its loss decides: it was only known that one in the step may.
-    fn beats(&self, decision: &Decision<'_>, number: usize, step: &Step, start: Time) -> bool {
+    fn beats(&self, decision: &DomainDecision<'_>, number: usize, step: &Step, start: Time) -> bool {
         let decides = decision.objective == Objective::Cheapest && step.foreseen.rise != 0;
         let best = decision.best.filter(|_| decides);
         best.is_none_or(|best| self.rank(decision, number, start, step.at(start)) < best.rank)

@@ -15,7 +15,7 @@
 //! slot, since it holds another such job. The wait counts because an idle lead that is avoided by waiting for long is no gain to the
 //! party. μ comes first: a lower rate is better than any idle lead. Work is only lost in seconds that are yet to come.
 
-use super::search::Decision;
+use super::search::DomainDecision;
 use super::{Candidate, Domain, Foreseen, Objective, Planned, Rank, Task, bits};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
@@ -38,7 +38,7 @@ fn rank_by_lost_work(rate: u32, lost: i128, end: Time, resource: u64) -> Rank {
 
 impl<P: Planned> Domain<P> {
     /// The best placement by [`Objective::LeastWorkLost`]. `decision` is open for the resources that match.
-    pub(super) fn by_least_lost(&self, decision: &mut Decision<'_>) -> Option<Candidate> {
+    pub(super) fn by_least_lost(&self, decision: &mut DomainDecision<'_>) -> Option<Candidate> {
         decision.objective = Objective::EarliestCompletion;
         decision.kept_max = COMPARED_MAX;
         let matching = std::mem::take(&mut decision.open);
@@ -63,7 +63,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The best of the placements that start no earlier than those kept.
-    fn least_lost_of(&self, decision: &mut Decision<'_>) -> Option<Candidate> {
+    fn least_lost_of(&self, decision: &mut DomainDecision<'_>) -> Option<Candidate> {
         let (task, window) = (decision.task, decision.window);
         let mut best: Option<Candidate> = None;
         for first in std::mem::take(&mut decision.kept) {

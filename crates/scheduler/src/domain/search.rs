@@ -22,7 +22,7 @@ pub(super) enum Meaning {
 }
 
 /// A decision on its way.
-pub(super) struct Decision<'a> {
+pub(super) struct DomainDecision<'a> {
     pub(super) task: &'a Task,
     meaning: Meaning,
     pub(super) objective: Objective,
@@ -102,7 +102,7 @@ impl<P: Planned> Domain<P> {
         looks: usize,
     ) -> Result<Candidate, Reason> {
         let open = self.open(task);
-        let mut decision = Decision {
+        let mut decision = DomainDecision {
             task,
             meaning,
             objective,
@@ -131,7 +131,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the open resources, or as many of them as it takes.
-    pub(super) fn ask_all(&self, decision: &mut Decision<'_>) {
+    pub(super) fn ask_all(&self, decision: &mut DomainDecision<'_>) {
         let first = self.index.stretch(decision.window.start);
         let last = self.index.stretch(decision.window.end - 1);
         let hopes = self.hopes(decision, first..=last);
@@ -145,7 +145,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The reason why the task is impossible in every plan. A look at each matching resource until one could take it.
-    fn impossible(&self, decision: &Decision<'_>) -> Option<Reason> {
+    fn impossible(&self, decision: &DomainDecision<'_>) -> Option<Reason> {
         let task = decision.task;
         if task.nodes < 1 || task.work < 1 || task.window.is_empty() {
             return Some(Reason::WindowContradictory);
@@ -172,7 +172,7 @@ impl<P: Planned> Domain<P> {
 
     /// Asks the resources that may start in a stretch, fastest first, which is the order of the best that they could offer there.
     /// Answers whether a stretch further on may still offer something better.
-    fn search_stretch(&self, decision: &mut Decision<'_>, stretch: usize) -> bool {
+    fn search_stretch(&self, decision: &mut DomainDecision<'_>, stretch: usize) -> bool {
         if decision.kept_max > 1 && decision.all_asked() {
             return false;
         }
@@ -191,7 +191,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the kinds in the order of their cost of work, each from the first stretch on.
-    fn by_cost(&self, decision: &mut Decision<'_>, stretches: RangeInclusive<usize>) {
+    fn by_cost(&self, decision: &mut DomainDecision<'_>, stretches: RangeInclusive<usize>) {
         for kind in self.cheapest.iter().map(|kind| &self.kinds[*kind]) {
             let least = decision.least_cost(kind);
             if decision.best.is_some_and(|best| best.rank.objective < least) {
@@ -214,7 +214,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the members of one kind that may start in a stretch, in order of their ids.
-    fn search_kind(&self, decision: &mut Decision<'_>, kind: &Kind, bound: Rank, stretch: usize) {
+    fn search_kind(&self, decision: &mut DomainDecision<'_>, kind: &Kind, bound: Rank, stretch: usize) {
         let duration = decision.duration(kind);
         let set = self.index.set(stretch, decision.task.nodes, duration);
         let mut next = kind.members.start;
@@ -236,7 +236,7 @@ impl<P: Planned> Domain<P> {
 
     /// Searches one plan for something better than the best so far. By the index nothing starts there on the near side of the
     /// stretch where it is asked.
-    fn search(&self, decision: &mut Decision<'_>, number: usize, duration: Seconds, stretch: usize) {
+    fn search(&self, decision: &mut DomainDecision<'_>, number: usize, duration: Seconds, stretch: usize) {
         let starts = self.beyond(decision, stretch);
         let foreseen = Foreseen::exact(duration);
         if let Some(start) = self.fit(decision, number, foreseen, starts) {
@@ -245,7 +245,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// The starts from the near side of a stretch on, in the direction of the objective.
-    pub(super) fn beyond(&self, decision: &Decision<'_>, stretch: usize) -> Interval {
+    pub(super) fn beyond(&self, decision: &DomainDecision<'_>, stretch: usize) -> Interval {
         let Interval { start, end } = decision.window;
         let seconds = self.index.seconds(stretch);
         match decision.objective {
@@ -257,7 +257,7 @@ impl<P: Planned> Domain<P> {
     /// The best of these starts on a plan that beats the best so far.
     pub(super) fn fit(
         &self,
-        decision: &Decision<'_>,
+        decision: &DomainDecision<'_>,
         number: usize,
         foreseen: Foreseen,
         starts: Interval,
@@ -279,7 +279,13 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Takes note of a start that beats the best so far.
-    pub(super) fn take(&self, decision: &mut Decision<'_>, number: usize, foreseen: Foreseen, start: Time) {
+    pub(super) fn take(
+        &self,
+        decision: &mut DomainDecision<'_>,
+        number: usize,
+        foreseen: Foreseen,
+        start: Time,
+    ) {
         let resource = &self.resources[number];
         let found = ranked_candidate(decision.objective, decision.task, resource, start, foreseen);
         match decision.kept_max {
@@ -340,7 +346,7 @@ fn cost_with_loss(cost: i128, foreseen: Foreseen) -> i128 {
     cost.saturating_add(foreseen.loss)
 }
 
-impl Decision<'_> {
+impl DomainDecision<'_> {
     /// Whether no open resource is left.
     fn all_asked(&self) -> bool {
         self.open.iter().all(|word| *word == 0)

@@ -3,7 +3,7 @@
 use crate::plain::{HORIZON, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use scheduler::adaptive::{Booking, Decision, Plan, Policy, Request, SEARCHES_MAX};
+use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Booking, Plan, Policy, SEARCHES_MAX};
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::{Interval, Reason, Time};
@@ -28,13 +28,13 @@ struct Job {
 }
 
 impl Job {
-    fn request(&self, id: u64, now: i64) -> Request {
+    fn request(&self, id: u64, now: i64) -> AdaptiveRequest {
         let bounds = self.least.min(self.most)..=self.most;
         let shapes = Shapes::scaled(self.fastest, bounds, &Sizes::Every).expect("small numbers");
         let ready = now + self.ready;
         let deadline = (ready + self.fastest + self.slack).min(HORIZON);
         let window = Interval::new(Time(ready), Time(deadline));
-        Request::new(id, window, shapes, self.preemption).expect("few searches")
+        AdaptiveRequest::new(id, window, shapes, self.preemption).expect("few searches")
     }
 }
 
@@ -68,7 +68,7 @@ fn cut(pieces_max: u32, interval_ppm: u32, independent: bool) -> Preemption {
 /// nothing. Only for requests that are cut everywhere into pieces of their own size.
 struct Naive {
     policy: Policy,
-    accepted: BTreeMap<u64, (Request, Vec<Piece>)>,
+    accepted: BTreeMap<u64, (AdaptiveRequest, Vec<Piece>)>,
     /// How often an accepted request would have missed, so that the old plan stood.
     fallbacks: usize,
 }
@@ -83,7 +83,7 @@ impl Naive {
     }
 
     /// Adds the pieces still missing, or takes nothing.
-    fn place(plain: &mut Plain, request: &Request, now: i64, pieces: &mut Vec<Piece>) -> Option<()> {
+    fn place(plain: &mut Plain, request: &AdaptiveRequest, now: i64, pieces: &mut Vec<Piece>) -> Option<()> {
         let parts = request.preemption().parts();
         for _ in u32::try_from(pieces.len()).ok()?..parts {
             let ended = pieces.last().map_or(0, |piece| piece.interval.end.0);
@@ -110,7 +110,11 @@ impl Naive {
         Some(())
     }
 
-    fn anew(&self, now: i64, newcomer: &Request) -> Option<BTreeMap<u64, (Request, Vec<Piece>)>> {
+    fn anew(
+        &self,
+        now: i64,
+        newcomer: &AdaptiveRequest,
+    ) -> Option<BTreeMap<u64, (AdaptiveRequest, Vec<Piece>)>> {
         let mut next = self.accepted.clone();
         next.insert(newcomer.id(), (newcomer.clone(), Vec::new()));
         for (_, pieces) in next.values_mut() {
@@ -135,7 +139,7 @@ impl Naive {
         Some(next)
     }
 
-    fn submit(&mut self, now: i64, request: &Request) -> bool {
+    fn submit(&mut self, now: i64, request: &AdaptiveRequest) -> bool {
         if self.policy == Policy::MissingDeadlineFirst
             && let Some(next) = self.anew(now, request)
         {
@@ -171,7 +175,7 @@ fn decisions_and_pieces_are_those_of_the_plain_algorithm() {
                 let request = job.request(id, now);
                 let accepted = naive.submit(now, &request);
                 let decision = plan.submit(Time(now), request);
-                prop_assert_eq!(matches!(decision, Decision::Accepted { .. }), accepted);
+                prop_assert_eq!(matches!(decision, AdaptiveDecision::Accepted { .. }), accepted);
                 for booking in plan.bookings() {
                     let (_, pieces) = &naive.accepted[&booking.request.id()];
                     prop_assert_eq!(&booking.pieces, pieces, "request {}", booking.request.id());
@@ -251,11 +255,11 @@ fn drive(jobs: &[Job], policy: Policy) -> Vec<BTreeMap<u64, Vec<Piece>>> {
         now += job.gap;
         let before = pieces_by_id(&plan);
         match plan.submit(Time(now), job.request(id, now)) {
-            Decision::Accepted { pieces, moved } => {
+            AdaptiveDecision::Accepted { pieces, moved } => {
                 assert_eq!(plan.pieces(id), pieces);
                 check_change(&plan, &before, now, &moved);
             }
-            Decision::Refused { .. } => {
+            AdaptiveDecision::Refused { .. } => {
                 assert!(plan.pieces(id).is_empty());
                 check_change(&plan, &before, now, &[]);
             }
@@ -284,18 +288,18 @@ proptest! {
     }
 }
 
-fn rigid(id: u64, window: (i64, i64), nodes: u32, duration: i64) -> Request {
+fn rigid(id: u64, window: (i64, i64), nodes: u32, duration: i64) -> AdaptiveRequest {
     let shapes = Shapes::rigid(nodes, duration).expect("a possible shape");
     let window = Interval::new(Time(window.0), Time(window.1));
-    Request::new(id, window, shapes, Preemption::NONE).expect("one search")
+    AdaptiveRequest::new(id, window, shapes, Preemption::NONE).expect("one search")
 }
 
 #[test]
 fn a_refusal_says_what_no_empty_resource_could_change() {
     let mut plan = Plan::new(CAPACITY, Policy::MissingDeadlineFirst);
-    let mut reason = |request: Request| match plan.submit(Time(100), request) {
-        Decision::Refused { reason, .. } => Some(reason),
-        Decision::Accepted { .. } => None,
+    let mut reason = |request: AdaptiveRequest| match plan.submit(Time(100), request) {
+        AdaptiveDecision::Refused { reason, .. } => Some(reason),
+        AdaptiveDecision::Accepted { .. } => None,
     };
     assert_eq!(
         reason(rigid(0, (100, 900), 5, 10)),
@@ -318,7 +322,7 @@ fn what_would_take_too_many_searches_is_not_a_request() {
     let law = Law::Linear { k: 1e6, c: 1.0 };
     let request = |most, preemption| {
         let shapes = Shapes::new(&law, 1..=most, &Sizes::Every).unwrap();
-        Request::new(0, Interval::new(Time(0), Time(1 << 30)), shapes, preemption).is_some()
+        AdaptiveRequest::new(0, Interval::new(Time(0), Time(1 << 30)), shapes, preemption).is_some()
     };
     assert!(request(10_000, cut(10, 100_000, true)));
     assert!(!request(10_000, cut(11, 90_910, true)));

@@ -1,11 +1,16 @@
 //! Alternatives, early completion and cancellation by the plain algorithm.
 
 use super::plain::{Candidate, Plain};
-use scheduler::alternatives::{Limits, Side};
+use scheduler::alternatives::{AlternativeLimits, Side};
 use scheduler::{Alternative, Move, Request, Time};
 
 impl Plain {
-    pub(crate) fn alternatives(&mut self, now: Time, request: &Request, limits: Limits) -> Vec<Alternative> {
+    pub(crate) fn alternatives(
+        &mut self,
+        now: Time,
+        request: &Request,
+        limits: AlternativeLimits,
+    ) -> Vec<Alternative> {
         self.begin(now);
         if request.impossible(self.tree.capacity(), now).is_some() {
             return Vec::new();

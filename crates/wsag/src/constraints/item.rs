@@ -5,7 +5,7 @@ use crate::constraints::particles::Particle;
 use crate::constraints::steps::{Paths, Selected, View};
 use crate::constraints::types::{Type, is_annotation};
 use crate::xml::ns::{WSAG, XS};
-use crate::xml::{Check, Node, ViolationKind, shorten_text};
+use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text};
 
 /// Most items and constraints of one template or offer; each costs every offer an evaluation.
 pub const ITEMS_MAX: usize = 100;
@@ -69,14 +69,14 @@ impl Item {
     }
 
     /// Checks the nodes that the item selects. An evaluation that takes too long is a violation like another.
-    pub(super) fn check(&self, view: &View<'_>, check: &mut Check) {
+    pub(super) fn check(&self, view: &View<'_>, check: &mut DocumentCheck) {
         if let Err(message) = self.check_selected(view, check) {
             let message = format!("item {:?}: {message}", shorten_text(&self.name));
             check.add(ViolationKind::NotEvaluable, view.offer(), message);
         }
     }
 
-    fn check_selected(&self, view: &View<'_>, check: &mut Check) -> Result<(), String> {
+    fn check_selected(&self, view: &View<'_>, check: &mut DocumentCheck) -> Result<(), String> {
         let said = |message: &str| format!("{message} (item {:?})", shorten_text(&self.name));
         let selected = self.location.select(view)?;
         if let Rule::Content(particle) = &self.rule

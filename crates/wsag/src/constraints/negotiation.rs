@@ -6,7 +6,7 @@ use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::Variables;
 use crate::languages::TimeLanguages;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
-use crate::xml::{Check, Document, Violation, ViolationKind, shorten_text};
+use crate::xml::{Document, DocumentCheck, Violation, ViolationKind, shorten_text};
 
 /// The negotiation constraints of an offer, made ready to check answers to it.
 ///
@@ -88,7 +88,7 @@ impl CompiledConstraints {
         };
         let view = View::new(offer, None);
         let items = self.items.iter().map(|(requirement, importance, item)| {
-            let mut check = Check::default();
+            let mut check = DocumentCheck::default();
             item.check(&view, &mut check);
             Outcome {
                 name: item.name.clone(),
@@ -100,7 +100,7 @@ impl CompiledConstraints {
         let terms = terms_of_offer(&view);
         let ways = ways_to_read(&view, &terms);
         let constraints = self.constraints.iter().map(|constraint| {
-            let mut check = Check::default();
+            let mut check = DocumentCheck::default();
             if constraint.is_broken(ways.as_deref(), |_| None) {
                 let message = format!("the offer that is answered demands: {}", constraint.text);
                 check.add(ViolationKind::Constraint, offer, message);

@@ -11,7 +11,7 @@ use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
 use crate::languages::Meaning;
 use crate::xml::ns::{self, ARP, XS};
-use crate::xml::{Check, Node, qualified_name, shorten_text};
+use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
 
 /// Most steps that matching the children of one element may take.
 const STEPS_MAX: usize = 100_000;
@@ -49,7 +49,7 @@ enum Content {
     Simple(Type),
     Children(Box<Particle>),
     /// Of a published type, by its name.
-    Published(String, fn(&mut Check, Node<'_>)),
+    Published(String, fn(&mut DocumentCheck, Node<'_>)),
 }
 
 impl Content {
@@ -321,7 +321,7 @@ impl Element {
             Content::Children(particle) => particle.check(node, view, report)?,
             Content::Published(name, read) => {
                 view.charge(node.descendants().len())?;
-                let mut check = Check::default();
+                let mut check = DocumentCheck::default();
                 read(&mut check, node);
                 if let Some(first) = check.into_violations().first() {
                     report(node, format!("the content of {name} is expected; {first}"));

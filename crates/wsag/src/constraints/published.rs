@@ -22,7 +22,7 @@ use crate::terms::{
     read_variables,
 };
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
-use crate::xml::{Check, Named, Node, Readable};
+use crate::xml::{DocumentCheck, Named, Node, Readable};
 
 /// A type of the published schemas.
 pub(super) enum Published {
@@ -31,7 +31,7 @@ pub(super) enum Published {
     /// Any text.
     Text,
     /// What this reads without a violation.
-    Content(fn(&mut Check, Node<'_>)),
+    Content(fn(&mut DocumentCheck, Node<'_>)),
 }
 
 use Published::{Content, Names, Text};
@@ -271,7 +271,7 @@ fn names_of<T: Named>() -> Vec<&'static str> {
     T::NAMES.iter().map(|(_, name)| *name).collect()
 }
 
-fn read<T: Readable>(check: &mut Check, node: Node<'_>) {
+fn read<T: Readable>(check: &mut DocumentCheck, node: Node<'_>) {
     ignore(T::read(check, node));
 }
 

@@ -9,7 +9,7 @@ use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::{Check, Document, LeftOut, Node, Violation, ViolationKind, collapse_space};
+use crate::xml::{Document, DocumentCheck, LeftOut, Node, Violation, ViolationKind, collapse_space};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {
@@ -122,14 +122,14 @@ impl CompiledTemplate {
     }
 
     fn check_view(&self, document: &Document<'_>, left_out: Option<&LeftOut>) -> Vec<Violation> {
-        let mut check = Check::default();
+        let mut check = DocumentCheck::default();
         for offer in document.offers() {
             self.check_offer(&View::new(offer, left_out), &mut check);
         }
         check.into_violations()
     }
 
-    fn check_offer(&self, view: &View<'_>, check: &mut Check) {
+    fn check_offer(&self, view: &View<'_>, check: &mut DocumentCheck) {
         let offer = view.offer();
         self.check_context(offer, check);
         for problem in &self.problems {
@@ -153,7 +153,7 @@ impl CompiledTemplate {
     }
 
     /// An offer names its template by identity and name.
-    fn check_context(&self, offer: Node<'_>, check: &mut Check) {
+    fn check_context(&self, offer: Node<'_>, check: &mut DocumentCheck) {
         let Some(context) = offer.child(WSAG, "Context") else {
             return;
         };

@@ -7,7 +7,7 @@ use crate::constraints::steps::View;
 use crate::expression::{Expression, Parsed, Range, Value, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
 use crate::xml::ns::WSAG;
-use crate::xml::{Check, Duration, Readable, shorten_text};
+use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
 
 /// A constraint, read.
 pub(super) struct Constraint {
@@ -61,7 +61,7 @@ impl Constraint {
 pub(super) fn terms_of_offer(view: &View<'_>) -> Terms {
     let terms = view.offer().child(WSAG, "Terms");
     // Their faults are reported where the offer is read.
-    let terms = terms.and_then(|terms| Terms::read(&mut Check::default(), terms));
+    let terms = terms.and_then(|terms| Terms::read(&mut DocumentCheck::default(), terms));
     terms.unwrap_or_default()
 }
 

@@ -4,10 +4,10 @@ use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, R
 use crate::xml;
 use crate::xml::datatypes::{parse_boolean, parse_double, parse_unsigned, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
-use crate::xml::{Check, Children, Named, Node, Readable, ViolationKind, Written, Xml, read_simple};
+use crate::xml::{Children, DocumentCheck, Named, Node, Readable, ViolationKind, Written, Xml, read_simple};
 
 impl Readable for JobDefinition {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
         check.attributes(node, &[("", "id")]);
         check.read_attribute(node, ("", "id"), check_ncname);
         check.children_only(node, |children| {
@@ -31,7 +31,7 @@ fn check_ncname(text: &str) -> Result<(), &'static str> {
 
 /// The children of an element of JSDL, of which some may not be honoured here.
 pub(super) fn read_honoured_children<'d, T>(
-    check: &mut Check,
+    check: &mut DocumentCheck,
     node: Node<'d>,
     read: impl FnOnce(&mut Children<'_, 'd>) -> T,
 ) -> T {
@@ -44,20 +44,20 @@ pub(super) fn read_honoured_children<'d, T>(
 type Identification = (Option<String>, Option<String>);
 
 /// `jsdl:JobIdentification`.
-pub(crate) fn read_identification(check: &mut Check, node: Node<'_>) -> Option<Identification> {
+pub(crate) fn read_identification(check: &mut DocumentCheck, node: Node<'_>) -> Option<Identification> {
     check.attributes(node, &[]);
     read_honoured_children(check, node, |children| {
-        let name = children.optional(JSDL, "JobName", Check::string);
-        let description = children.optional(JSDL, "Description", Check::string);
-        children.many(JSDL, "JobAnnotation", Check::string);
-        children.many(JSDL, "JobProject", Check::string);
+        let name = children.optional(JSDL, "JobName", DocumentCheck::string);
+        let description = children.optional(JSDL, "Description", DocumentCheck::string);
+        children.many(JSDL, "JobAnnotation", DocumentCheck::string);
+        children.many(JSDL, "JobProject", DocumentCheck::string);
         children.foreign(JSDL);
         Some((name, description))
     })
 }
 
 /// `jsdl:JobDescription`.
-pub(crate) fn read_job_description(check: &mut Check, node: Node<'_>) -> Option<JobDefinition> {
+pub(crate) fn read_job_description(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
     check.attributes(node, &[]);
     read_honoured_children(check, node, |children| {
         let identification = children.optional(JSDL, "JobIdentification", read_identification);
@@ -95,7 +95,7 @@ impl Written for JobDefinition {
 }
 
 impl Readable for Resources {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Resources> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Resources> {
         check.attributes(node, &[]);
         read_honoured_children(check, node, |children| {
             children.optional(JSDL, "ExclusiveExecution", read_simple(parse_boolean));
@@ -120,13 +120,13 @@ pub(crate) const ARCHITECTURES: [&str; 10] = [
 ];
 
 /// `jsdl:CPUArchitecture`.
-pub(crate) fn read_architecture_element(check: &mut Check, node: Node<'_>) -> Option<String> {
+pub(crate) fn read_architecture_element(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
     check.children(node, |children| {
         children.required(JSDL, "CPUArchitectureName", read_architecture)
     })
 }
 
-fn read_architecture(check: &mut Check, node: Node<'_>) -> Option<String> {
+fn read_architecture(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
     let name = check.string(node)?;
     if !ARCHITECTURES.contains(&name.as_str()) {
         check.value(node, format!("one of {} is expected", ARCHITECTURES.join(", ")));
@@ -135,7 +135,7 @@ fn read_architecture(check: &mut Check, node: Node<'_>) -> Option<String> {
 }
 
 /// Nodes run Linux: that may be asked for, and nothing else.
-pub(crate) fn read_operating_system(check: &mut Check, node: Node<'_>) -> Option<()> {
+pub(crate) fn read_operating_system(check: &mut DocumentCheck, node: Node<'_>) -> Option<()> {
     check.attributes(node, &[]);
     read_honoured_children(check, node, |children| {
         children.optional(JSDL, "OperatingSystemType", |check, node| {
@@ -148,7 +148,7 @@ pub(crate) fn read_operating_system(check: &mut Check, node: Node<'_>) -> Option
                 Some(())
             })
         });
-        children.optional(JSDL, "Description", Check::string);
+        children.optional(JSDL, "Description", DocumentCheck::string);
         Some(())
     })
 }
@@ -173,7 +173,7 @@ impl Written for Resources {
 
 /// `jsdl:Range`.
 impl Readable for (Bound, Bound) {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<(Bound, Bound)> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<(Bound, Bound)> {
         check.children(node, |children| {
             let lower = children.required(JSDL, "LowerBound", Bound::read);
             let upper = children.required(JSDL, "UpperBound", Bound::read);
@@ -190,7 +190,7 @@ impl Written for (Bound, Bound) {
 }
 
 impl Readable for Bound {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Bound> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Bound> {
         check.attributes(node, &[("", "exclusiveBound")]);
         let exclusive = check.read_attribute(node, ("", "exclusiveBound"), parse_boolean);
         Some(Bound {
@@ -210,7 +210,7 @@ impl Written for Bound {
 }
 
 impl Readable for Exact {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Exact> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Exact> {
         check.attributes(node, &[("", "epsilon")]);
         let epsilon = check.read_attribute(node, ("", "epsilon"), parse_double);
         let value = check.simple_only(node, parse_double)?;
@@ -226,10 +226,10 @@ impl Written for Exact {
 }
 
 impl Readable for DataStaging {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<DataStaging> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<DataStaging> {
         check.attributes(node, &[("", "name")]);
         read_honoured_children(check, node, |children| {
-            let file_name = children.required(JSDL, "FileName", Check::string);
+            let file_name = children.required(JSDL, "FileName", DocumentCheck::string);
             let creation_flag = children.required(JSDL, "CreationFlag", Readable::read);
             Some(DataStaging {
                 delete_on_termination: children.optional(
@@ -248,7 +248,7 @@ impl Readable for DataStaging {
 }
 
 /// `jsdl:Source` or `jsdl:Target`.
-pub(crate) fn read_place(check: &mut Check, node: Node<'_>) -> Option<String> {
+pub(crate) fn read_place(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
     check.children(node, |children| children.required(JSDL, "URI", xml::read_uri))
 }
 
@@ -273,7 +273,7 @@ impl Written for DataStaging {
 }
 
 /// The elements of JSDL that this service does not honour, each with advice.
-fn refuse_unsupported(check: &mut Check, node: Node<'_>) {
+fn refuse_unsupported(check: &mut DocumentCheck, node: Node<'_>) {
     const UNSUPPORTED: [(&str, &str, &str); 11] = [
         (JSDL, "CandidateHosts", "nodes are chosen by the provider"),
         (JSDL, "FileSystem", "file systems cannot be asked for"),

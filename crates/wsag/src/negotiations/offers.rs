@@ -7,7 +7,7 @@ use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{parse_integer, parse_token};
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
-use crate::xml::{Check, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
+use crate::xml::{DocumentCheck, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
 
 element! {
     /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
@@ -105,7 +105,7 @@ named_values! {
 }
 
 impl Readable for NegotiationItem {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationItem> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationItem> {
         let (kind, importance) = ((WSAG_NEG, "Type"), (WSAG_NEG, "Importance"));
         check.attributes(node, &[(WSAG, "Name"), kind, importance]);
         let name = check.read_attribute(node, (WSAG, "Name"), parse_token);

@@ -5,7 +5,9 @@ use crate::negotiations::offers::NegotiationOffer;
 use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
 use crate::xml::ns::WSAG_NEG;
-use crate::xml::{Check, DateTime, Fragment, Node, Readable, Written, Xml, element, read_foreign_elements};
+use crate::xml::{
+    DateTime, DocumentCheck, Fragment, Node, Readable, Written, Xml, element, read_foreign_elements,
+};
 
 /// Prefixes that the messages of a negotiation use.
 const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];
@@ -81,7 +83,7 @@ pub struct NegotiationProperties {
 }
 
 impl Readable for NegotiationKind {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<NegotiationKind> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<NegotiationKind> {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
@@ -123,7 +125,7 @@ impl Written for NegotiationKind {
 }
 
 impl Readable for InitiateInput {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<InitiateInput> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<InitiateInput> {
         check.children(node, |children| {
             let context = children.required(WSAG_NEG, "NegotiationContext", Readable::read);
             let initiator = children.optional(WSAG_NEG, "InitiatorNegotiationEPR", Readable::read);
@@ -141,7 +143,7 @@ impl Readable for InitiateInput {
 
 /// Reads offers of this name, at least `least` of them, and the foreign elements that follow.
 pub(crate) fn read_offers<'d>(
-    check: &mut Check,
+    check: &mut DocumentCheck,
     node: Node<'d>,
     name: &'static str,
     least: usize,

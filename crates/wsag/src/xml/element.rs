@@ -6,7 +6,7 @@ use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
 use crate::xml::names::Named;
-use crate::xml::reader::{Check, Children, XSI, read_named, read_simple};
+use crate::xml::reader::{Children, DocumentCheck, XSI, read_named, read_simple};
 use crate::xml::time::{DateTime, Duration};
 use crate::xml::writer::Xml;
 
@@ -43,7 +43,7 @@ pub(crate) trait Written {
 /// A value that is read, too.
 pub(crate) trait Readable: Sized {
     /// Reads the element; None only after a violation was added.
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Self>;
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Self>;
 }
 
 /// A field of a struct: a value says one element or attribute, an option at most one, and a vector any number of elements.
@@ -64,7 +64,7 @@ pub(crate) trait Field: Sized {
     fn take<'d>(
         children: &mut Children<'_, 'd>,
         (namespace, local): (&'static str, &'static str),
-        read: impl FnMut(&mut Check, Node<'d>) -> Option<Self::Of>,
+        read: impl FnMut(&mut DocumentCheck, Node<'d>) -> Option<Self::Of>,
     ) -> Option<Self> {
         Self::of(if Self::REQUIRED {
             children.required(namespace, local, read)
@@ -75,7 +75,7 @@ pub(crate) trait Field: Sized {
 
     /// Reads the attribute of this name. None only after a violation was added.
     fn take_attribute<E: Display>(
-        check: &mut Check,
+        check: &mut DocumentCheck,
         node: Node<'_>,
         name: (&str, &str),
         parse: impl Fn(&str) -> Result<Self::Of, E>,
@@ -128,7 +128,7 @@ impl<T: Written> Field for Vec<T> {
     fn take<'d>(
         children: &mut Children<'_, 'd>,
         (namespace, local): (&'static str, &'static str),
-        read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
+        read: impl FnMut(&mut DocumentCheck, Node<'d>) -> Option<T>,
     ) -> Option<Vec<T>> {
         Some(children.many(namespace, local, read))
     }
@@ -198,7 +198,7 @@ macro_rules! element {
 
         impl $crate::xml::Readable for $name {
             fn read(
-                check: &mut $crate::xml::Check,
+                check: &mut $crate::xml::DocumentCheck,
                 node: $crate::xml::Node<'_>,
             ) -> Option<Self> {
                 use $crate::xml::{Field, element, ns::split_name};
@@ -216,7 +216,7 @@ macro_rules! element {
             }
         }
     };
-    (@children) => { $crate::xml::Check::children_only };
+    (@children) => { $crate::xml::DocumentCheck::children_only };
     (@children $children:ident) => { $children };
     (@reader) => { $crate::xml::Readable::read };
     (@reader $parse:ident) => { $crate::xml::read_simple($parse) };
@@ -261,26 +261,26 @@ impl Written for Fragment {
 }
 
 impl Readable for String {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<String> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
         check.string(node)
     }
 }
 
 impl Readable for DateTime {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<DateTime> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<DateTime> {
         read_simple(str::parse)(check, node)
     }
 }
 
 impl<T: Named> Readable for T {
-    fn read(check: &mut Check, node: Node<'_>) -> Option<T> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
         read_named(check, node)
     }
 }
 
 impl Readable for Fragment {
     /// Anything, as it stands; but what says that it is a string has to be one, so that it can be shown again.
-    fn read(check: &mut Check, node: Node<'_>) -> Option<Fragment> {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
         if node.attribute(XSI, "type").is_some() {
             check.string(node)?;
         }

@@ -26,7 +26,7 @@ pub use names::Named;
 pub(crate) use names::named_values;
 pub use places::Places;
 pub(crate) use reader::{
-    Check, Children, collapse_space, qualified_name, read_foreign_elements, read_simple, read_uri,
+    Children, DocumentCheck, collapse_space, qualified_name, read_foreign_elements, read_simple, read_uri,
 };
 pub(crate) use time::{DateTime, Duration};
 pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};

@@ -36,17 +36,17 @@ const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Collects violations.
 #[derive(Default)]
-pub(crate) struct Check {
+pub(crate) struct DocumentCheck {
     violations: Vec<Violation>,
     left_out: LeftOut,
 }
 
-impl Check {
+impl DocumentCheck {
     /// Collects the violations of one way to read an offer.
-    pub(crate) fn leaving_out(left_out: &LeftOut) -> Check {
-        Check {
+    pub(crate) fn leaving_out(left_out: &LeftOut) -> DocumentCheck {
+        DocumentCheck {
             left_out: left_out.clone(),
-            ..Check::default()
+            ..DocumentCheck::default()
         }
     }
 
@@ -224,7 +224,7 @@ impl Check {
         self.children_only(node, read)
     }
 
-    /// As [`Check::children`], for an element with attributes that are read elsewhere.
+    /// As [`DocumentCheck::children`], for an element with attributes that are read elsewhere.
     pub(crate) fn children_only<'d, T>(
         &mut self,
         node: Node<'d>,
@@ -281,7 +281,7 @@ fn namespace_of_open_type(node: Node<'_>) -> Option<&'static str> {
 }
 
 /// A value that is one of a few names, of an element that holds nothing else.
-pub(crate) fn read_named<T: Named>(check: &mut Check, node: Node<'_>) -> Option<T> {
+pub(crate) fn read_named<T: Named>(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
     check.attributes(node, &[]);
     let text = check.text_only(node)?;
     parse_name(&text)
@@ -295,7 +295,7 @@ pub(crate) fn read_named<T: Named>(check: &mut Check, node: Node<'_>) -> Option<
 /// How a simple value is read from an element that holds nothing else.
 pub(crate) fn read_simple<T, E: Display>(
     parse: impl Fn(&str) -> Result<T, E>,
-) -> impl Fn(&mut Check, Node<'_>) -> Option<T> {
+) -> impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T> {
     move |check, node| {
         check.attributes(node, &[]);
         check.simple_only(node, &parse)
@@ -327,7 +327,7 @@ pub(crate) fn collapse_space(text: &str) -> Cow<'_, str> {
 
 /// The child elements of one element, taken in their order. A reader is given each and may leave violations.
 pub(crate) struct Children<'c, 'd> {
-    pub(crate) check: &'c mut Check,
+    pub(crate) check: &'c mut DocumentCheck,
     parent: Node<'d>,
     next: Option<Node<'d>>,
     /// Set once an element was out of place: from then on elements are found by name.
@@ -399,7 +399,7 @@ impl<'d> Children<'_, 'd> {
         &mut self,
         namespace: &'static str,
         local: &'static str,
-        read: impl FnOnce(&mut Check, Node<'d>) -> Option<T>,
+        read: impl FnOnce(&mut DocumentCheck, Node<'d>) -> Option<T>,
     ) -> Option<T> {
         let node = self.take(namespace, local)?;
         read(self.check, node)
@@ -410,7 +410,7 @@ impl<'d> Children<'_, 'd> {
         &mut self,
         namespace: &'static str,
         local: &'static str,
-        read: impl FnOnce(&mut Check, Node<'d>) -> Option<T>,
+        read: impl FnOnce(&mut DocumentCheck, Node<'d>) -> Option<T>,
     ) -> Option<T> {
         let node = self.take_required(namespace, local)?;
         read(self.check, node)
@@ -421,7 +421,7 @@ impl<'d> Children<'_, 'd> {
         &mut self,
         namespace: &'static str,
         local: &'static str,
-        mut read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
+        mut read: impl FnMut(&mut DocumentCheck, Node<'d>) -> Option<T>,
     ) -> Vec<T> {
         let nodes: Vec<Node<'d>> = if local == "*" {
             self.foreign(namespace)
@@ -441,7 +441,7 @@ impl<'d> Children<'_, 'd> {
         &mut self,
         namespace: &'static str,
         local: &'static str,
-        mut read: impl FnMut(&mut Check, Node<'d>) -> Option<T>,
+        mut read: impl FnMut(&mut DocumentCheck, Node<'d>) -> Option<T>,
     ) -> Vec<T> {
         let Some(first) = self.take_required(namespace, local) else {
             return Vec::new();
@@ -538,7 +538,7 @@ impl<'d> Children<'_, 'd> {
 
 /// A URI that is not empty, of an element that holds nothing else: before a colon in its first segment stands a scheme (RFC 3986,
 /// section 4.2).
-pub(crate) fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
+pub(crate) fn read_uri(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
     let text = read_simple(parse_token)(check, node)?;
     let first = text.split(['/', '?', '#']).next().unwrap_or_default();
     let is_scheme = |scheme: &str| {
@@ -558,7 +558,7 @@ pub(crate) fn read_uri(check: &mut Check, node: Node<'_>) -> Option<String> {
 
 /// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them.
 pub(crate) fn read_foreign_elements(
-    check: &mut Check,
+    check: &mut DocumentCheck,
     node: Node<'_>,
     own: &str,
     least: usize,

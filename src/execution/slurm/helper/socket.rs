@@ -31,7 +31,7 @@ const CHUNK: usize = 16 << 10;
 /// The request of the service.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Request {
+pub(crate) struct HelperRequest {
     pub(crate) resource: String,
     pub(crate) operation: Operation,
 }
@@ -196,7 +196,7 @@ impl Helper {
             |why: io::Error| Error::Missing(HELPER.into(), format!("{}: {why}", self.socket.display()));
         let stream = UnixStream::connect(&self.socket).map_err(missing)?;
         stream.set_write_timeout(Some(self.patience)).map_err(missing)?;
-        let request = Request {
+        let request = HelperRequest {
             resource: self.resource.clone(),
             operation: operation.clone(),
         };

@@ -6,7 +6,7 @@ use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
 use wsag::ns;
 use wsag::scheduling::Scheduling;
 
-use super::{Check, Described, Request};
+use super::{Described, OfferCheck, SizesAndWindow};
 use crate::agreement::{Job, Shape};
 use crate::catalogue::Catalogue;
 use crate::negotiation::request::sizes::count;
@@ -14,13 +14,13 @@ use crate::negotiation::request::sizes::count;
 /// Searches of one resource's plan for the pieces of one offer; all commands wait meanwhile.
 const SEARCHES_MAX: u64 = 10_000;
 
-impl Check<'_> {
+impl OfferCheck<'_> {
     /// How its work may be cut, where it may.
     pub(super) fn preemption(
         &mut self,
         described: &Described<'_>,
         job: Option<&Job>,
-        request: Option<&Request>,
+        request: Option<&SizesAndWindow>,
     ) -> Option<Preemption> {
         let (scheduling, request) = described.scheduling.zip(request)?;
         let found = preemption_of_work(scheduling, job, &request.shapes, &self.negotiation.catalogue());

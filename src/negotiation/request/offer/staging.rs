@@ -4,7 +4,7 @@ use wsag::job::{DataStaging, JobDefinition};
 use wsag::ns;
 use wsag::terms::{ServiceDescription, Term};
 
-use super::Check;
+use super::OfferCheck;
 use crate::agreement::{Source, StagedFile};
 use crate::catalogue::is_file_name;
 use crate::execution::files::outputs::Stream;
@@ -31,7 +31,7 @@ impl Nth {
     }
 }
 
-impl Check<'_> {
+impl OfferCheck<'_> {
     /// The files to be moved for a job, of which its arguments name these.
     pub(super) fn staging(&mut self, definition: &JobDefinition, named: &[&str]) -> Vec<StagedFile> {
         let mut nth = self.before(definition);

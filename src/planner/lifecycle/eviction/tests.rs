@@ -37,7 +37,13 @@ fn a_slot_that_is_lost_counts_until_its_second_is_over_in_a_plan_that_is_read_an
     // It has not begun, though it is due.
     domain.now = 10;
     let mut lost = domain.decide(|of| of.evict(order(id))).unwrap().agreement;
-    let start = |of: &mut Domain| of.place(proposal(4, 20, (0, 300))).unwrap().agreement.slot().start;
+    let start = |of: &mut Domain| {
+        of.place(proposal(4, 20, (0, 300)))
+            .unwrap()
+            .agreement
+            .slot()
+            .start
+    };
     let soonest = start(&mut domain);
     // As the store tells it: the slot of an agreement that is over ends with it.
     lost.slots[0].ended = lost.ended;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use scheduler::adaptive::{Decision, Plan, Policy, Request};
+use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
 use scheduler::pricing::{Price, Tariff, Usage};
@@ -116,7 +116,7 @@ pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<Ask> {
 impl Ask {
     /// The request at a load, with the freedoms that the mode uses. `None` where its run time has no shape, which a filter of a
     /// minute or more rules out.
-    fn request(&self, mode: Mode, load: u32) -> Option<Request> {
+    fn request(&self, mode: Mode, load: u32) -> Option<AdaptiveRequest> {
         let (least, most) = (*self.nodes.start(), *self.nodes.end());
         let least = if mode.moldable { least } else { most };
         let shapes = Shapes::scaled(self.fastest, least..=most, &Sizes::Every).ok()?;
@@ -126,19 +126,21 @@ impl Ask {
             Preemption::NONE
         };
         let submitted = Time(self.submit * 100 / Seconds::from(load));
-        Request::new(self.id, Interval::of(submitted, self.deadline), shapes, cuts)
+        AdaptiveRequest::new(self.id, Interval::of(submitted, self.deadline), shapes, cuts)
     }
 }
 
 /// Plays the requests of a window on `capacity` nodes.
 pub(crate) fn play_adaptive_asks(capacity: u32, asks: &[Ask], mode: Mode, load: u32) -> Outcome {
     let mut plan = Plan::new(capacity, mode.policy);
-    let mut accepted: BTreeMap<u64, (&Ask, Request, Vec<Piece>)> = BTreeMap::new();
+    let mut accepted: BTreeMap<u64, (&Ask, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
     for ask in asks {
         let Some(request) = ask.request(mode, load) else {
             continue;
         };
-        if let Decision::Accepted { pieces, moved } = plan.submit(request.window().start, request.clone()) {
+        if let AdaptiveDecision::Accepted { pieces, moved } =
+            plan.submit(request.window().start, request.clone())
+        {
             accepted.insert(ask.id, (ask, request, pieces));
             for id in moved {
                 if let Some((_, _, pieces)) = accepted.get_mut(&id) {
@@ -159,7 +161,7 @@ pub(crate) fn play_adaptive_asks(capacity: u32, asks: &[Ask], mode: Mode, load: 
 }
 
 impl Outcome {
-    fn add(&mut self, ask: &Ask, request: &Request, pieces: &[Piece]) {
+    fn add(&mut self, ask: &Ask, request: &AdaptiveRequest, pieces: &[Piece]) {
         let usage = Usage::of(request, request.window().start, pieces);
         let tariff = Tariff {
             profile: Fraction::percent(100 * ask.profile),
