@@ -5,7 +5,7 @@
 use uuid::Uuid;
 
 use super::{Access, Caller, Error, KeyLimits, KeyWish, Role, Secret, key_info};
-use crate::store::{self, KeyRow};
+use crate::store::{self, KeyChange, KeyRow};
 
 /// The beginning of the label of a calendar's key; the id of its owner's key follows.
 const LABEL: &str = "calendar feed of key ";
@@ -22,12 +22,21 @@ impl Access {
         Ok(newest.map(|row| feed_secret(&row)))
     }
 
-    /// Makes a new secret for the calendar of a caller; earlier ones are worth nothing from now on.
+    /// Makes a new secret for the calendar of a caller; an earlier one is worth nothing from now on.
     ///
     /// # Errors
     /// Those of the store, and where there is no randomness.
     pub async fn make_calendar_feed(&self, caller: &Caller) -> Result<(), Error> {
-        let earlier = self.feed_keys(caller).await?;
+        if let Some(key) = self.feed_keys(caller).await?.pop() {
+            let change = KeyChange {
+                by: Some(caller.key),
+                at: self.clock.micros(),
+            };
+            let digest = Secret::key()?.digest();
+            if self.store.renew_key(key.id, &digest, change).await? {
+                return Ok(());
+            }
+        }
         let wish = KeyWish {
             party: caller.party.clone(),
             role: Role::Consumer,
@@ -39,9 +48,6 @@ impl Access {
             },
         };
         self.add_key(wish, Some(caller.key)).await?;
-        for key in earlier {
-            self.revoke(key.id, Some(caller.key)).await?;
-        }
         Ok(())
     }
 

@@ -59,6 +59,7 @@ pub(crate) use keys::{list_keys, make_key, require_key_keeper, require_key_maker
 pub use listener::{Bounds, serve};
 pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;
+pub(crate) use places::Place;
 pub use places::Places;
 pub(crate) use resources::require_operator;
 pub use wrong_keys::WrongKeys;

@@ -56,6 +56,8 @@ struct Calendar {
     is_priced: bool,
     names: Vec<String>,
     columns: Vec<String>,
+    /// The days below the picture of a period in which the columns of the table are no days of it; none for a day.
+    days: Vec<String>,
     resources: Vec<Resource>,
     more: Option<String>,
     /// When the plan was looked at, as a dateTime.
@@ -192,9 +194,31 @@ impl Asked {
                 Extent::Week => "Week",
                 Extent::Month => "Month",
             },
-            address: self.address(extent, self.period.first, 0),
+            address: self.address(extent, self.day_in_sight(), 0),
             is_here: extent == self.extent,
         }
+    }
+
+    /// The day that another extent shows: today where it is shown, or else the first one.
+    fn day_in_sight(&self) -> Date {
+        let (first, next) = (self.period.first, self.period.next());
+        if (first..next).contains(&self.today) {
+            self.today
+        } else {
+            first
+        }
+    }
+
+    fn days_of_scale(&self) -> Vec<String> {
+        let form = match self.extent {
+            Extent::Day => return Vec::new(),
+            Extent::Week => "%a %-d",
+            Extent::Month => "%-d",
+        };
+        let days = self.period.first.series(1.day());
+        days.take_while(|day| *day < self.period.next())
+            .map(|day| day.strftime(form).to_string())
+            .collect()
     }
 }
 
@@ -228,6 +252,7 @@ fn view_calendar(visitor: &Visitor, asked: &Asked, view: CalendarView, filling: 
         is_priced,
         names: view.names,
         columns: asked.period.columns(),
+        days: asked.days_of_scale(),
         resources: resources.map(|of| view_resource(of, asked, filling)).collect(),
         more: view.next.map(|skip| asked.address(asked.extent, first, skip)),
         taken: text::date_time(view.taken),
@@ -388,6 +413,9 @@ mod tests {
             );
             assert_eq!((asked.nodes, asked.skip), (2, 0), "{query}");
         }
+        assert_eq!(usual.day_in_sight(), usual.today);
+        assert_eq!(read("from=2026-01-07").day_in_sight().to_string(), "2026-01-05");
+        assert_eq!(read("from=2026-02-07&view=month").days_of_scale().len(), 28);
         assert!(read("from=9999-12-31&view=month").period.cells().len() >= 28);
         assert!(read("from=-9999-01-01&view=day").period.cells().len() == 24);
     }

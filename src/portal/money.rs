@@ -95,7 +95,15 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let earlier = all
         .iter()
         .filter(|of| before.is_empty() || of.month.as_str() < before);
-    let months: Vec<&MonthView> = earlier.take(MONTHS).collect();
+    let earlier: Vec<&MonthView> = earlier.collect();
+    // A month has a line for each currency.
+    let mut named_months: Vec<&str> = earlier.iter().map(|of| of.month.as_str()).collect();
+    named_months.dedup();
+    let oldest = named_months.get(MONTHS - 1).copied().unwrap_or_default();
+    let months: Vec<&MonthView> = earlier
+        .into_iter()
+        .filter(|of| of.month.as_str() >= oldest)
+        .collect();
     let is_more = months.last().is_some_and(|last| all.last() != Some(*last));
     let month = Some(asked.trimmed("month").to_owned()).filter(|month| is_month(month));
     let month = month.or_else(|| months.first().map(|of| of.month.clone()));

@@ -13,7 +13,7 @@ use super::values::Values;
 use super::zone::{Zone, cookie};
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
-use crate::http::{Api, base_address, body_of, log_caller, origin_of_request, require_writer};
+use crate::http::{Api, Place, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::negotiation;
 
 /// The name of the session's cookie.
@@ -24,6 +24,8 @@ pub(super) struct Visitor {
     /// The visitor's identity.
     pub(super) caller: Caller,
     csrf: Secret,
+    /// The place of its request among those of its party, which is kept while it is answered.
+    _place: Option<Place>,
 }
 
 impl Visitor {
@@ -64,22 +66,29 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         .map_err(negotiation::Error::from)?;
     Ok(session.map(|(caller, csrf)| {
         log_caller(&caller);
-        Visitor { caller, csrf }
+        Visitor {
+            caller,
+            csrf,
+            _place: None,
+        }
     }))
 }
 
-/// Who is signed in.
+/// The visitor that is signed in, with a place among the requests of its party that are answered at a time.
 ///
 /// # Errors
-/// [`Failure::SignedOut`] where nobody is, with the agreement to go `back` to; those of [`visitor_of_request`].
+/// [`Failure::SignedOut`] where nobody is, with the agreement to go `back` to; that the party has no place left; those of
+/// [`visitor_of_request`].
 pub(super) async fn signed_in(
     api: &Api,
     headers: &HeaderMap,
     back: Option<Uuid>,
 ) -> Result<Visitor, Failure> {
-    visitor_of_request(api, headers)
+    let mut visitor = visitor_of_request(api, headers)
         .await?
-        .ok_or(Failure::SignedOut(back))
+        .ok_or(Failure::SignedOut(back))?;
+    visitor._place = Some(api.places.take_of(&visitor.caller.party)?);
+    Ok(visitor)
 }
 
 /// The sender of a form that changes something, and its values. Only a form that our own page has sent for this session counts.
@@ -103,7 +112,6 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
 /// The same of a form that changes nothing but the session.
 pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     let visitor = sender_of_form(api, request.headers()).await?;
-    let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(&body_of(api, request).await?);
     if !visitor.csrf.matches(values.get("csrf")) {
         return Err(Failure::Forged);

@@ -69,6 +69,12 @@ impl Zone {
         Some(at.timestamp().as_second())
     }
 
+    /// Whether a clock of this zone tells a second of the plan: where a time comes twice, it tells the first one only.
+    pub(super) fn tells(&self, seconds: i64) -> bool {
+        let clock = self.at(seconds);
+        clock.and_then(|at| self.second_of(at.datetime())) == Some(seconds)
+    }
+
     /// A dateTime for people: `Thu 26 Nov 2026, 14:00 (13:00 UTC)`. Seconds are told where they are not zero, and the day of UTC
     /// where it is another one. Other texts are told as they are.
     pub(super) fn tell(&self, date_time: &str) -> String {

@@ -58,7 +58,6 @@ pub(in crate::portal) async fn show_estimate_page(
     uri: Uri,
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, None).await?;
-    let _place = api.places.take_of(&visitor.caller.party)?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
     let read = read_values(&api, &values);
     let mut form = SubmittedForm {

@@ -357,15 +357,23 @@ pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
     Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
 }
 
-/// The same form with its times in another zone. Texts that are no time stay as they are.
+/// The same form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
+/// does not tell stays in its own.
 pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
-    if zone_of_form(&values) != *zone {
-        for (date_field, time_field) in [field::START, field::DEADLINE] {
-            if let Ok(Some(at)) = read_time(&values, (date_field, time_field)) {
-                let (date, time) = date_and_time(at, zone);
-                values = values.with(date_field, date).with(time_field, time);
-            }
-        }
+    let own = zone_of_form(&values);
+    if own == *zone {
+        return values.with(field::ZONE, zone.name());
+    }
+    let times = [field::START, field::DEADLINE]
+        .into_iter()
+        .filter_map(|fields| Some((fields, read_time(&values, fields).ok()??)));
+    let times: Vec<_> = times.collect();
+    if times.iter().any(|(_, at)| !zone.tells(*at)) {
+        return values.with(field::ZONE, own.name());
+    }
+    for ((date_field, time_field), at) in times {
+        let (date, time) = date_and_time(at, zone);
+        values = values.with(date_field, date).with(time_field, time);
     }
     values.with(field::ZONE, zone.name())
 }

@@ -18,7 +18,6 @@ const TOKEN_MAX: usize = 256;
 /// name.
 pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Request) -> Answer {
     let visitor = session::sender_of_form(&api, request.headers()).await?;
-    let _place = api.places.take_of(&visitor.caller.party)?;
     let mut parts = Multipart::from_request(request, &api)
         .await
         .map_err(|why| broken(&why))?;
@@ -26,7 +25,9 @@ pub(in crate::portal) async fn upload_file(State(api): State<Api>, request: Requ
     let token = tokio::time::timeout(api.body_timeout, read_token(&mut parts));
     let token = token.await.map_err(|_| http::Error::BodyTimeout)??;
     visitor.check_form(&Values::default().with(field::CSRF, token))?;
-    let file = parts.next_field().await.map_err(|why| broken(&why))?;
+    let file = tokio::time::timeout(api.body_timeout, parts.next_field()).await;
+    let file = file.map_err(|_| http::Error::BodyTimeout)?;
+    let file = file.map_err(|why| broken(&why))?;
     let Some(file) = file.filter(|file| file.name() == Some(FILE)) else {
         return Err(http::Error::Query("file: a file is expected".to_owned()).into());
     };

@@ -7,6 +7,7 @@ use crate::negotiation::{FlatRequest, RelaxationView};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::values::Values;
+use crate::portal::zone::Zone;
 
 /// The address of a form that is filled in with values.
 pub(in crate::portal) fn form_address(values: &Values) -> String {
@@ -105,8 +106,11 @@ pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Value
     with_instant(values, field::DEADLINE, at)
 }
 
-/// The values of a date and a time field, in the form's zone, for a second of the plan.
-fn with_instant(values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
+/// The values of a date and a time field for a second of the plan, in the form's zone; in UTC where that zone does not tell it.
+fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>) -> Values {
+    if at.is_some_and(|at| !form::zone_of_form(&values).tells(at)) {
+        values = form::form_in_zone(values, &Zone::UTC);
+    }
     let zone = form::zone_of_form(&values);
     let (day, clock) = at.map_or_else(Default::default, |at| form::date_and_time(at, &zone));
     values.with(date, day).with(time, clock)
@@ -201,13 +205,25 @@ mod tests {
             ..request
         };
         assert_eq!(again(&predicted).wish, predicted);
-        let berlin = crate::portal::zone::Zone::named("Europe/Berlin").unwrap();
+        let berlin = Zone::named("Europe/Berlin").unwrap();
         let values = form::form_in_zone(values_of_request(&predicted, &catalogue()), &berlin);
         assert_eq!(values.get("start-time"), "17:30:05", "one hour ahead of UTC");
         assert_eq!(
             form::read_form(&values, &catalogue(), Some("EUR")).wish,
             predicted
         );
+        // The second 02:00 of the night in which the clocks go back.
+        let twice = Some(DateTime::from_seconds(1_792_890_000));
+        let autumn = FlatRequest {
+            start: twice,
+            ..predicted
+        };
+        let values = form::form_in_zone(values_of_request(&autumn, &catalogue()), &berlin);
+        assert_eq!(values.get("start-time"), "01:00:00", "in UTC");
+        let read = |values: &Values| form::read_form(values, &catalogue(), Some("EUR")).wish.start;
+        assert_eq!(read(&values), twice);
+        let elsewhen = Values::default().with("zone", "Europe/Berlin");
+        assert_eq!(read(&with_start(elsewhen, Some(1_792_890_000))), twice);
         let bare = FlatRequest {
             nodes: Some((1, 1)),
             ..FlatRequest::default()

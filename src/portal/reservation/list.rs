@@ -113,7 +113,9 @@ pub(in crate::portal) async fn show_reservations_page(
 
 /// The filter that a query asks for. What it does not say, and what cannot be, filters nothing.
 fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
-    let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(|text| !text.is_empty());
+    // No name has a zero byte, and not every store takes one.
+    let is_text = |text: &String| !text.is_empty() && !text.contains('\0');
+    let text = |name: &str| Some(asked.trimmed(name).to_owned()).filter(is_text);
     let own = scope_of_caller(&visitor.caller).party().map(str::to_owned);
     let (start, end) = (
         start_of_day(asked.trimmed("from"), 0),
@@ -123,8 +125,7 @@ fn read_filter(visitor: &Visitor, asked: &Values) -> ReservationFilter {
         party: own.or_else(|| text("party")),
         standing: text("state").filter(|state| STANDINGS.iter().any(|(known, _)| known == state)),
         resource: text("resource"),
-        // No name has one, and not every store takes it.
-        search: text("q").filter(|search| !search.contains('\0')),
+        search: text("q"),
         ..ReservationFilter::default()
     }
     .within(start, end)

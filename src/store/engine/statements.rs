@@ -463,6 +463,7 @@ statements! {
         OR role <> 'operator' OR EXISTS (SELECT 1 FROM api_keys o WHERE o.id <> $1 AND o.role = 'operator' \
         AND o.revoked_us IS NULL AND (o.expires_us IS NULL OR o.expires_us > $2 AND o.expires_us >= api_keys.expires_us) \
         AND o.read_only = 0 AND o.cap_micros IS NULL))";
+    RENEW_KEY = "UPDATE api_keys SET digest = $2 WHERE id = $1 AND revoked_us IS NULL";
     EXPIRE_KEY = "UPDATE api_keys SET expires_us = $4 WHERE id = $1 AND revoked_us IS NULL \
         AND (expires_us IS NULL OR expires_us > $2) AND ($3 = 1 OR role <> 'operator' \
         OR COALESCE($4, 9223372036854775807) >= COALESCE(expires_us, 9223372036854775807) \

@@ -153,6 +153,16 @@ impl Store {
         self.change_key(statements::EXPIRE_KEY, &values, &note).await
     }
 
+    /// Gives a key that nobody signs in with another secret; false where there is none with this id that was not revoked.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn renew_key(&self, id: Uuid, digest: &str, change: KeyChange) -> Result<bool> {
+        let note = change.note(NoteKind::KeyAdded, id, "with a new secret");
+        self.write_noted(statements::RENEW_KEY, &[id.into(), digest.into()], &note)
+            .await
+    }
+
     async fn change_key(&self, sql: &'static str, values: &[Value<'_>], note: &Note) -> Result<bool> {
         let changed = self.write_noted(sql, values, note).await?;
         if changed {
