@@ -162,7 +162,7 @@ fn view_gantt(frame: Frame, asked: &Asked, view: GanttView, changes: Vec<PlanCha
         names: view.names,
         resource: asked.resource.clone(),
         span: asked.span.word(),
-        from: text::date_time(asked.start),
+        from: times::field_of_instant(asked.start),
         first: asked.first,
         nodes: asked.nodes,
         title: format!("{} to {}", words(asked.start), words(asked.end())),
@@ -261,6 +261,8 @@ mod tests {
         let again = Asked::read(&Values::read(address.split_once('?').unwrap().1.as_bytes()), now);
         let told = (again.start, again.first, again.nodes, again.resource.as_str());
         assert_eq!(told, (asked.start, 10, 5, "a&b"));
+        let hour = read("span=hour&from=2026-12-01T10:00");
+        assert_eq!(times::field_of_instant(hour.start), "2026-12-01T10:00");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The time that a plan is shown for, and the marks on it.
 
 use jiff::Timestamp;
-use jiff::civil::{Date, Time};
+use jiff::civil::{DateTime, Time};
 
 use crate::portal::days;
 
@@ -130,11 +130,17 @@ impl Span {
     }
 }
 
-/// A dateTime with a zone, or the beginning of a day.
+/// A dateTime with a zone, or one on the visitor's clock, or the beginning of a day there.
 pub(super) fn read_instant(text: &str) -> Option<i64> {
-    let of_day = |day| days::second_of(day, Time::midnight(), &days::zone());
+    let here = |clock: DateTime| days::second_of(clock.date(), clock.time(), &days::zone());
     let instant = text.parse::<Timestamp>().ok().map(Timestamp::as_second);
-    instant.or_else(|| Date::strptime("%Y-%m-%d", text).ok().map(of_day))
+    instant.or_else(|| text.parse().ok().map(here))
+}
+
+/// The value of a field with a date and a time on the visitor's clock.
+pub(super) fn field_of_instant(at: i64) -> String {
+    let at = Timestamp::from_second(at).unwrap_or_default();
+    at.to_zoned(days::zone()).strftime("%Y-%m-%dT%H:%M").to_string()
 }
 
 #[cfg(test)]
