@@ -12,7 +12,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
 use super::stored::{StartEnd, seconds_if_any};
-use super::{Agreement, JobEnd, Money, RunOutcome, ServiceState, Stretch, part_of_amount};
+use super::{Agreement, AgreementState, JobEnd, Money, RunOutcome, ServiceState, Stretch, part_of_amount};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
 
 /// Nodes of one resource for one interval.
@@ -389,12 +389,15 @@ impl Agreement {
     /// The times in which it keeps nodes from others, and how many: those of each of its slots that is not given up, and was not
     /// over before it took over the work of another agreement.
     pub fn loads(&self) -> Vec<Stretch> {
-        let given_up = |slot: &&Slot| self.ended.is_some() && slot.ended.is_none();
-        let kept = self
-            .slots
-            .iter()
-            .filter(|slot| !given_up(slot) && !slot.taken_over);
-        kept.map(|slot| (slot.occupied(), slot.nodes)).collect()
+        let slots = self.slots.iter().enumerate();
+        let kept = slots.filter(|(index, slot)| !self.is_given_up(*index) && !slot.taken_over);
+        kept.map(|(_, slot)| (slot.occupied(), slot.nodes)).collect()
+    }
+
+    /// Whether one of its slots will never be had: it has not begun, and the agreement is over or is being ended.
+    pub fn is_given_up(&self, index: usize) -> bool {
+        let is_ending = self.ended.is_some() || self.state == AgreementState::ObservedAndTerminating;
+        is_ending && index >= self.slots_begun()
     }
 
     /// When the nodes are free again that it had last: from its start on where no slot of it is over.

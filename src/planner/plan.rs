@@ -279,8 +279,16 @@ impl Plan {
         }
     }
 
-    /// Frees the rest of the slots that are over in `next` and were not in `old`.
+    /// Frees the rest of the slots that are over in `next`, and those that it gives up, and that `old` had.
     fn free_slots(&mut self, old: &Agreement, next: &Agreement, now: Time) {
+        for index in 0..next.slots.len() {
+            if next.is_given_up(index)
+                && !old.is_given_up(index)
+                && let Some((at, number)) = self.planned_slot(old, index)
+            {
+                self.resources.free(at, now, number);
+            }
+        }
         let over = old.slots_over()..next.slots_over();
         if over.is_empty() {
             return;

@@ -5,11 +5,11 @@ use scheduler::Request;
 use crate::agreement::{Agreement, Money, Stretch};
 use crate::clock::second_of;
 
-/// An agreement as its resource's schedule has it: one request for each of its slots that is not over, each with its own number
-/// and its own window.
+/// An agreement as its resource's schedule has it: one request for each of its slots that is not over and not given up, each with
+/// its own number and its own window.
 pub(super) fn requests_of_agreement(agreement: &Agreement, number: u64) -> Vec<Request> {
     let slots = agreement.slots.iter().enumerate().zip(number..);
-    let open = slots.filter(|((_, slot), _)| slot.ended.is_none());
+    let open = slots.filter(|((index, slot), _)| slot.ended.is_none() && !agreement.is_given_up(*index));
     open.map(|((index, _), number)| request_of_slot(agreement, number, index))
         .collect()
 }

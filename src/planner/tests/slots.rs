@@ -123,3 +123,16 @@ async fn the_end_of_pieces_that_have_begun_is_changed_over_a_restart() {
     domain.assert_verified().await;
     domain.restart().await.assert_verified().await;
 }
+
+#[tokio::test]
+async fn the_slots_to_come_of_work_that_is_being_ended_are_free_at_once() {
+    let (domain, old) = in_two(100..400).await;
+    domain.turn(100);
+    domain.planner.begin_due().await.unwrap();
+    let ending = domain.planner.terminate(Termination::of(old.id, None)).await.unwrap();
+    assert_eq!(ending.state, AgreementState::ObservedAndTerminating);
+    let tight = domain.place(proposal(4, 21, 130..151)).await.unwrap();
+    assert_eq!(slots(&tight), [(130, 151)]);
+    domain.assert_verified().await;
+    domain.restart().await.assert_verified().await;
+}
