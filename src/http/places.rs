@@ -37,7 +37,7 @@ pub(crate) enum Whose {
 }
 
 /// The place of a request.
-type Place = Share<Whose>;
+pub(crate) type Place = Share<Whose>;
 
 impl Places {
     /// At most `all` requests at work, and `of_each` of each party.

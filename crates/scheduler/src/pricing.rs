@@ -5,7 +5,7 @@
 //! [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a
 //! ledger.
 
-use crate::adaptive::Request;
+use crate::adaptive::AdaptiveRequest;
 use crate::admission::Fraction;
 use crate::preemptive::{Piece, Preemption};
 use crate::time::{Interval, Seconds, Time};
@@ -131,7 +131,7 @@ impl Usage {
     }
 
     /// That of `request`, submitted at `submitted`, in `pieces`.
-    pub fn of(request: &Request, submitted: Time, pieces: &[Piece]) -> Self {
+    pub fn of(request: &AdaptiveRequest, submitted: Time, pieces: &[Piece]) -> Self {
         let area =
             |piece: &Piece| u128::from(piece.nodes) * u128::from(piece.interval.duration().unsigned_abs());
         let completion = pieces.last().map_or(submitted, |piece| piece.interval.end);
