@@ -42,8 +42,6 @@ pub(in crate::portal) struct OfferForm {
     pub(in crate::portal) largest: Option<(u32, String)>,
     /// The fields that are rarely filled in.
     pub(in crate::portal) more: Vec<Field>,
-    /// Whether some of that is said, or wrong.
-    pub(in crate::portal) is_more_open: bool,
     /// All that is wrong, with the field to go to.
     pub(in crate::portal) summary: Vec<Line>,
     /// Names of the provider's input files.
@@ -216,13 +214,7 @@ impl OfferForm {
                  earliest start.",
             ),
             is_exact: values.has(field::EXACT),
-            largest: most
-                .zip(most_nodes_wanted(values))
-                .filter(|(most, wanted)| wanted > most)
-                .map(|(most, _)| (most, form_address(&with_nodes(values.clone(), most, most)))),
-            is_more_open: more
-                .iter()
-                .any(|field| !field.value.is_empty() || !field.errors.is_empty()),
+            largest: size_of_largest(values, most),
             more,
             summary: summary_of_problems(problems, chosen, catalogue),
             files,
@@ -231,6 +223,12 @@ impl OfferForm {
 }
 
 impl OfferForm {
+    /// Whether something is said in the fields that are rarely filled in, or wrong there.
+    pub(in crate::portal) fn is_more_open(&self) -> bool {
+        let mut more = self.more.iter();
+        more.any(|field| !field.value.is_empty() || !field.errors.is_empty())
+    }
+
     /// The same as an answer to an offer, in which an empty field means what that says.
     pub(in crate::portal) fn of_answer(mut self) -> Self {
         let times = [&mut self.start.hint, &mut self.deadline.hint];
@@ -244,10 +242,12 @@ impl OfferForm {
     }
 }
 
-/// The greatest number of nodes that is entered.
-fn most_nodes_wanted(values: &Values) -> Option<u32> {
+/// The nodes of the largest resource where more are entered, and the form with as many.
+fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> {
     let numbers = [field::NODES, field::NODES_MAX].map(|name| values.trimmed(name).parse().ok());
-    numbers.into_iter().flatten().max()
+    let wanted: u32 = numbers.into_iter().flatten().max()?;
+    let most = most.filter(|most| wanted > *most)?;
+    Some((most, form_address(&with_nodes(values.clone(), most, most))))
 }
 
 /// The group of the numbers of nodes, without its fields.

@@ -43,8 +43,8 @@ struct AgreementPage {
     address: String,
     nodes: String,
     duration: String,
-    /// Whether a deadline was given; else it is as far ahead as the provider plans.
-    has_deadline: bool,
+    /// The deadline where one was given; else it is as far ahead as the provider plans.
+    deadline: Option<String>,
     /// How its work ended, in words.
     outcome: Option<String>,
     /// What it has cost, where it is over and was priced.
@@ -140,7 +140,7 @@ pub(in crate::portal) async fn show_agreement_page(
             instant.as_second(),
         ),
         reasons: Reasons::of(&explained, has_deadline),
-        has_deadline,
+        deadline: has_deadline.then(|| view.deadline.clone()),
         payments: happenings_of(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
         happenings: happenings_of(&timeline, |_| true),
         promises: view
