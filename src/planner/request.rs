@@ -201,6 +201,7 @@ impl Repaired {
         let known = self.changes.entry(before.id).or_insert_with(|| PlaceChange {
             party: before.party.clone(),
             name: before.name.clone(),
+            application: before.job.as_ref().map(|job| job.application.clone()),
             from: PlannedPlace::of(before),
             to: None,
             penalties: Vec::new(),
@@ -244,6 +245,8 @@ pub struct PlaceChange {
     pub party: String,
     /// The name in its offer.
     pub name: Option<String>,
+    /// The application that it runs, where it runs one.
+    pub application: Option<String>,
     /// Where it was.
     pub from: PlannedPlace,
     /// Where it is; none where there is no place for it any more.

@@ -202,6 +202,8 @@ struct Frame {
     zone: Zone,
     /// The path of the page.
     path: String,
+    /// How many of its reservations the provider proposes another place for.
+    proposals: usize,
 }
 
 /// A part of the portal in the navigation.
@@ -210,17 +212,18 @@ struct Section {
     path: &'static str,
     /// The value of `aria-current`, where the page is in this part.
     current: Option<&'static str>,
+    /// What waits there for an answer.
+    waiting: usize,
 }
+
+/// The first page of the offers.
+const OFFERS: &str = "/portal/negotiations";
 
 /// The parts of the portal: their names, their first pages, and what the addresses of their other pages begin with.
 const SECTIONS: [(&str, &str, &[&str]); 5] = [
     ("Calendar", "/portal/calendar", &[]),
     ("Reserve", "/portal", &["/portal/estimate"]),
-    (
-        "Offers",
-        "/portal/negotiations",
-        &["/portal/negotiations/", "/portal/offers/"],
-    ),
+    ("Offers", OFFERS, &["/portal/negotiations/", "/portal/offers/"]),
     ("Reservations", "/portal/reservations", &["/portal/agreements/"]),
     ("Money", "/portal/money", &["/portal/money/"]),
 ];
@@ -242,6 +245,7 @@ impl Frame {
             csrf: String::new(),
             zone: Zone::present(),
             path: path_of_request(),
+            proposals: 0,
         }
     }
 
@@ -258,6 +262,7 @@ impl Frame {
                 let is_inside = others.iter().any(|other| self.path.starts_with(other));
                 is_inside.then_some("true")
             },
+            waiting: if path == OFFERS { self.proposals } else { 0 },
         };
         sections.map(section).collect()
     }

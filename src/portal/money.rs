@@ -6,6 +6,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::response::IntoResponse;
 use futures_util::stream;
+use jiff::civil::Date;
 use uuid::Uuid;
 
 use super::error::Failure;
@@ -65,6 +66,7 @@ struct MonthLine {
 
 struct EntryLine {
     is: NamedEntryView,
+    name: String,
     title: &'static str,
 }
 
@@ -229,7 +231,7 @@ fn pictures_of(months: &[&MonthView]) -> Vec<Bars> {
             width: percent(4_000 / count),
             credit: height(of.micros.0),
             charge: height(of.micros.1.saturating_neg()),
-            label: of.month.get(2..).unwrap_or_default().to_owned(),
+            label: short_month(&of.month),
         });
         Bars {
             title: format!("Charges and credits in {currency} by month, as in the table"),
@@ -239,9 +241,23 @@ fn pictures_of(months: &[&MonthView]) -> Vec<Bars> {
     currencies.into_iter().map(picture).collect()
 }
 
+/// A month such as 2026-11 under a bar: `Nov`, with its year where that begins.
+fn short_month(month: &str) -> String {
+    let first = Date::strptime("%Y-%m-%d", format!("{month}-01"));
+    first.map_or_else(
+        |_| month.to_owned(),
+        |first| {
+            first
+                .strftime(if first.month() == 1 { "%b %Y" } else { "%b" })
+                .to_string()
+        },
+    )
+}
+
 fn entry_line(is: NamedEntryView) -> EntryLine {
     EntryLine {
         title: title_of_entry(&is.entry.kind),
+        name: text::name_or(is.name.as_deref(), is.application.as_deref()),
         is,
     }
 }

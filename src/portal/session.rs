@@ -23,6 +23,8 @@ const COOKIE: &str = "bespeak_session";
 pub(super) struct Visitor {
     /// The visitor's identity.
     pub(super) caller: Caller,
+    /// Its reservations for which the provider proposes another place at the moment.
+    pub(super) proposed: Vec<Uuid>,
     csrf: Secret,
     /// The place of its request among those of its party, which is kept while it is answered.
     _place: Option<Place>,
@@ -50,6 +52,7 @@ impl Visitor {
             csrf: self.csrf.expose().to_owned(),
             zone: Zone::present(),
             path: super::path_of_request(),
+            proposals: self.proposed.len(),
         }
     }
 }
@@ -64,13 +67,16 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         .session(cookie)
         .await
         .map_err(negotiation::Error::from)?;
-    Ok(session.map(|(caller, csrf)| {
-        log_caller(&caller);
-        Visitor {
-            caller,
-            csrf,
-            _place: None,
-        }
+    let Some((caller, csrf)) = session else {
+        return Ok(None);
+    };
+    log_caller(&caller);
+    let proposed = api.negotiation.proposed_to(&caller.party).await?;
+    Ok(Some(Visitor {
+        caller,
+        proposed,
+        csrf,
+        _place: None,
     }))
 }
 

@@ -98,6 +98,13 @@ pub(super) fn can_change_wholly(agreement: &AgreementView) -> bool {
     agreement.state == "Observed" && agreement.service_state == "NotReady"
 }
 
+/// Whether the price of an agreement was or will be charged, as far as its state tells: not of one that was ended before its time, was
+/// replaced, or was lost.
+pub(super) fn is_price_due(agreement: &AgreementView) -> bool {
+    let outcome = agreement.outcome.as_deref();
+    !is_final(agreement) || outcome.is_some_and(|outcome| outcome != "lost")
+}
+
 /// When an agreement began and ended, as far as it has, and otherwise when it is to. What has no place has the time that was asked for.
 pub(super) fn shown_time(agreement: &AgreementView) -> (String, String) {
     let start = agreement.planned_start.as_ref().unwrap_or(&agreement.ready);
@@ -122,11 +129,13 @@ pub(super) fn csv_cell(text: &str) -> String {
 
 /// The name of an agreement on the pages, also where it has none.
 pub(super) fn name(agreement: &AgreementView) -> String {
-    match (&agreement.name, &agreement.application) {
-        (Some(name), _) if !name.trim().is_empty() => name.clone(),
-        (_, Some(application)) => application.clone(),
-        _ => "Reserved nodes".to_owned(),
-    }
+    name_or(agreement.name.as_deref(), agreement.application.as_deref())
+}
+
+/// The name of a reservation, else its application, else that nodes are reserved.
+pub(super) fn name_or(name: Option<&str>, application: Option<&str>) -> String {
+    let name = name.filter(|name| !name.trim().is_empty());
+    name.or(application).unwrap_or("Reserved nodes").to_owned()
 }
 
 /// `1 node`, `2 nodes`.
@@ -143,6 +152,7 @@ pub(super) fn size(count: u32, seconds: i64) -> String {
 pub(super) fn difference(money: &MoneyView) -> String {
     match money.amount.strip_prefix('-') {
         Some(less) => format!("{less} {} less than now", money.currency),
+        None if money.amount == "0" => "the same price as now".to_owned(),
         None => format!("{money} more than now"),
     }
 }
@@ -244,6 +254,7 @@ mod tests {
         };
         assert_eq!(told("1.5"), "1.5 EUR more than now");
         assert_eq!(told("-0.25"), "0.25 EUR less than now");
+        assert_eq!(told("0"), "the same price as now");
     }
 
     #[test]

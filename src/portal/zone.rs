@@ -81,31 +81,51 @@ impl Zone {
         let Ok(at) = date_time.parse::<Timestamp>() else {
             return date_time.to_owned();
         };
-        let clock = if at.as_second() % 60 == 0 {
-            "%H:%M"
-        } else {
-            "%H:%M:%S"
-        };
-        let here = at.to_zoned(self.0.clone());
-        let told = format!("{}, {}", here.strftime("%a %-d %b %Y"), here.strftime(clock));
+        let told = self.tell_here(date_time);
         if *self == Self::UTC {
             return format!("{told} UTC");
         }
-        let utc = at.to_zoned(TimeZone::UTC);
+        let (here, utc) = (at.to_zoned(self.0.clone()), at.to_zoned(TimeZone::UTC));
         let day = if utc.date() == here.date() {
             String::new()
         } else {
             utc.strftime("%a %-d %b, ").to_string()
         };
-        format!("{told} ({day}{} UTC)", utc.strftime(clock))
+        format!("{told} ({day}{} UTC)", utc.strftime(clock_of(at)))
+    }
+
+    /// The same without UTC, for tables and lists: each page names its zone once.
+    pub(super) fn tell_here(&self, date_time: &str) -> String {
+        let Ok(at) = date_time.parse::<Timestamp>() else {
+            return date_time.to_owned();
+        };
+        let here = at.to_zoned(self.0.clone());
+        format!(
+            "{}, {}",
+            here.strftime("%a %-d %b %Y"),
+            here.strftime(clock_of(at))
+        )
     }
 }
+
+/// How the time of an instant is written: with its seconds where they are not zero.
+fn clock_of(at: Timestamp) -> &'static str {
+    if at.as_second() % 60 == 0 {
+        "%H:%M"
+    } else {
+        "%H:%M:%S"
+    }
+}
+
+/// Entries of the database that are no zones of a place.
+const NO_ZONES: [&str; 3] = ["Factory", "localtime", "posixrules"];
 
 /// The names of all zones, in order.
 pub(super) fn names() -> &'static [String] {
     static NAMES: OnceLock<Vec<String>> = OnceLock::new();
     NAMES.get_or_init(|| {
-        let mut names: Vec<_> = jiff::tz::db().available().map(|name| name.to_string()).collect();
+        let all = jiff::tz::db().available().map(|name| name.to_string());
+        let mut names: Vec<_> = all.filter(|name| !NO_ZONES.contains(&name.as_str())).collect();
         names.sort();
         names
     })
@@ -156,6 +176,11 @@ mod tests {
         ] {
             assert_eq!(zone.tell(date_time), told);
         }
+        assert_eq!(
+            berlin().tell_here("2026-07-01T22:30:07Z"),
+            "Thu 2 Jul 2026, 00:30:07"
+        );
+        assert_eq!(Zone::UTC.tell_here("never"), "never");
     }
 
     #[test]
@@ -171,5 +196,6 @@ mod tests {
             assert_eq!(Zone::of_headers(&headers(other)), Zone::UTC, "{other}");
         }
         assert!(names().iter().any(|name| name == "Europe/Berlin"));
+        assert!(names().iter().all(|name| !NO_ZONES.contains(&name.as_str())));
     }
 }

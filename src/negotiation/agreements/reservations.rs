@@ -73,9 +73,9 @@ pub struct ReservationPage {
 
 impl ReservationFilter {
     /// The words of `standing` for reservations that are not over, and for past ones.
-    pub const STANDINGS: ([&str; 2], [&str; 5]) = (
+    pub const STANDINGS: ([&str; 2], [&str; 6]) = (
         ["waiting", "running"],
-        ["done", "failed", "changed", "cancelled", "refused"],
+        ["done", "failed", "lost", "changed", "cancelled", "refused"],
     );
 
     /// Those with a place in a time, in whole seconds.

@@ -10,6 +10,7 @@ use crate::agreement::{Agreement, AgreementState, Run, RunOutcome, ServiceState}
 use crate::execution::job::folder::Folder;
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
+use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::wording::Words;
 use crate::negotiation::views::agreement::StagedView;
 use crate::negotiation::views::documents::{
@@ -27,6 +28,8 @@ pub struct Shown {
     pub view: AgreementView,
     /// The part of its window in which it may be moved, where it has a place: where that begins and where it ends.
     pub room: Option<(String, String)>,
+    /// What the offer asks for.
+    pub request: FlatRequest,
     /// The context of the offer, flat.
     pub context: Json,
     /// The terms of the offer, flat.
@@ -129,6 +132,7 @@ fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> R
     let room = agreement.is_placed().then(|| agreement.room());
     Ok(Shown {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
+        request: FlatRequest::of_offer(&offer),
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
         properties: agreement_properties(agreement, *offer, &view, (context, said)),

@@ -85,6 +85,17 @@ impl Negotiation {
         self.with_what_is_held(going.await?).await
     }
 
+    /// The agreements of a party for which the provider proposes something now that can be accepted.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn proposed_to(&self, party: &str) -> Result<Vec<Uuid>> {
+        Ok(self
+            .store
+            .agreements_with_proposals(party, self.clock.now())
+            .await?)
+    }
+
     async fn with_what_is_held(&self, found: Vec<NegotiationInstance>) -> Result<Vec<NegotiationView>> {
         let now = self.clock.now();
         let mut views = Vec::with_capacity(found.len());

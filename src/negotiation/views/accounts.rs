@@ -89,6 +89,8 @@ pub struct NamedEntryView {
     pub entry: EntryView,
     /// The name of its agreement.
     pub name: Option<String>,
+    /// The application that its agreement runs, where it runs one.
+    pub application: Option<String>,
 }
 
 impl EntryView {
@@ -236,10 +238,11 @@ impl Negotiation {
             .store
             .entries_in_time(&account, time, after, limit + 1)
             .await?;
-        let (found, next) = cut_page(found, limit, |(of, _)| of.posting);
-        let named = found.into_iter().map(|(entry, name)| NamedEntryView {
+        let (found, next) = cut_page(found, limit, |(of, ..)| of.posting);
+        let named = found.into_iter().map(|(entry, name, job)| NamedEntryView {
             entry: EntryView::of(&entry),
             name,
+            application: job.map(|job| job.application),
         });
         Ok((named.collect(), next))
     }

@@ -51,6 +51,8 @@ pub struct WaitingView {
     pub id: Uuid,
     /// The name in its offer.
     pub name: Option<String>,
+    /// The application that it runs, where it runs one.
+    pub application: Option<String>,
     /// Its party.
     pub party: String,
     /// The resource that it is placed on.
@@ -136,6 +138,7 @@ fn waiting_view(of: &Agreement) -> WaitingView {
     WaitingView {
         id: of.id,
         name: of.name.clone(),
+        application: of.job.as_ref().map(|job| job.application.clone()),
         party: of.party.clone(),
         resource: of.resource.clone(),
         nodes: of.nodes(),

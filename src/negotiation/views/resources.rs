@@ -127,6 +127,9 @@ pub struct PlaceChangeView {
     /// The name in its offer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// The application that it runs, where it runs one. For pages alone.
+    #[serde(skip)]
+    pub application: Option<String>,
     /// Where it was.
     pub from: PlannedPlaceView,
     /// Where it is; none where there is no place for it.
@@ -273,6 +276,7 @@ impl PlaceChangeView {
             agreement: before.id,
             party: before.party.clone(),
             name: before.name.clone(),
+            application: before.application.clone(),
             from: place(before),
             to: after.map(place),
             penalties: Vec::new(),
@@ -290,6 +294,7 @@ impl PlaceChangeView {
             agreement,
             party: of.party.clone(),
             name: of.name.clone(),
+            application: of.application.clone(),
             from: place(&of.from),
             to: of.to.as_ref().map(place),
             penalties: MoneyView::all(&of.penalties),

@@ -9,14 +9,14 @@ use scheduler::prediction::whole_as_real;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
 
-use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Slots, Stretch};
+use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
-use crate::planner::offers::ranking::{PHI_EPSILON, rank_candidates};
+use crate::planner::offers::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::Need;
 
@@ -228,7 +228,14 @@ impl Decider<'_> {
             };
             match self.best_admission_to_pay(&of) {
                 Ok((resource, shape, slot)) => {
-                    found.extend(self.candidate(search, place(resource, shape.nodes, slot)));
+                    let best = self.candidate(search, place(resource, shape.nodes, slot));
+                    let here = self.candidate_where_it_is(search, &of, (resource, shape));
+                    let is_as_good = |(here, best): (&Candidate, &Candidate)| {
+                        let end = |of: &Candidate| of.terms.placement().end;
+                        end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
+                    };
+                    let stays = here.as_ref().zip(best.as_ref()).is_some_and(is_as_good);
+                    found.extend(if stays { here } else { best });
                 }
                 Err(reason) => why = Some(reason),
             }
@@ -247,6 +254,27 @@ impl Decider<'_> {
         });
         self.plan.resources.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// The best place of a size on the resource of the agreement that would be replaced, where a better one is elsewhere: work does not
+    /// change its machine for nothing.
+    fn candidate_where_it_is(
+        &self,
+        search: &QuoteContext,
+        need: &Need<'_>,
+        (elsewhere, shape): (usize, Shape),
+    ) -> Option<Candidate> {
+        let here = self.plan.resources.place_of(&search.replaced?.resource)?;
+        if here == elsewhere {
+            return None;
+        }
+        let part = (shape, need.window);
+        let found = self
+            .plan
+            .resources
+            .best_on(here, need, part, self.settings.objective)?;
+        let (how, stretch) = ((OfferKind::Exact, 0.0), (found.slot, shape.nodes));
+        self.candidate(search, CandidatePlacement::new(here, stretch, need.window, how))
     }
 
     /// Where a request that its payer can pay would lie on a resource if others moved for it; nothing moves.

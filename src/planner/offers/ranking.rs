@@ -25,7 +25,7 @@ pub fn best_candidates(candidates: &[Candidate], weights: Weights) -> Vec<Candid
 }
 
 /// The price of a candidate with its fee, in millionths.
-fn candidate_price(candidate: &Candidate) -> i64 {
+pub(in crate::planner) fn candidate_price(candidate: &Candidate) -> i64 {
     let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
     of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
 }

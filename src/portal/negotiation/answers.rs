@@ -156,7 +156,7 @@ async fn render_counter_page(
         frame: visitor.frame(title),
         negotiation,
         offer,
-        form: request::make_form(api, visitor, &asked).await,
+        form: request::make_form(api, visitor, &asked).await.of_answer(),
         now: text::date_time(request::present_second(api)),
     };
     render_page(status, &page)

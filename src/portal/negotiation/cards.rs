@@ -13,6 +13,10 @@ pub(in crate::portal) struct Card {
     pub(in crate::portal) number: usize,
     pub(in crate::portal) title: String,
     pub(in crate::portal) is: QuotationView,
+    /// What it changes of the reservation that it replaces, where it replaces one.
+    pub(in crate::portal) change: Option<String>,
+    /// Whether it has a deadline; else that is as far ahead as the provider plans.
+    pub(in crate::portal) has_deadline: bool,
     pub(in crate::portal) size: String,
     /// Its price with all fees; none where nothing is charged.
     pub(in crate::portal) price: Option<String>,
@@ -35,6 +39,8 @@ impl Card {
             id: offer.is.id.clone(),
             number,
             title: text::capitalised(&deviation_in_words(&is)),
+            change: None,
+            has_deadline: offer.request.end.is_some(),
             size: text::size(is.nodes, is.duration_seconds),
             price: is.price.as_ref().map(ToString::to_string),
             parts: price_in_parts(&is, cost),
@@ -68,14 +74,14 @@ pub(in crate::portal) fn deviation_in_words(offer: &QuotationView) -> String {
 fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String> {
     let mut parts = Vec::new();
     if let Some(cost) = cost {
-        parts.push(format!("{} for the nodes and the time, by the list", cost.list));
+        parts.push(format!("{} for the nodes and the time", cost.list));
         if cost.rules.amount != "0" {
             let (sign, amount) = match cost.rules.amount.strip_prefix('-') {
                 Some(less) => ("less", less),
                 None => ("more", cost.rules.amount.as_str()),
             };
             parts.push(format!(
-                "{amount} {} {sign} for its time, its room to move and other rules of the list",
+                "{amount} {} {sign} for its time, its room to move and other rules of the price list",
                 cost.rules.currency
             ));
         }
@@ -100,12 +106,21 @@ fn cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> Stri
 }
 
 fn terms_in_words(offer: &ReadOffer) -> Vec<String> {
+    let is_exact = offer
+        .is
+        .quotation
+        .as_ref()
+        .is_some_and(|is| (&is.ready, &is.deadline) == (&is.start, &is.end));
     let moving = match offer.request.scheduling.fix_at {
+        _ if is_exact => "Its times are exact: it does not move.",
         Some(part) if part <= 0.0 => "Its time is fixed at once.",
         Some(part) if part < 1.0 => "It may move inside these times for a part of its wait.",
         _ => "It may move inside these times until it starts.",
     };
     let guarantees = offer.objectives.iter().map(|objective| match objective.as_str() {
+        "completed le deadline" if offer.request.end.is_none() => {
+            "You gave no deadline: it may be moved as far ahead as the provider plans.".to_owned()
+        }
         "completed le deadline" => "Guaranteed: it is done by the deadline.".to_owned(),
         other => format!("Guaranteed: {other}."),
     });

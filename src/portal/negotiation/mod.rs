@@ -2,6 +2,7 @@
 
 pub(in crate::portal) mod answers;
 pub(in crate::portal) mod cards;
+pub(in crate::portal) mod difference;
 pub(in crate::portal) mod list;
 
 use askama::Template;
@@ -12,6 +13,7 @@ use uuid::Uuid;
 use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{NegotiationView, ReadOffer};
 use crate::portal::negotiation::cards::{Axis, Card, WIDTH, deviation_in_words};
+use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::path::Path;
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
@@ -85,13 +87,20 @@ pub(in crate::portal) async fn render_negotiation_page(
     let scope = scope_of_caller(&visitor.caller);
     let (negotiation, offers) = api.negotiation.read_negotiation(&scope, id).await?;
     let is_open = negotiation.is_open();
+    let replaced = match negotiation.agreement {
+        Some(id) => Some(api.negotiation.show_agreement(scope, id).await?.view),
+        None => None,
+    };
     let held = offers.iter().filter(|_| is_open);
     let mut cards: Vec<Card> = Vec::new();
     for offer in held {
         let quotation = offer.is.quotation.as_ref();
         let cost = quotation.and_then(|of| api.negotiation.cost_of_offer(&negotiation.party, of));
         if !has_lapsed(api, offer) {
-            cards.extend(Card::of(offer, cards.len() + 1, cost.as_ref()));
+            cards.extend(Card::of(offer, cards.len() + 1, cost.as_ref()).map(|card| Card {
+                change: replaced.as_ref().map(|old| difference_in_words(old, &card.is)),
+                ..card
+            }));
         }
     }
     let asked = offers.iter().rfind(|offer| !is_providers(offer));

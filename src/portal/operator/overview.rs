@@ -16,8 +16,8 @@ const POSTINGS: u32 = 100;
 struct Overview {
     frame: Frame,
     operations: OperationsView,
-    /// The slack of each of the queue, in words.
-    queue: Vec<(WaitingView, String)>,
+    /// The name of each of the queue, and its slack in words.
+    queue: Vec<(WaitingView, String, String)>,
     /// What the provider has paid for violations lately.
     paid: Vec<EntryView>,
     balances: Vec<MoneyView>,
@@ -36,7 +36,8 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
             0 => "stays where it is".to_owned(),
             seconds => text::duration(seconds),
         };
-        (of.clone(), slack)
+        let name = text::name_or(of.name.as_deref(), of.application.as_deref());
+        (of.clone(), name, slack)
     });
     let accounts = negotiation
         .accounts(Scope::All, None, Some(POSTINGS))

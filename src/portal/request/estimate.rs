@@ -10,6 +10,7 @@ use crate::negotiation::{self, EstimateView, FlatRequest, MoneyView};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::fields::{Line, OfferForm};
+use crate::portal::request::form::Problem;
 use crate::portal::request::problems::problems_of_offer;
 use crate::portal::request::values_of_request::{
     form_address, with_deadline, with_duration, with_nodes, with_start,
@@ -67,14 +68,26 @@ pub(in crate::portal) async fn show_estimate_page(
     let mut variants = Vec::new();
     if form.problems.is_empty() {
         for (name, values) in variants_of_form(&read.wish, &values) {
-            match estimate_variant(&api, &visitor, (name, &values)).await? {
+            let variant = read_values(&api, &values);
+            if !variant.problems.is_empty() {
+                variants.push(Variant::impossible(name, &values, variant.problems));
+                continue;
+            }
+            match estimate_variant(&api, &visitor, (name, &values), variant.wish).await? {
                 Ok(variant) => variants.push(variant),
                 // A mistake of the form itself is in each variant.
                 Err(error) if variants.is_empty() => {
                     form.note_error(error)?;
                     break;
                 }
-                Err(error) => variants.push(Variant::impossible(name, &values, &error)),
+                Err(negotiation::Error::Invalid(found) | negotiation::Error::NotOffered(found)) => {
+                    variants.push(Variant::impossible(
+                        name,
+                        &values,
+                        problems_of_offer(&found, Vec::new()),
+                    ));
+                }
+                Err(other) => return Err(other.into()),
             }
         }
     } else if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
@@ -96,13 +109,7 @@ pub(in crate::portal) async fn show_estimate_page(
 
 impl Variant {
     /// A variant that the provider does not take.
-    fn impossible(name: &'static str, values: &Values, error: &negotiation::Error) -> Self {
-        let problems = match error {
-            negotiation::Error::Invalid(found) | negotiation::Error::NotOffered(found) => {
-                problems_of_offer(found, Vec::new())
-            }
-            _ => Vec::new(),
-        };
+    fn impossible(name: &'static str, values: &Values, problems: Vec<Problem>) -> Self {
         let words: Vec<_> = problems.into_iter().map(|problem| problem.message).collect();
         Self {
             name,
@@ -121,8 +128,8 @@ async fn estimate_variant(
     api: &Api,
     visitor: &Visitor,
     (name, values): (&'static str, &Values),
+    wish: FlatRequest,
 ) -> Result<Result<Variant, negotiation::Error>, Failure> {
-    let wish = read_values(api, values).wish;
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
     match use_cases.estimate(&visitor.caller.party, wish).await {
         Ok(estimate) => Ok(Ok(view_variant(name, values, &estimate))),

@@ -13,6 +13,8 @@ pub(in crate::portal) const SECONDS: &str = "seconds";
 pub(in crate::portal) const PREDICT: &str = "predict";
 pub(in crate::portal) const START: (&str, &str) = ("start-date", "start-time");
 pub(in crate::portal) const DEADLINE: (&str, &str) = ("deadline-date", "deadline-time");
+/// Whether the request is for exactly then: the deadline is its duration after its start, and the fields of the deadline are not read.
+pub(in crate::portal) const EXACT: &str = "exact";
 /// The time zone of these; UTC where it is not said.
 pub(in crate::portal) const ZONE: &str = "zone";
 /// The one resource that it is to lie on.

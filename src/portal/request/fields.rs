@@ -4,6 +4,7 @@ use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
 use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::request::field;
 use crate::portal::request::form::{self, CHOICES_MAX, Place, Problem};
+use crate::portal::request::values_of_request::{form_address, with_nodes};
 use crate::portal::text::capitalised;
 use crate::portal::values::Values;
 
@@ -35,10 +36,12 @@ pub(in crate::portal) struct OfferForm {
     pub(in crate::portal) budget: Option<Field>,
     pub(in crate::portal) start: Group,
     pub(in crate::portal) deadline: Group,
+    /// Whether it is to lie exactly there.
+    pub(in crate::portal) is_exact: bool,
+    /// The largest resource, where more nodes are wanted: its size, and the form with it.
+    pub(in crate::portal) largest: Option<(u32, String)>,
     /// The fields that are rarely filled in.
     pub(in crate::portal) more: Vec<Field>,
-    /// Whether some of that is said, or wrong.
-    pub(in crate::portal) is_more_open: bool,
     /// All that is wrong, with the field to go to.
     pub(in crate::portal) summary: Vec<Line>,
     /// Names of the provider's input files.
@@ -153,6 +156,7 @@ impl OfferForm {
             errors: errors(place),
             fields: vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)],
         };
+        let most = resources.iter().map(|of| of.nodes).max();
         let more: Vec<Field> = more_fields(prices, &resources)
             .map(|more| {
                 let errors = errors(more.place);
@@ -200,22 +204,50 @@ impl OfferForm {
                 field::START,
                 Place::Start,
                 "Earliest start (optional)",
-                "Empty means: as soon as there is room.",
+                "A date alone means its beginning. Empty means: as soon as there is room.",
             ),
             deadline: instant(
                 field::DEADLINE,
                 Place::Deadline,
                 "Deadline (optional)",
-                "The latest end. Empty means: whenever there is room.",
+                "The latest end; a date alone means its end. Empty means: no deadline, so it may start at any time after the \
+                 earliest start.",
             ),
-            is_more_open: more
-                .iter()
-                .any(|field| !field.value.is_empty() || !field.errors.is_empty()),
+            is_exact: values.has(field::EXACT),
+            largest: size_of_largest(values, most),
             more,
             summary: summary_of_problems(problems, chosen, catalogue),
             files,
         }
     }
+}
+
+impl OfferForm {
+    /// Whether something is said in the fields that are rarely filled in, or wrong there.
+    pub(in crate::portal) fn is_more_open(&self) -> bool {
+        let mut more = self.more.iter();
+        more.any(|field| !field.value.is_empty() || !field.errors.is_empty())
+    }
+
+    /// The same as an answer to an offer, in which an empty field means what that says.
+    pub(in crate::portal) fn of_answer(mut self) -> Self {
+        let times = [&mut self.start.hint, &mut self.deadline.hint];
+        let fields = self.more.iter_mut().chain(&mut self.budget);
+        for hint in times.into_iter().chain(fields.map(|field| &mut field.hint)) {
+            if let Some(at) = hint.find("Empty means") {
+                hint.truncate(at);
+            }
+        }
+        self
+    }
+}
+
+/// The nodes of the largest resource where more are entered, and the form with as many.
+fn size_of_largest(values: &Values, most: Option<u32>) -> Option<(u32, String)> {
+    let numbers = [field::NODES, field::NODES_MAX].map(|name| values.trimmed(name).parse().ok());
+    let wanted: u32 = numbers.into_iter().flatten().max()?;
+    let most = most.filter(|most| wanted > *most)?;
+    Some((most, form_address(&with_nodes(values.clone(), most, most))))
 }
 
 /// The group of the numbers of nodes, without its fields.
@@ -402,7 +434,10 @@ fn application_choice(
 fn hint_of_argument(spec: &ArgumentSpec) -> String {
     let expected = spec.to_string();
     let expected = expected.strip_prefix(spec.name.as_str()).unwrap_or(&expected);
-    format!("{}.", capitalised(expected.trim_start_matches(", ")))
+    format!(
+        "{}.",
+        capitalised(expected.trim_start_matches(", ")).replace('`', "")
+    )
 }
 
 fn input_of_argument(kind: &ArgumentKind) -> Input {

@@ -8,6 +8,7 @@ use wsag::time::DateTime;
 use crate::catalogue::{Application, Catalogue};
 use crate::negotiation::{FlatRequest, Run};
 use crate::portal::request::field;
+use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 
@@ -93,6 +94,9 @@ pub(in crate::portal) fn read_form(
         values,
         problems: Vec::new(),
     };
+    let start = form.second(field::START, Place::Start);
+    let duration = form.duration();
+    let end = form.deadline(start, duration);
     let wish = FlatRequest {
         // Files that are moved are named in documents and requests in JSON.
         staging: None,
@@ -101,13 +105,9 @@ pub(in crate::portal) fn read_form(
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
         nodes: form.nodes(),
-        start: form
-            .second(field::START, Place::Start)
-            .map(DateTime::from_seconds),
-        end: form
-            .second(field::DEADLINE, Place::Deadline)
-            .map(DateTime::from_seconds),
-        duration: form.duration(),
+        start: start.map(DateTime::from_seconds),
+        end: end.map(DateTime::from_seconds),
+        duration,
         scheduling: Scheduling {
             budget: form.budget(currency),
             preemption: form.preemption(),
@@ -311,28 +311,60 @@ impl Reading<'_> {
         })
     }
 
-    /// The second of a date and a time in the form's zone, both or neither.
+    /// The deadline, which leaves time enough after the start; the end of the duration where the request is for exactly then.
+    fn deadline(&mut self, start: Option<i64>, duration: Option<i32>) -> Option<i64> {
+        let least = start
+            .zip(duration)
+            .map(|(start, duration)| start + i64::from(duration));
+        if self.values.has(field::EXACT) {
+            let is_said = self
+                .problems
+                .iter()
+                .any(|of| matches!(of.place, Place::Start | Place::Duration));
+            if least.is_none() && !is_said {
+                self.problem(
+                    Place::Deadline,
+                    "For exact times, enter the start and the duration, too.",
+                );
+            }
+            return least;
+        }
+        let end = self.second(field::DEADLINE, Place::Deadline)?;
+        if let Some(least) = least.filter(|least| *least > end) {
+            let least = text::moment(&text::date_time(least));
+            let message =
+                format!("It leaves too little time: set it to {least} or later, or shorten the duration.");
+            self.problem(Place::Deadline, message);
+        }
+        Some(end)
+    }
+
+    /// The second of a date and a time in the form's zone. A date alone is its beginning, as a deadline its end.
     fn second(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<i64> {
         let (date, time) = (self.values.trimmed(date_field), self.values.trimmed(time_field));
-        match (date.is_empty(), time.is_empty()) {
-            (true, true) => return None,
-            (false, true) => self.problem(place, "Enter the time too, or leave both empty."),
-            (true, false) => self.problem(place, "Enter the date too, or leave both empty."),
-            (false, false) => {
-                let day = Date::strptime("%Y-%m-%d", date).ok();
-                if day.is_none() {
-                    self.problem(place, "Enter the date as year-month-day, such as 2026-11-21.");
-                }
-                let clock = Time::strptime("%H:%M:%S", time)
-                    .or_else(|_| Time::strptime("%H:%M", time))
-                    .ok();
-                if clock.is_none() {
-                    self.problem(place, "Enter the time as hours:minutes, such as 16:30.");
-                }
-                return zone_of_form(self.values).second_of(day?.to_datetime(clock?));
+        if date.is_empty() {
+            if !time.is_empty() {
+                self.problem(place, "Enter the date too, or leave both empty.");
             }
+            return None;
         }
-        None
+        let mut day = Date::strptime("%Y-%m-%d", date).ok();
+        if day.is_none() {
+            self.problem(place, "Enter the date as year-month-day, such as 2026-11-21.");
+        }
+        let clock = if time.is_empty() {
+            if date_field == field::DEADLINE.0 {
+                day = day.and_then(|day| day.tomorrow().ok());
+            }
+            Some(Time::midnight())
+        } else {
+            let clock = Time::strptime("%H:%M:%S", time).or_else(|_| Time::strptime("%H:%M", time));
+            if clock.is_err() {
+                self.problem(place, "Enter the time as hours:minutes, such as 16:30.");
+            }
+            clock.ok()
+        };
+        zone_of_form(self.values).second_of(day?.to_datetime(clock?))
     }
 }
 
@@ -350,6 +382,15 @@ pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Res
         Some(problem) => Err(problem.message),
         None => Ok(at),
     }
+}
+
+/// The duration of any form in seconds; none where there is none or it cannot be read.
+pub(in crate::portal) fn read_duration(values: &Values) -> Option<i64> {
+    let mut form = Reading {
+        values,
+        problems: Vec::new(),
+    };
+    form.duration().map(i64::from)
 }
 
 /// The time zone that the times of a form are in.
@@ -387,158 +428,4 @@ pub(in crate::portal) fn date_and_time(at: i64, zone: &Zone) -> (String, String)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::catalogue::{ArgumentKind, ArgumentSpec};
-
-    fn catalogue() -> Catalogue {
-        let application = |version: Option<&str>| Application {
-            name: "fit".to_owned(),
-            version: version.map(str::to_owned),
-            description: String::new(),
-            program: "/usr/bin/fit".into(),
-            arguments: ["rounds", "method"]
-                .map(|name| ArgumentSpec {
-                    name: name.to_owned(),
-                    kind: ArgumentKind::File,
-                })
-                .to_vec(),
-            limits: crate::catalogue::JobLimits::default(),
-            checkpoint: None,
-            isolation: None,
-        };
-        Catalogue::new(vec![application(Some("1.0")), application(None)]).unwrap()
-    }
-
-    fn of(pairs: &[(&str, &str)]) -> Values {
-        pairs.iter().fold(Values::default(), |values, (name, value)| {
-            values.with(name, *value)
-        })
-    }
-
-    fn problems(pairs: &[(&str, &str)]) -> Vec<Place> {
-        let found = read_form(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
-        found.problems.into_iter().map(|problem| problem.place).collect()
-    }
-
-    #[test]
-    fn a_form_left_empty_asks_for_what_the_template_has() {
-        assert_eq!(
-            read_form(&of(&[(field::APPLICATION, "")]), &catalogue(), None),
-            ReadForm {
-                wish: FlatRequest::default(),
-                choices: 6,
-                problems: Vec::new(),
-            }
-        );
-    }
-
-    #[test]
-    fn a_filled_form_is_read_whole() {
-        let values = of(&[
-            ("name", "my fit"),
-            ("application", "fit\t1.0"),
-            ("argument\t0\tfit\t1.0", "12"),
-            ("argument\t1\tfit\t1.0", " spaces stay "),
-            ("argument\t1\tfit\t", "of the other version"),
-            ("nodes", " 3 "),
-            ("nodes-max", "5"),
-            ("flexibility", "0.5"),
-            ("fix", "0"),
-            ("resource", "large"),
-            ("pieces", "4"),
-            ("choices", "2"),
-            ("start-date", "2026-11-21"),
-            ("start-time", "16:30"),
-            ("deadline-date", "2026-11-22"),
-            ("deadline-time", "00:00:05"),
-            ("hours", "1"),
-            ("seconds", "5"),
-            ("budget", "12.50"),
-        ]);
-        let run = Run {
-            name: "fit".to_owned(),
-            version: Some("1.0".to_owned()),
-            arguments: vec!["12".to_owned(), " spaces stay ".to_owned()],
-        };
-        let budget = Budget {
-            amount_micros: 12_500_000,
-            currency: "EUR".to_owned(),
-        };
-        let wish = FlatRequest {
-            // Files that are moved are named in documents and requests in JSON.
-            staging: None,
-            name: Some("my fit".to_owned()),
-            run: Some(run),
-            nodes: Some((3, 5)),
-            start: Some(DateTime::from_seconds(1_795_278_600)),
-            end: Some(DateTime::from_seconds(1_795_305_605)),
-            duration: Some(3_605),
-            scheduling: Scheduling {
-                budget: Some(budget),
-                preemption: Some(Preemption {
-                    pieces: 4,
-                    interval: 0.1,
-                    independent: false,
-                }),
-                max_deviation: Some(0.5),
-                fix_at: Some(0.0),
-                resource: Some("large".to_owned()),
-                ..Scheduling::default()
-            },
-        };
-        let read = read_form(&values, &catalogue(), Some("EUR"));
-        assert_eq!((read.wish, read.choices), (wish, 2));
-        assert_eq!(read.problems, []);
-        let predicted = read_form(&values.with("predict", "1"), &catalogue(), Some("EUR"));
-        assert_eq!((predicted.wish.duration, predicted.problems.len()), (None, 0));
-    }
-
-    #[test]
-    fn what_no_offer_can_say_is_named_by_its_place() {
-        for (pairs, places) in [
-            (&[("nodes", "two")][..], &[Place::Nodes][..]),
-            (&[("nodes", "-1")], &[Place::Nodes]),
-            (&[("budget", "-1")], &[Place::Budget]),
-            (&[("budget", "much")], &[Place::Budget]),
-            (&[("nodes", "4294967296")], &[Place::Nodes]),
-            (&[("nodes", "3"), ("nodes-max", "2")], &[Place::Nodes]),
-            (&[("nodes-max", "2")], &[Place::Nodes]),
-            (&[("predict", "1")], &[Place::Duration]),
-            (&[("flexibility", "-1")], &[Place::Flexibility]),
-            (&[("fix", "2")], &[Place::Fix]),
-            (&[("fix", "NaN")], &[Place::Fix]),
-            (&[("pieces", "1")], &[Place::Pieces]),
-            (
-                &[("choices", "7"), ("pieces", "many")],
-                &[Place::Pieces, Place::Choices],
-            ),
-            (
-                &[("hours", "x"), ("seconds", "y")],
-                &[Place::Duration, Place::Duration],
-            ),
-            (&[("hours", "1000000")], &[Place::Duration]),
-            (&[("start-date", "2026-11-21")], &[Place::Start]),
-            (&[("start-time", "10:00")], &[Place::Start]),
-            (
-                &[("start-date", "21.11.2026"), ("start-time", "10")],
-                &[Place::Start, Place::Start],
-            ),
-            (
-                &[("deadline-date", "2026-02-30"), ("deadline-time", "10:00")],
-                &[Place::Deadline],
-            ),
-            (
-                &[("deadline-date", "2026-02-20"), ("deadline-time", "24:00")],
-                &[Place::Deadline],
-            ),
-            (&[("name", "a\0b")], &[Place::Name]),
-        ] {
-            assert_eq!(problems(pairs), places, "{pairs:?}");
-        }
-        let gone = read_form(&of(&[("application", "gone\t")]), &catalogue(), None).problems;
-        assert_eq!(gone[0].place, Place::Application);
-        let nothing = read_form(&Values::default(), &catalogue(), None).problems;
-        assert_eq!(nothing[0].place, Place::Application);
-    }
-}
+mod tests;

@@ -21,6 +21,7 @@ use crate::portal::request::form::{Place, Problem};
 use crate::portal::request::problems::problems_of_offer;
 use crate::portal::request::values_of_request::{with_duration, with_nodes};
 use crate::portal::session::Visitor;
+use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 
@@ -126,7 +127,23 @@ pub(in crate::portal) async fn read_request(
 pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
     let currency = api.negotiation.currency();
     let currency = currency.as_ref().map(crate::agreement::Currency::code);
-    form::read_form(values, &api.negotiation.catalogue(), currency)
+    let mut read = form::read_form(values, &api.negotiation.catalogue(), currency);
+    read.problems.extend(problem_of_size(api, &read.wish));
+    read
+}
+
+/// That no resource has so many nodes, where that is so.
+pub(in crate::portal) fn problem_of_size(api: &Api, wish: &FlatRequest) -> Option<Problem> {
+    let resources = api.negotiation.offered_resources().resources;
+    let largest = resources.iter().map(|of| of.nodes).max()?;
+    let (_, wanted) = wish.nodes?;
+    (wanted > largest).then(|| Problem {
+        place: Place::Nodes,
+        message: format!(
+            "One reservation uses one resource; the largest has {}.",
+            text::nodes(largest)
+        ),
+    })
 }
 
 /// The form as it is shown.

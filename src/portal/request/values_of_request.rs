@@ -103,7 +103,7 @@ pub(in crate::portal) fn with_start(values: Values, at: Option<i64>) -> Values {
 
 /// The same form with another deadline, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Values {
-    with_instant(values, field::DEADLINE, at)
+    with_instant(values.without(field::EXACT), field::DEADLINE, at)
 }
 
 /// The values of a date and a time field for a second of the plan, in the form's zone; in UTC where that zone does not tell it.
@@ -119,6 +119,14 @@ fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>)
 /// The same form with a change that would let its request in.
 pub(in crate::portal) fn with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
+    if values.has(field::EXACT) {
+        // What would let it in changes one thing alone.
+        let start = form::read_time(&values, field::START).ok().flatten();
+        let end = start
+            .zip(form::read_duration(&values))
+            .map(|(start, duration)| start + duration);
+        values = with_deadline(values, end);
+    }
     if let Some(nodes) = change.nodes {
         values = with_nodes(values, nodes, nodes);
     }

@@ -10,9 +10,10 @@ use uuid::Uuid;
 use wsag::Violations;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementView, FlatRequest, RefusalView, RequestKey};
+use crate::negotiation::{self, AgreementView, FlatRequest, RefusalView, RequestKey, Shown};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
+use crate::portal::request;
 use crate::portal::request::field;
 use crate::portal::request::fields::{Field, Group, Input};
 use crate::portal::request::form::{self, Place, Problem, read_form};
@@ -63,9 +64,9 @@ pub(in crate::portal) async fn show_change_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
-    let view = own_agreement(&api, &visitor, id).await?;
+    let Shown { view, request, .. } = own_agreement(&api, &visitor, id).await?;
     let submitted = Submitted {
-        values: present_values(&view),
+        values: present_values(&view, request.end.is_some()),
         ..Submitted::default()
     };
     render_change_page(&visitor, &view, StatusCode::OK, submitted)
@@ -75,21 +76,23 @@ pub(in crate::portal) async fn show_change_page(
 pub(in crate::portal) async fn ask_for_change(
     State(api): State<Api>,
     Path(id): Path<Uuid>,
-    request: Request,
+    sent: Request,
 ) -> Answer {
-    let (visitor, values) = session::read_session_form(&api, request).await?;
-    let view = own_agreement(&api, &visitor, id).await?;
+    let (visitor, values) = session::read_session_form(&api, sent).await?;
+    let view = own_agreement(&api, &visitor, id).await?.view;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
     let mut submitted = Submitted {
         values,
         once,
         ..Submitted::default()
     };
-    let read = read_form(
-        &submitted.values.clone().with(field::APPLICATION, ""),
-        &api.negotiation.catalogue(),
-        None,
-    );
+    let mut values = with_deadline_along(submitted.values.clone(), &view).with(field::APPLICATION, "");
+    if !text::can_change_wholly(&view) {
+        // It is not in the form any more.
+        values = with_start(values, second_of(&view.ready));
+    }
+    let mut read = read_form(&values, &api.negotiation.catalogue(), None);
+    read.problems.extend(request::problem_of_size(&api, &read.wish));
     let asked = if read.problems.is_empty() {
         Ok(request_for_change(&read.wish, &view))
     } else {
@@ -141,7 +144,7 @@ pub(in crate::portal) async fn ask_for_change(
 }
 
 /// The visitor's own agreement: only its party may change one.
-async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementView, Failure> {
+async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Shown, Failure> {
     let shown = api
         .negotiation
         .show_agreement(scope_of_caller(&visitor.caller), id)
@@ -156,7 +159,7 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Agreeme
         );
         return Err(negotiation::Error::Conflict(words).into());
     }
-    Ok(shown.view)
+    Ok(shown)
 }
 
 fn whole(message: &str) -> Vec<Problem> {
@@ -166,14 +169,32 @@ fn whole(message: &str) -> Vec<Problem> {
     }]
 }
 
-/// The form as the agreement is now.
-fn present_values(view: &AgreementView) -> Values {
+/// The form as the agreement is now. A deadline that was not given is empty.
+fn present_values(view: &AgreementView, has_deadline: bool) -> Values {
     let values = with_nodes(Values::default(), view.nodes, view.nodes);
     let values = with_duration(values, view.duration_seconds);
     with_deadline(
         with_start(values, second_of(&view.ready)),
-        second_of(&view.deadline),
+        second_of(&view.deadline).filter(|_| has_deadline),
     )
+}
+
+/// A form whose deadline moves along with the end of the work: where it was left as it is, and the window was exactly as long as the
+/// work.
+fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
+    let entered = |fields| form::read_time(&values, fields).ok().flatten();
+    let moved = || {
+        let (ready, deadline) = (second_of(&view.ready)?, second_of(&view.deadline)?);
+        let is_rigid = deadline - ready == view.duration_seconds;
+        let duration = form::read_duration(&values)?;
+        let may_move = text::can_change_wholly(view) || duration > view.duration_seconds;
+        let end = entered(field::START).unwrap_or(ready) + duration;
+        (is_rigid && may_move && entered(field::DEADLINE) == Some(deadline)).then_some(end)
+    };
+    match moved() {
+        Some(end) => with_deadline(values, Some(end)),
+        None => values,
+    }
 }
 
 /// The flat request for the differences; none where there are none.
@@ -272,7 +293,7 @@ fn render_change_page(
     } = submitted;
     let zone = Zone::present();
     let values = form::form_in_zone(values, &zone);
-    let hint = format!("In {}.", zone.name());
+    let hint = format!("In {}. Empty means: as it is now.", zone.name());
     let errors = |place: Place| -> Vec<String> {
         let own = problems.iter().filter(|problem| problem.place == place);
         own.map(|problem| problem.message.clone()).collect()

@@ -22,13 +22,14 @@ use crate::portal::{Answer, Frame, render_page};
 /// Reservations on a page.
 const PAGE: u32 = 20;
 /// The words of a choice of standings, and what they are called.
-const STANDINGS: [(&str, &str); 8] = [
+const STANDINGS: [(&str, &str); 9] = [
     ("", "All"),
     ("waiting", "Waiting"),
     ("running", "Running"),
     ("done", "Completed"),
     ("failed", "Failed or stopped"),
-    ("changed", "Changed into another"),
+    ("lost", "Lost"),
+    ("changed", "Changed"),
     ("cancelled", "Cancelled"),
     ("refused", "Refused"),
 ];
@@ -38,6 +39,8 @@ const STANDINGS: [(&str, &str); 8] = [
 struct Reservations {
     frame: Frame,
     filter: FilterForm,
+    /// Those for which the provider proposes another place.
+    proposed: Vec<Line>,
     coming: Vec<Line>,
     past: Vec<Line>,
     /// Where the list goes on.
@@ -95,12 +98,15 @@ pub(in crate::portal) async fn show_reservations_page(
         .reservations(&read_filter(&visitor, &asked), after, Some(PAGE))
         .await?;
     let now = second_of(api.negotiation.clock().micros()).seconds();
-    let (past, coming): (Vec<_>, Vec<_>) = found.reservations.iter().partition(|of| text::is_final(of));
+    let is_proposed = |of: &&AgreementView| visitor.proposed.contains(&of.id);
+    let (proposed, others): (Vec<_>, Vec<_>) = found.reservations.iter().partition(is_proposed);
+    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|of| text::is_final(of));
     let lines = |of: Vec<&AgreementView>| of.into_iter().map(|view| line_of(view, now)).collect();
     let base = base_address(&api, &headers);
     let shown = Reservations {
         frame: visitor.frame("Reservations"),
         filter: filter_form(&api, &asked),
+        proposed: lines(proposed),
         coming: lines(coming),
         past: lines(past),
         next: found.next.map(|place| address_of_page(&asked, place)),
@@ -190,7 +196,11 @@ fn line_of(view: &AgreementView, now: i64) -> Line {
         start,
         end,
         size: format!("{}{resource}", text::nodes(view.nodes)),
-        price: view.price.as_ref().map(ToString::to_string),
+        price: view
+            .price
+            .as_ref()
+            .filter(|_| text::is_price_due(view))
+            .map(ToString::to_string),
         picture: Picture::small(view, now),
     }
 }

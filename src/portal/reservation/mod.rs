@@ -13,17 +13,19 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
+use wsag::time::DateTime;
 
 use crate::http::{Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
-    AgreementView, EndingView, Error, ExplanationView, FilesView, FlexibilityView, Input, Shown,
+    AgreementView, EndingView, Error, ExplanationView, FilesView, FlatRequest, FlexibilityView, Input, Shown,
     TerminateRequest, TimelineView,
 };
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
 use crate::portal::path::Path;
+use crate::portal::request::values_of_request::{form_address, values_of_request};
 use crate::portal::reservation::picture::Picture;
-use crate::portal::reservation::words::{Happening, Promise, plain};
+use crate::portal::reservation::words::{Happening, Promise, is_about_nodes, plain};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
 use crate::portal::{Answer, Frame, render_page};
@@ -41,8 +43,14 @@ struct AgreementPage {
     address: String,
     nodes: String,
     duration: String,
+    /// The deadline where one was given; else it is as far ahead as the provider plans.
+    deadline: Option<String>,
     /// How its work ended, in words.
     outcome: Option<String>,
+    /// What it has cost, where it is over and was priced.
+    charged: Option<String>,
+    /// The form filled in as it was, where it was lost and nothing is proposed in its place.
+    again: Option<String>,
     picture: Option<Picture>,
     reasons: Reasons,
     /// The payments so far.
@@ -105,13 +113,18 @@ pub(in crate::portal) async fn show_agreement_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
-    let Shown { view, room, .. } = api.negotiation.show_agreement(scope(), id).await?;
+    let Shown {
+        view, room, request, ..
+    } = api.negotiation.show_agreement(scope(), id).await?;
     let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
     let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let now = api.negotiation.clock().micros();
     let instant = jiff::Timestamp::from_microsecond(now).unwrap_or_default();
     let explained = ExplanationView::of(&view, &timeline, instant);
+    let has_deadline = request.end.is_some();
+    let is_final = text::is_final(&view);
+    let price = view.price.as_ref().filter(|_| is_final);
     let shown = AgreementPage {
         frame: visitor.frame(name.as_str()),
         standing: text::standing(&view),
@@ -119,14 +132,25 @@ pub(in crate::portal) async fn show_agreement_page(
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
         outcome: outcome_in_words(&view),
-        picture: Picture::large((&view, room.as_ref()), &timeline, instant.as_second()),
-        reasons: Reasons::of(&explained),
+        charged: price.map(|price| words::charged(&timeline, &price.currency)),
+        again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
+        picture: Picture::large(
+            (&view, room.as_ref(), has_deadline),
+            &timeline,
+            instant.as_second(),
+        ),
+        reasons: Reasons::of(&explained, has_deadline),
+        deadline: has_deadline.then(|| view.deadline.clone()),
         payments: happenings_of(&timeline, |kind| ["charged", "penalty", "reward"].contains(&kind)),
         happenings: happenings_of(&timeline, |_| true),
-        promises: view.guarantees.iter().map(|of| Promise::of(of, &view)).collect(),
+        promises: view
+            .guarantees
+            .iter()
+            .map(|of| Promise::of(of, &view, has_deadline))
+            .collect(),
         outputs,
         files,
-        is_live: !text::is_final(&view),
+        is_live: !is_final,
         can_end: view.state == "Observed",
         is_own: view.party == visitor.caller.party,
         name,
@@ -140,23 +164,61 @@ fn happenings_of(timeline: &TimelineView, is_shown: impl Fn(&str) -> bool) -> Ve
     events.map(Happening::of).collect()
 }
 
+/// The address of the form filled in as a lost reservation of the visitor's was, with its times as far as they are to come; none for
+/// another one, or while another place is proposed.
+fn address_as_before(
+    api: &Api,
+    visitor: &Visitor,
+    view: &AgreementView,
+    request: FlatRequest,
+    now: i64,
+) -> Option<String> {
+    let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
+    let is_open = is_lost && view.superseded_by.is_none() && view.proposals.is_empty();
+    if !is_open || view.party != visitor.caller.party {
+        return None;
+    }
+    let latest = |end: &DateTime| end.floor() - view.duration_seconds;
+    let request = FlatRequest {
+        start: request.start.filter(|at| at.floor() > now),
+        end: request.end.filter(|end| latest(end) > now),
+        ..request
+    };
+    Some(form_address(&values_of_request(
+        &request,
+        &api.negotiation.catalogue(),
+    )))
+}
+
 impl Reasons {
-    fn of(explained: &ExplanationView) -> Self {
-        let sentence = |text: &String| capitalised(&plain(text));
+    fn of(explained: &ExplanationView, has_deadline: bool) -> Self {
+        let moves = explained.moves.iter().filter(|of| !is_about_nodes(&of.why));
+        let moves: Vec<_> = moves.map(|of| format!("Then: {}", plain(&of.why))).collect();
+        let has_moved = !moves.is_empty();
+        let sentence = |text: &String| {
+            if has_moved {
+                format!("At first: {}", plain(text))
+            } else {
+                capitalised(&plain(text))
+            }
+        };
         Self {
-            decision: explained.decision.iter().map(sentence).collect(),
+            decision: explained.decision.iter().map(sentence).chain(moves).collect(),
             price_parts: explained
                 .price_parts
                 .iter()
                 .flatten()
                 .map(|part| plain(part))
                 .collect(),
-            flexibility: flexibility_in_words(&explained.flexibility),
+            flexibility: flexibility_in_words(&explained.flexibility, has_deadline),
         }
     }
 }
 
-fn flexibility_in_words(left: &FlexibilityView) -> String {
+fn flexibility_in_words(left: &FlexibilityView, has_deadline: bool) -> String {
+    if left.later_seconds > 0 && !has_deadline {
+        return "The provider may still move it, also to later: no deadline was given.".to_owned();
+    }
     let parts = [(left.earlier_seconds, "earlier"), (left.later_seconds, "later")];
     let parts = parts.iter().filter(|(seconds, _)| *seconds > 0);
     let parts: Vec<_> = parts
@@ -177,6 +239,7 @@ fn outcome_in_words(view: &AgreementView) -> Option<String> {
         "failed" => "Its program ended with an error",
         "killed" => "Its program was stopped at the end of its time",
         "terminated" => "It was cancelled while it ran",
+        "lost" if view.started.is_none() => "It lost its place before it began, and costs nothing",
         "lost" => "Its work was lost, and costs nothing",
         "failed-staging" => "Its files could not be moved",
         "exceeded-memory" => "Its program took more memory than it may",
@@ -318,7 +381,7 @@ pub(in crate::portal) async fn confirm_termination(
     };
     let name = text::name(&view);
     let confirm = Confirm {
-        frame: visitor.frame(format!("Cancel {name}?")),
+        frame: visitor.frame(format!("Cancel “{name}”?")),
         id,
         name,
         is_own: view.party == *party,

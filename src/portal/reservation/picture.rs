@@ -55,19 +55,28 @@ type Span = (i64, i64);
 
 impl Picture {
     /// The picture of a reservation's page; none where it has no time to draw.
-    /// A reservation comes with the part of its window in which it may be moved.
+    /// A reservation comes with the part of its window in which it may be moved, and whether its window has an end: without one, its rows
+    /// end where its slot does.
     pub(in crate::portal) fn large(
-        (view, room): (&AgreementView, Option<&(String, String)>),
+        (view, room, has_deadline): (&AgreementView, Option<&(String, String)>, bool),
         timeline: &TimelineView,
         now: i64,
     ) -> Option<Self> {
+        let planned_end = view.planned_end.as_ref().and_then(|end| second_of(end));
+        let far = planned_end.filter(|_| !has_deadline).unwrap_or(i64::MAX);
+        let near = |spans: Vec<Span>| -> Vec<Span> {
+            spans
+                .into_iter()
+                .map(|(start, end)| (start, end.min(far).max(start)))
+                .collect()
+        };
         let rows = [
             (
                 "Asked for",
                 "p-asked",
-                spans(&[(Some(&view.ready), Some(&view.deadline))]),
+                near(spans(&[(Some(&view.ready), Some(&view.deadline))])),
             ),
-            ("May be moved within", "p-room", movable(view, room)),
+            ("May be moved within", "p-room", near(movable(view, room))),
             ("Was planned before", "p-earlier", earlier_places(view, timeline)),
             ("Planned", "p-planned", planned(view)),
             ("Really ran", "p-real", real(view, now)),

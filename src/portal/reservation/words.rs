@@ -1,6 +1,6 @@
 //! The events and the guarantees of a reservation in plain words.
 
-use crate::negotiation::{AgreementView, EventView, GuaranteeView};
+use crate::negotiation::{AgreementView, EventView, GuaranteeView, TimelineView};
 use crate::portal::text::{self, capitalised, moment};
 
 /// Something that happened, as a person reads it.
@@ -27,9 +27,13 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
     let title = match kind {
         "offered" => "You asked for it",
         "accepted" => "It was reserved",
+        "moved" if is_about_nodes(detail) => return ("Its cluster gave it other nodes", ""),
         "moved" => "It was moved",
         "fixed" => return ("It will not be moved any more", ""),
-        "begun" | "started" => "Its time began",
+        "begun" if detail.contains(", which does not hold them") => {
+            return ("Its time began, and its cluster does not hold its nodes yet", "");
+        }
+        "begun" | "started" => return ("Its time began", ""),
         "unused" => "Its nodes are not used",
         "overrun" => "Its work was not over in time",
         "broken" => "It lost its place",
@@ -39,29 +43,48 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
         "running" => return ("Its program runs", ""),
         "checkpointed" => "A piece of the work is saved",
         "ended" => "Its work ended",
-        "assessed" if detail.contains(" Fulfilled: ") => "A guarantee was kept",
-        "assessed" => "A guarantee was broken",
-        "penalty" => "Money was paid for a broken guarantee",
-        "reward" => "Money was paid for a kept guarantee",
+        "assessed" if detail.contains(" Fulfilled: ") => return ("A guarantee was kept", ""),
+        "assessed" => return ("A guarantee was broken", ""),
+        "penalty" if detail.contains(": compensation: ") => "You were compensated",
+        "penalty" => return ("Money was paid for a broken guarantee", amount_of(detail)),
+        "reward" => return ("Money was paid for a kept guarantee", amount_of(detail)),
         "charged" => "You were charged",
         "terminating" => "It is being cancelled",
-        "superseded" => "It was changed",
+        "superseded" => return ("It was changed", ""),
         "closed" if detail.starts_with("Rejected") => "It was refused",
         "closed" => return ("It is over", ""),
         "negotiating" => return ("A negotiation began", ""),
-        "proposed" => "The provider proposed a change",
-        "withdrawn" => "A negotiation was ended",
-        "asked" => "You asked for an offer",
-        "countered" => "The provider made an offer",
-        "refused" => "The provider could offer nothing",
-        "declined" => "You let go of an offer",
+        "proposed" => return ("The provider proposed a change", ""),
+        "withdrawn" => return ("A negotiation was ended", ""),
+        "asked" => return ("You asked for an offer", ""),
+        "countered" => return ("The provider made an offer", ""),
+        "refused" => return ("The provider could offer nothing", ""),
+        "declined" => return ("You let go of an offer", ""),
         "taken" => return ("You took an offer", ""),
-        "lapsed" => "An offer was held no longer",
-        "released" => "An offer was given back",
+        "lapsed" => return ("An offer was held no longer", ""),
+        "released" => return ("An offer was given back", ""),
         "by-operator" => "The provider stepped in",
         _ => "Something happened",
     };
     (title, detail)
+}
+
+/// Whether a move was one to other nodes of the same resource at the same time.
+pub(in crate::portal) fn is_about_nodes(detail: &str) -> bool {
+    detail.starts_with("on nodes ")
+}
+
+/// The amount with which the words of a payment begin.
+fn amount_of(detail: &str) -> &str {
+    detail.split_once(": ").map_or(detail, |(amount, _)| amount)
+}
+
+/// What a party was charged by a timeline, in one currency.
+pub(in crate::portal) fn charged(timeline: &TimelineView, currency: &str) -> String {
+    let charges = timeline.events.iter().filter(|event| event.kind == "charged");
+    let amounts = charges.filter_map(|event| amount_of(&event.detail).strip_suffix(currency));
+    let micros = amounts.filter_map(|amount| wsag::scheduling::parse_amount(amount.trim()).ok());
+    format!("{} {currency}", wsag::scheduling::write_amount(micros.sum()))
 }
 
 /// A text of the service with its seconds as durations and its times as people write them.
@@ -98,14 +121,16 @@ pub(in crate::portal) struct Promise {
 }
 
 impl Promise {
-    pub(in crate::portal) fn of(guarantee: &GuaranteeView, view: &AgreementView) -> Self {
+    /// A guarantee of an agreement, of which it is known whether a deadline was given.
+    pub(in crate::portal) fn of(guarantee: &GuaranteeView, view: &AgreementView, has_deadline: bool) -> Self {
         let (words, class) = match guarantee.state.as_str() {
             "Fulfilled" => ("Kept", "good"),
             "Violated" => ("Broken", "bad"),
-            _ => ("Open", "waiting"),
+            _ if text::is_final(view) => ("No longer applies", "over"),
+            _ => ("Not decided yet", "waiting"),
         };
         Self {
-            sentence: promise_in_words(guarantee, view),
+            sentence: promise_in_words(guarantee, view, has_deadline),
             words,
             class,
             name: guarantee.name.clone(),
@@ -115,8 +140,9 @@ impl Promise {
     }
 }
 
-fn promise_in_words(guarantee: &GuaranteeView, view: &AgreementView) -> String {
+fn promise_in_words(guarantee: &GuaranteeView, view: &AgreementView, has_deadline: bool) -> String {
     let mut sentence = match guarantee.objective.as_str() {
+        "completed le deadline" if !has_deadline => "Ends in time; no deadline was given".to_owned(),
         "completed le deadline" => format!("Ends by {}", moment(&view.deadline)),
         "started le latest_start" | "started ge ready and started le latest_start" => {
             let latest = text::second_of(&view.deadline).map(|end| end - view.duration_seconds);
@@ -170,6 +196,31 @@ mod tests {
         ] {
             assert_eq!(plain(text), words);
         }
+    }
+
+    #[test]
+    fn charges_are_summed_and_payments_told_by_their_amounts() {
+        let event = |kind: &str, detail: &str| EventView {
+            at: String::new(),
+            kind: kind.to_owned(),
+            detail: detail.to_owned(),
+        };
+        let timeline = |events: Vec<EventView>| TimelineView {
+            agreement: uuid::Uuid::nil(),
+            events,
+        };
+        assert_eq!(charged(&timeline(Vec::new()), "EUR"), "0 EUR");
+        let events = vec![
+            event("charged", "2.5 EUR: cancellation"),
+            event("penalty", "28 EUR: COMPLETION is violated"),
+            event("charged", "1 EUR: change"),
+        ];
+        let told = Happening::of(&events[1]);
+        assert_eq!(
+            (told.title, told.detail.as_str()),
+            ("Money was paid for a broken guarantee", "28 EUR")
+        );
+        assert_eq!(charged(&timeline(events), "EUR"), "3.5 EUR");
     }
 
     #[test]

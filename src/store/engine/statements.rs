@@ -64,7 +64,8 @@ macro_rules! past_reservations {
             "id <= $12 ORDER BY id DESC LIMIT $13) newest WHERE state IN ('Rejected', 'Complete', 'Terminated') AND ",
             reservation_found!(),
             "AND (state = 'Complete' AND outcome = 'completed' AND $1 = 'done' \
-             OR state = 'Complete' AND outcome <> 'completed' AND $1 = 'failed' \
+             OR state = 'Complete' AND outcome NOT IN ('completed', 'lost') AND $1 = 'failed' \
+             OR state = 'Complete' AND outcome = 'lost' AND $1 = 'lost' \
              OR state = 'Complete' AND outcome IS NULL AND $1 = 'changed' OR state = 'Terminated' AND $1 = 'cancelled' \
              OR state = 'Rejected' AND $1 = 'refused' OR $1 IS NULL) \
              AND (planned_start_s < $9 OR planned_start_s = $9 AND id < $10) \
@@ -363,6 +364,9 @@ statements! {
     NEGOTIATIONS_NEWEST_OF = list_negotiations!("party = $7 AND ");
     PROPOSALS_ABOUT = select_negotiation!("WHERE agreement = $1 AND proposed IS NOT NULL AND ended_us IS NULL \
         AND expires_s > $2 ORDER BY id");
+    AGREEMENTS_WITH_PROPOSALS = "SELECT agreement FROM negotiations WHERE party = $1 AND proposed IS NOT NULL \
+        AND ended_us IS NULL AND expires_s > $2 AND EXISTS (SELECT 1 FROM offers WHERE negotiation = negotiations.id \
+        AND held_us IS NOT NULL AND released_us IS NULL AND offers.expires_s > $2) ORDER BY negotiations.id LIMIT 100";
     WAS_PROPOSED = "SELECT n.id FROM offers o JOIN negotiations n ON n.id = o.negotiation WHERE o.agreement = $1 \
         AND n.proposed = $2";
     OFFER = select_offer!("WHERE id = $1");
@@ -388,7 +392,7 @@ statements! {
         CAST(SUM(CASE WHEN amount_micros < 0 THEN amount_micros ELSE 0 END) AS BIGINT) AS charges_micros FROM ledger \
         WHERE account = $1 GROUP BY currency, at_us / 86400000000 ORDER BY day, currency";
     // Postings have ids by their time; the bounds on these are for the index.
-    ENTRIES_IN_TIME = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail, a.name \
+    ENTRIES_IN_TIME = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail, a.name, a.job \
         FROM ledger l JOIN agreements a ON a.id = l.agreement WHERE l.account = $1 AND l.posting > $2 AND l.posting < $3 \
         AND l.at_us >= $4 AND l.at_us < $5 ORDER BY l.posting DESC LIMIT $6";
     LIVE_ENTRIES_BETWEEN = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail \

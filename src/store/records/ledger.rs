@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::agreement::{Account, Balance, Currency, Entry, Money, Posting};
+use crate::agreement::{Account, Balance, Currency, Entry, Job, Money, Posting};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
 use crate::store::engine::{Error, Record, Result, Value, record, statements};
@@ -63,8 +63,8 @@ impl Store {
         .await
     }
 
-    /// At most `limit` entries of an account that were posted in a time, each with the name of its agreement, newest first, older than
-    /// the posting `after`.
+    /// At most `limit` entries of an account that were posted in a time, each with the name and the job of its agreement, newest first,
+    /// older than the posting `after`.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
@@ -74,7 +74,7 @@ impl Store {
         (start, end): (Micros, Micros),
         after: Option<Uuid>,
         limit: u32,
-    ) -> Result<Vec<(Entry, Option<String>)>> {
+    ) -> Result<Vec<(Entry, Option<String>, Option<Job>)>> {
         let [first, last] = [start.saturating_sub(IDS_OFF), end.saturating_add(IDS_OFF)].map(first_id_at);
         let values = [
             account.to_string().into(),
@@ -85,7 +85,7 @@ impl Store {
             limit.into(),
         ];
         self.read(statements::ENTRIES_IN_TIME, &values, |row| {
-            Ok((Entry::of(row)?, row.maybe_text("name")?))
+            Ok((Entry::of(row)?, row.maybe_text("name")?, row.get("job")?))
         })
         .await
     }

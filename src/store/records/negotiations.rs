@@ -173,6 +173,18 @@ impl Store {
         Ok(found.await?.is_some())
     }
 
+    /// The agreements of a party about which the provider has opened a negotiation in which something is held at `now`.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn agreements_with_proposals(&self, party: &str, now: Time) -> Result<Vec<Uuid>> {
+        let values = [party.into(), now.into()];
+        self.read(statements::AGREEMENTS_WITH_PROPOSALS, &values, |row| {
+            row.id("agreement")
+        })
+        .await
+    }
+
     /// The negotiations that the provider has opened about an agreement and that go on at `now`.
     ///
     /// # Errors

@@ -134,14 +134,57 @@ fn the_cost_of_a_cancellation_is_stated_and_then_charged() {
             .await
             .location();
         let page = browser.get(&path).await;
+        for part in [
+            "You were charged</strong>: 2 EUR",
+            "Cancelled. You were charged 2 EUR.",
+            "<th scope=\"row\">Really</th><td>never</td><td>never</td>",
+        ] {
+            assert!(page.body.contains(part), "no {part} in {}", page.body);
+        }
+        let list = browser.get("/portal/reservations").await;
         assert!(
-            page.body.contains("You were charged</strong>: 2 EUR"),
+            list.body.contains(">Cancelled<") && !list.body.contains("4 EUR"),
             "{}",
-            page.body
+            list.body
         );
         let again = browser.get(&format!("{path}/terminate")).await;
         assert_eq!(again.status, StatusCode::CONFLICT);
         server.assert_verified();
+    });
+}
+
+#[test]
+fn an_extension_of_exact_times_takes_its_deadline_along() {
+    let server = Server::configured(None, PRICED);
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let from = hours_ahead(2);
+        let mut made = Vec::new();
+        for to in [from + HOUR, from + 3 * HOUR] {
+            let form = reserve(browser.form().await, 1, from, to);
+            let made_at = browser.post("/portal/agreements", &form).await;
+            made.push(format!("{}/change", made_at.location()));
+        }
+        let form = form_to(&browser.get(&made[0]).await, &made[0]);
+        let asked = browser.post(&made[0], &form.with("minutes", "30")).await;
+        let offers = browser.get(asked.location()).await;
+        assert!(
+            offers.body.contains("<p class=\"change\">End: ")
+                && offers.body.contains("; 0.5 EUR more than now</p>"),
+            "{}",
+            offers.body
+        );
+        // A wider window stays as it is, and its form says what would do.
+        let form = form_to(&browser.get(&made[1]).await, &made[1]);
+        let refused = browser.post(&made[1], &form.with("hours", "4")).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(
+            refused.element("deadline-date-group-error").contains("id=")
+                && refused.body.contains("It leaves too little time: set it to ")
+                && !refused.body.contains("arp:"),
+            "{}",
+            refused.body
+        );
     });
 }
 

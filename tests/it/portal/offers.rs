@@ -252,12 +252,24 @@ fn what_the_provider_proposes_is_shown_with_the_reason_and_accepted_by_a_button(
         .await;
         let page = browser.get(&format!("/portal{path}")).await;
         assert!(page.body.contains("proposes"), "{page:?}");
+        assert!(
+            page.body.contains("It lost its place before it began"),
+            "{page:?}"
+        );
+        let waiting = |page: &Page| page.body.contains("<span class=\"count\">1<");
+        assert!(waiting(&page), "{page:?}");
+        let list = browser.get("/portal/reservations").await;
+        assert!(
+            list.body.contains(">Waiting for your answer<") && !list.body.contains(">Past<"),
+            "{list:?}"
+        );
         let list = browser.get(PAGE).await;
         // Seven tenths of 40 EUR.
         let why = "could not be kept, since its nodes are out of use. 28 EUR were paid to you";
         assert!(list.body.contains(why), "{list:?}");
         let page = browser.get(&list.link("A proposal of the provider")).await;
         assert!(page.body.contains(why), "{page:?}");
+        assert!(page.body.contains("which lost its place"), "{page:?}");
         let (action, form) = accepting(&page, &offer);
         let accepted = browser.post(&action, &form).await;
         let shown = client.get_json(&path).await;
@@ -265,5 +277,43 @@ fn what_the_provider_proposes_is_shown_with_the_reason_and_accepted_by_a_button(
             .as_str()
             .unwrap_or_else(|| panic!("{shown} after {accepted:?}"));
         assert_eq!(accepted.location(), format!("/portal/agreements/{by}"));
+        let page = browser.get(accepted.location()).await;
+        assert!(!waiting(&page), "{page:?}");
+    });
+}
+
+#[test]
+fn a_lost_reservation_whose_proposal_is_declined_can_be_asked_for_again() {
+    let server = priced();
+    let key = server.key_for("ann", "consumer");
+    run(async {
+        let client = server.client_with(&key);
+        let mut browser = Browser::signed_in(&server, &key).await;
+        let start = hours_ahead(4);
+        let rigid = Offer::reserve(4, HOUR).within(start, start + HOUR);
+        let path = format!(
+            "/portal/agreements/{}",
+            client.post("/agreements", rigid.xml()).await.created()
+        );
+        let down = server.run(&["nodes", "local", "0", "--set", "down"]);
+        assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
+        let page = eventually("a proposal", Duration::from_mins(3), async || {
+            let page = browser.get(&path).await;
+            page.body.contains("another place</a>").then_some(page)
+        })
+        .await;
+        let proposal = page.link("another place");
+        let release = format!("{proposal}/release");
+        let form = browser.get(&proposal).await.form_to(&release);
+        browser.post(&release, &form).await.location();
+        let page = browser.get(&path).await;
+        let again = browser.get(&page.link("Ask for it again")).await.form();
+        assert_eq!((again.0["nodes"].as_str(), again.0["hours"].as_str()), ("4", "1"));
+        assert!(!again.0["start-date"].is_empty(), "its time is yet to come");
+        let list = browser.get("/portal/reservations?state=lost").await;
+        assert!(
+            list.body.contains(&path) && list.body.contains(">Past<"),
+            "{list:?}"
+        );
     });
 }

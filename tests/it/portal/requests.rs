@@ -77,9 +77,11 @@ async fn a_request_becomes_offers_of_which_one_is_taken_once(url: String) {
         "<rect class=\"asked\"",
         "earlier than asked for",
         "later than asked for",
-        "20 EUR for the nodes and the time, by the list",
+        "20 EUR for the nodes and the time<",
         "Ending it before it starts costs 2 EUR.",
         "Guaranteed: it is done by the deadline.",
+        "Its times are exact: it does not move.",
+        "You pay for the whole time that you reserve",
         "data-until=\"",
         "Buy for 20 EUR",
     ] {
@@ -236,6 +238,55 @@ fn all_that_is_wrong_is_said_at_once() {
 }
 
 #[test]
+fn more_nodes_than_any_resource_has_lead_to_as_many_as_the_largest_has() {
+    let server = priced(None);
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let form = reserve(browser.form().await, 6, hours_ahead(2), hours_ahead(3));
+        let page = browser.post(ASK, &form).await;
+        assert_eq!(page.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(
+            page.body
+                .contains("One reservation uses one resource; the largest has 4 nodes."),
+            "{page:?}"
+        );
+        let fewer = browser.get(&page.link("Fill in 4 nodes")).await.form();
+        assert_eq!(fewer.0["nodes"], "4");
+        browser.post(ASK, &fewer).await.location();
+    });
+}
+
+#[test]
+fn a_request_may_be_for_exact_times_or_without_a_deadline() {
+    let server = priced(None);
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let from = hours_ahead(2);
+        let form = reserve(browser.form().await, 1, from, from + 9 * HOUR);
+        let exact = form.clone().with("exact", "1");
+        let path = browser.post(ASK, &exact).await.location().to_owned();
+        let page = browser.get(&path).await;
+        assert!(page.body.contains("Its times are exact"), "{page:?}");
+
+        let open = form.with("deadline-date", "").with("deadline-time", "");
+        let open = open.with("once", &browser.form().await.0["once"]);
+        let path = browser.post(ASK, &open).await.location().to_owned();
+        let page = browser.get(&path).await;
+        assert!(
+            page.body.contains("to no deadline") && page.body.contains("You gave no deadline"),
+            "{page:?}"
+        );
+        let action = accept(&page);
+        let made = browser.post(&action, &page.form_to(&action)).await;
+        let page = browser.get(made.location()).await;
+        assert!(page.body.contains("<td>no deadline was given</td>"), "{page:?}");
+        let change = format!("{}/change", made.location());
+        let page = browser.get(&change).await;
+        assert_eq!(page.form_to(&change).0["deadline-date"], "");
+    });
+}
+
+#[test]
 fn an_offer_is_answered_with_another_one_and_rejected() {
     let server = priced(None);
     run(async {
@@ -247,6 +298,10 @@ fn an_offer_is_answered_with_another_one_and_rejected() {
         let counter = page.link("Ask for something else instead");
         let asked = browser.get(&counter).await;
         assert_eq!(asked.status, StatusCode::OK, "{asked:?}");
+        assert!(
+            !asked.body.contains("Empty means"),
+            "the offer says it: {asked:?}"
+        );
         let filled = asked.form();
         assert_eq!(filled.0["nodes"], "2");
         let to_send = format!("{path}/offers");

@@ -81,6 +81,7 @@ async fn reservations_are_listed_by_start_and_found_by_every_filter(url: String)
         "state=running",
         "state=done",
         "state=failed",
+        "state=lost",
         "state=refused",
         "state=changed",
         "q=bobs",

@@ -114,17 +114,21 @@ fn domain(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)]) -> (Domain,
         placed.ok().map(|accepted| accepted.agreement.id)
     });
     let placed = placed.collect();
-    let instance = NegotiationInstance {
+    domain.plan.table.open(negotiation(None), []);
+    (domain, placed)
+}
+
+/// The negotiation, perhaps about an agreement.
+fn negotiation(agreement: Option<Uuid>) -> NegotiationInstance {
+    NegotiationInstance {
         id: NEGOTIATION,
         party: "physics".into(),
-        agreement: None,
+        agreement,
         created: 0,
         expires: Time(HORIZON),
         ended: None,
         proposed: None,
-    };
-    domain.plan.table.open(instance, []);
-    (domain, placed)
+    }
 }
 
 /// The nodes of each resource that agreements have at a second.
@@ -220,6 +224,40 @@ fn what_is_offered_as_asked_where_others_move_can_be_kept() {
     let kinds: Vec<_> = candidates.iter().map(|of| of.terms.kind).collect();
     assert_eq!(kinds, [OfferKind::Exact]);
     keep_each(&pricing, &taken, &candidates);
+}
+
+/// The first resource is as good, and would be taken by a new request.
+#[test]
+fn a_change_stays_on_its_resource_where_that_is_as_good() {
+    for (is_crowded, expected) in [(false, "large"), (true, "small")] {
+        let mut domain = Domain::new(Pricing::flat(0, eur()));
+        domain.settings.negotiation.hold = HOLD;
+        let window = |end| Interval::new(Time(100), Time(end));
+        let first = domain.place(0, proposal(3, 100, window(200), None)).unwrap();
+        let own = domain
+            .place(0, proposal(2, 50, window(150), None))
+            .unwrap()
+            .agreement;
+        assert_eq!(own.resource, "large");
+        if is_crowded {
+            let next = Interval::new(Time(150), Time(200));
+            domain.place(0, proposal(4, 50, next, None)).unwrap();
+        }
+        domain.terminate(0, first.agreement.id);
+        domain.plan.table.open(negotiation(Some(own.id)), []);
+        let ask = Ask {
+            about: About::Negotiation(NEGOTIATION),
+            proposal: proposal(2, 100, window(200), None),
+            others: None,
+            weights: Weights::default(),
+        };
+        let (quote, _) = domain.decide(0, |decider| decider.quote(&ask));
+        let offered = &quote.unwrap().candidates[0].terms;
+        assert_eq!(
+            (offered.resource.as_str(), offered.placement()),
+            (expected, window(200))
+        );
+    }
 }
 
 proptest! {

@@ -1,0 +1,30 @@
+//! What an offer would change of the reservation that it replaces.
+
+use crate::negotiation::{AgreementView, QuotationView};
+use crate::portal::text;
+use crate::portal::zone::Zone;
+
+/// The differences in a line: `End: 11:00 → 11:30; resource: local → other; 10 EUR more than now`, with whole dates.
+pub(in crate::portal) fn difference_in_words(old: &AgreementView, new: &QuotationView) -> String {
+    let zone = Zone::present();
+    let time = |at: &Option<String>| {
+        at.as_ref()
+            .map_or_else(|| "none".to_owned(), |at| zone.tell_here(at))
+    };
+    let own = |text: &str| Some(text.to_owned());
+    let sizes = [
+        ("start", time(&old.planned_start), time(&own(&new.start))),
+        ("end", time(&old.planned_end), time(&own(&new.end))),
+        ("nodes", old.nodes.to_string(), new.nodes.to_string()),
+        (
+            "resource",
+            old.resource.clone().unwrap_or_else(|| "none".to_owned()),
+            new.resource.clone(),
+        ),
+    ];
+    let changed = sizes.into_iter().filter(|(_, before, after)| before != after);
+    let changed = changed.map(|(name, before, after)| format!("{name}: {before} → {after}"));
+    let price = new.price_difference.as_ref().map(text::difference);
+    let parts: Vec<_> = changed.chain(price).collect();
+    text::capitalised(&parts.join("; "))
+}
