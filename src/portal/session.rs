@@ -64,7 +64,9 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         .map_err(negotiation::Error::from)?;
     Ok(session.map(|(caller, csrf)| {
         log_caller(&caller);
-        Visitor { caller, csrf }
+        let visitor = Visitor { caller, csrf };
+        super::note_visitor(&visitor);
+        visitor
     }))
 }
 
