@@ -54,7 +54,7 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
         "asked" => "You asked for an offer",
         "countered" => "The provider made an offer",
         "refused" => "The provider could offer nothing",
-        "declined" => "You let go of an offer",
+        "declined" => "You rejected an offer",
         "taken" => return ("You took an offer", ""),
         "lapsed" => "An offer was held no longer",
         "released" => "An offer was given back",
@@ -105,7 +105,7 @@ impl Promise {
             _ => ("Open", "waiting"),
         };
         Self {
-            sentence: promise_in_words(guarantee, view),
+            sentence: promise_in_words(guarantee, (&view.deadline, view.duration_seconds)),
             words,
             class,
             name: guarantee.name.clone(),
@@ -115,11 +115,15 @@ impl Promise {
     }
 }
 
-fn promise_in_words(guarantee: &GuaranteeView, view: &AgreementView) -> String {
+/// A guarantee of an agreement with this deadline and duration in seconds: what is promised, and what is paid otherwise.
+pub(in crate::portal) fn promise_in_words(
+    guarantee: &GuaranteeView,
+    (deadline, duration): (&str, i64),
+) -> String {
     let mut sentence = match guarantee.objective.as_str() {
-        "completed le deadline" => format!("Ends by {}", moment(&view.deadline)),
+        "completed le deadline" => format!("Ends by {}", moment(deadline)),
         "started le latest_start" | "started ge ready and started le latest_start" => {
-            let latest = text::second_of(&view.deadline).map(|end| end - view.duration_seconds);
+            let latest = text::second_of(deadline).map(|end| end - duration);
             let latest = latest.map_or_else(String::new, |at| moment(&text::date_time(at)));
             format!("Begins by {latest}")
         }
