@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::Frame;
 use super::sign_in::SignIn;
+use super::text;
 use crate::{access, http, negotiation};
 
 /// Why a page is not shown.
@@ -96,7 +97,7 @@ fn page_of_request_error(error: &http::Error) -> Response {
     } else {
         "This cannot be done"
     };
-    let mut response = error_page(status, heading, error.descriptions());
+    let mut response = error_page(status, heading, sentences_of_error(error));
     if error.leaves_body() {
         response
             .headers_mut()
@@ -110,9 +111,28 @@ fn page_of_request_error(error: &http::Error) -> Response {
     response
 }
 
+/// What an error says to people, a sentence each.
+fn sentences_of_error(error: &http::Error) -> Vec<String> {
+    match error {
+        http::Error::Negotiation(negotiation::Error::Refused(refusal)) => vec![
+            text::reason(refusal.reason.word()).to_owned(),
+            format!("{}.", text::capitalised(&refusal.binding_constraint)),
+        ],
+        http::Error::Negotiation(negotiation::Error::Changed) => vec![
+            "It has changed since the page was shown. Nothing was done. Go back, load the page again, and look at it once more."
+                .to_owned(),
+        ],
+        http::Error::Negotiation(negotiation::Error::KeyReused) => vec![
+            "This form was sent before with other words. Nothing was done now. Load the page again, and send it once more."
+                .to_owned(),
+        ],
+        other => other.descriptions(),
+    }
+}
+
 fn error_page(status: StatusCode, heading: &str, sentences: Vec<String>) -> Response {
     let page = ErrorPage {
-        frame: Frame::outside(heading),
+        frame: Frame::of_request(heading),
         heading: heading.to_owned(),
         sentences,
     };

@@ -4,10 +4,14 @@ use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect};
+use uuid::Uuid;
+use wsag::scheduling::Preference;
 
+use super::negotiation::answers::release_earlier;
 use super::request::field;
 use super::request::fields::{Input, OfferForm};
 use super::request::refusal::Refusal;
+use super::request::values_of_request::FilledForm;
 use super::request::{self, SentRequest, SubmittedForm};
 use super::session::{self, Visitor};
 use super::sign_in::SignIn;
@@ -26,6 +30,8 @@ struct Home {
     /// The name of a file that was uploaded just now.
     uploaded: Option<String>,
     refusal: Option<Refusal>,
+    /// The negotiation whose offers are released when this form asks for others.
+    instead: Option<Uuid>,
     /// The time that it is, as a dateTime.
     now: String,
 }
@@ -52,16 +58,27 @@ pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, u
     render_home_page(&api, &visitor, StatusCode::OK, view).await
 }
 
-/// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement.
+/// POST /portal/agreements: the form becomes an offer and, if it can be, an agreement. Where something is charged, the earliest offer
+/// is shown instead: nothing is bought before its price, its terms and its fee were seen.
 pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
-    let Some(SentRequest { wish, once, .. }) = sent else {
+    let Some(mut sent) = sent else {
         return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await;
     };
+    if api.negotiation.currency().is_some() {
+        let start = Some(1.0);
+        sent.wish.scheduling.preference = Some(Preference {
+            start,
+            ..Preference::default()
+        });
+        sent.choices = 1;
+        return open_negotiation(&api, &visitor, form, sent).await;
+    }
+    release_earlier(&api, &visitor, &form.values).await?;
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
     match use_cases
-        .create_from_form(&visitor.caller.party, wish, once)
+        .create_from_form(&visitor.caller.party, sent.wish, sent.once)
         .await
     {
         Ok(accepted) => {
@@ -78,10 +95,20 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
 /// POST /portal/offers: the form opens a negotiation, whose page shows the held offers.
 pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
-    let Some(SentRequest { wish, once, choices }) = sent else {
-        return render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await;
-    };
+    let (form, sent) = request::read_request(&api, &visitor, values).await?;
+    match sent {
+        Some(sent) => open_negotiation(&api, &visitor, form, sent).await,
+        None => render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await,
+    }
+}
+
+async fn open_negotiation(
+    api: &Api,
+    visitor: &Visitor,
+    mut form: SubmittedForm,
+    SentRequest { wish, once, choices }: SentRequest,
+) -> Answer {
+    release_earlier(api, visitor, &form.values).await?;
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
     match use_cases
         .offer_from_form(&visitor.caller.party, wish, choices, once)
@@ -93,7 +120,7 @@ pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> 
         }
         Err(error) => {
             let status = form.note_error(error)?;
-            render_home_page(&api, &visitor, status, form).await
+            render_home_page(api, visitor, status, form).await
         }
     }
 }
@@ -111,6 +138,7 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
         "Reserve nodes"
     };
     let now = request::present_second(api);
+    let filled = FilledForm::new_reservation(asked.values.clone());
     let home = Home {
         frame: visitor.frame(title),
         form: request::make_form(api, visitor, &asked).await,
@@ -119,7 +147,8 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
         refusal: asked
             .refusal
             .as_ref()
-            .map(|refusal| Refusal::of(refusal, &asked.values, now)),
+            .map(|refusal| Refusal::of(refusal, &filled, now)),
+        instead: asked.values.get(field::INSTEAD).parse().ok(),
         now: text::date_time(now),
     };
     render_page(status, &home)

@@ -26,16 +26,19 @@ mod text;
 mod values;
 mod zone;
 
+use std::cell::OnceCell;
+
 use askama::Template;
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use axum::routing::{any, get};
 
 use crate::http::{self, Pages};
 use error::Failure;
+use session::Visitor;
 use zone::Zone;
 
 /// A page, or why there is none.
@@ -187,6 +190,7 @@ fn own_routes() -> Router<http::Api> {
 }
 
 /// The frame of every page.
+#[derive(Clone)]
 struct Frame {
     /// The heading of the browser's window.
     title: String,
@@ -249,6 +253,18 @@ impl Frame {
         }
     }
 
+    /// The frame for the visitor of the request that is answered, as far as that is known.
+    fn of_request(title: impl Into<String>) -> Self {
+        let known = VISITOR.try_with(|known| known.get().cloned());
+        match known.ok().flatten() {
+            Some(frame) => Self {
+                title: title.into(),
+                ..frame
+            },
+            None => Self::outside(title),
+        }
+    }
+
     /// The navigation.
     fn sections(&self) -> Vec<Section> {
         let operators: &[_] = if self.is_operator { &OPERATOR_SECTIONS } else { &[] };
@@ -279,12 +295,21 @@ fn render_page(status: StatusCode, template: &impl Template) -> Answer {
 tokio::task_local! {
     /// The path of the request that is answered, for the navigation: every page has it.
     static PATH: String;
+    /// The frame for the visitor of the request, once that is known: the page of an error has it, too.
+    static VISITOR: OnceCell<Frame>;
 }
 
 async fn guard_page(request: Request, next: Next) -> Response {
     let path = request.uri().path().to_owned();
     let zone = Zone::of_headers(request.headers());
-    with_page_headers(zone.scope(PATH.scope(path, next.run(request))).await)
+    let answer = VISITOR.scope(OnceCell::new(), next.run(request));
+    with_page_headers(zone.scope(PATH.scope(path, answer)).await)
+}
+
+/// Keeps the frame for the visitor of the request, for the page of an error.
+fn note_visitor(visitor: &Visitor) {
+    // Outside of a request, or for the second time, there is nothing to keep.
+    drop(VISITOR.try_with(|known| known.set(visitor.frame(""))));
 }
 
 /// The path of the request that is answered; empty outside of one.
@@ -320,8 +345,12 @@ async fn redirect_to_negotiations() -> Redirect {
     Redirect::to("/portal/negotiations")
 }
 
-async fn no_such_page() -> Failure {
-    Failure::NotFound
+async fn no_such_page(State(api): State<http::Api>, headers: HeaderMap) -> Failure {
+    // The page is for the visitor, where there is one.
+    match session::visitor_of_request(&api, &headers).await {
+        Ok(_) => Failure::NotFound,
+        Err(why) => why,
+    }
 }
 
 async fn no_such_method(method: Method) -> Failure {

@@ -72,12 +72,14 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
     };
     log_caller(&caller);
     let proposed = api.negotiation.proposed_to(&caller.party).await?;
-    Ok(Some(Visitor {
+    let visitor = Visitor {
         caller,
         proposed,
         csrf,
         _place: None,
-    }))
+    };
+    super::note_visitor(&visitor);
+    Ok(Some(visitor))
 }
 
 /// The visitor that is signed in, with a place among the requests of its party that are answered at a time.

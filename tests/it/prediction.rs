@@ -450,7 +450,8 @@ async fn a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is(url: St
     let browser = Browser::signed_in(&server, server.key()).await;
     eventually("the same on a page", SOON, async || {
         let page = browser.get("/portal/operator/reliability").await;
-        page.body.contains("90 % interval").then_some(())
+        (page.body.contains("90 % interval") && page.body.contains("should hold 90 % of the runs"))
+            .then_some(())
     })
     .await;
 

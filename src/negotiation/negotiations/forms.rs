@@ -1,6 +1,7 @@
 //! What a person does in a negotiation with forms: asks for offers, asks what they would cost, answers offers, and reads all
 //! that was said. Underneath are the same offers as those of programs.
 
+use serde_json::Value;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
 
@@ -9,12 +10,14 @@ use super::flat::{AnswersView, FirstRequest, OfItself};
 use super::offers::Understood;
 use super::{NegotiationView, Opened, Opening};
 use crate::agreement::NegotiationState;
-use crate::negotiation::idempotency::text_to_keep;
+use crate::negotiation::idempotency::{StoredAnswer, text_to_keep};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{Json, Members};
 use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
+use crate::negotiation::views::agreement::{GuaranteeView, view_guarantees};
 use crate::negotiation::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
-use crate::negotiation::{Input, Negotiation, QuotationView, RefusalView, RequestKey, Result, Scope};
+use crate::negotiation::views::values::second_as_date_time;
+use crate::negotiation::{Error, Input, Negotiation, QuotationView, RefusalView, RequestKey, Result, Scope};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
 /// asks again and again.
@@ -38,8 +41,8 @@ pub struct ReadOffer {
     pub request: FlatRequest,
     /// The template that it was made from.
     pub template: String,
-    /// The objectives of its guarantees.
-    pub objectives: Vec<String>,
+    /// The guarantees of the agreement that it would become; none of an offer that cannot be accepted.
+    pub guarantees: Vec<GuaranteeView>,
 }
 
 impl Negotiation {
@@ -109,7 +112,40 @@ impl Negotiation {
         })
     }
 
-    /// Answers an offer of a negotiation with another one, which names the differences; once for each form.
+    /// Asks for the change of an agreement, which names the differences, as [`Negotiation::offer_from_form`] asks for an agreement.
+    /// A negotiation that comes to nothing is ended. The id of the negotiation, or why nothing is offered in it.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::offer_from_form`], and `Error::NotFound` and `Error::Conflict` where the agreement cannot be changed.
+    pub async fn change_from_form(
+        &self,
+        party: &str,
+        agreement: Uuid,
+        request: &FlatRequest,
+        once: Uuid,
+    ) -> Result<Result<Uuid, Value>> {
+        let target = format!("a change of {agreement} in the portal");
+        let key = RequestKey::new(party, &once.to_string(), &target, request.to_json().as_bytes());
+        let until = second_as_date_time(self.clock.now() + GOES_ON);
+        let asked = request.members().with("agreement", agreement.to_string());
+        let asked = text_to_keep(&Json::from(asked.with("expires", until))).into_bytes();
+        let opened = self.initiate(party, Input::Json(asked), Some(key)).await?;
+        let Some(refusal) = refusal_in_answer(&opened.json) else {
+            return Ok(Ok(opened.id));
+        };
+        let scope = Scope::Party(party.to_owned());
+        match self
+            .end_negotiation(&scope, opened.id, Input::Json(Vec::new()), None)
+            .await
+        {
+            // The same form was sent before.
+            Ok(_) | Err(Error::Conflict(_) | Error::Gone(_)) => Ok(Err(refusal)),
+            Err(other) => Err(other),
+        }
+    }
+
+    /// Answers an offer of a negotiation with another one, which names the differences; once for each form. Why nothing is offered
+    /// for it, if so.
     ///
     /// # Errors
     /// Those of [`Negotiation::exchange_offers`] for such an offer; faults of the request are at their places in it.
@@ -119,9 +155,12 @@ impl Negotiation {
         (negotiation, offer): (Uuid, &str),
         request: &FlatRequest,
         once: Uuid,
-    ) -> Result<()> {
+    ) -> Result<Option<Value>> {
         let counter = Json::from(request.members().with("counterOfferTo", offer));
-        self.say_in_negotiation(scope, negotiation, &counter, once).await
+        let told = self
+            .say_in_negotiation(scope, negotiation, &counter, once)
+            .await?;
+        Ok(refusal_in_answer(&told.json))
     }
 
     /// Rejects an offer of a negotiation, which releases it; once for each form.
@@ -139,6 +178,7 @@ impl Negotiation {
             .with("state", "Rejected");
         self.say_in_negotiation(scope, negotiation, &rejection.into(), once)
             .await
+            .map(drop)
     }
 
     async fn say_in_negotiation(
@@ -147,7 +187,7 @@ impl Negotiation {
         negotiation: Uuid,
         said: &Json,
         once: Uuid,
-    ) -> Result<()> {
+    ) -> Result<StoredAnswer> {
         let instance = self.visible_negotiation(scope, negotiation).await?;
         let body = text_to_keep(said).into_bytes();
         let target = format!("an answer of the portal in {negotiation}");
@@ -155,7 +195,6 @@ impl Negotiation {
         let message = OfferMessage::Negotiate;
         self.exchange_offers(scope, negotiation, message, Input::Json(body), Some(key))
             .await
-            .map(drop)
     }
 
     /// A negotiation, with all that was said in it, the oldest first.
@@ -197,13 +236,24 @@ impl Negotiation {
 
 fn read_offer(said: &WordedOffer) -> ReadOffer {
     let words = content_of_offer(&said.words);
-    let objectives = words.terms.guarantees().map(|of| of.objective.level.text.trim());
+    let terms = said.row.terms.as_ref();
+    let guarantees = terms.and_then(|terms| {
+        let promise = terms.promise.as_ref()?;
+        Some(view_guarantees(&promise.guarantees, terms.price))
+    });
     ReadOffer {
         is: said.view(),
-        objectives: objectives.map(ToOwned::to_owned).collect(),
+        guarantees: guarantees.unwrap_or_default(),
         template: words.context.template_name.clone().unwrap_or_default(),
         request: FlatRequest::of_offer(&words),
     }
+}
+
+/// Why there is no offer in the answer to a request, as it was told; none where there are some.
+fn refusal_in_answer(answer: &str) -> Option<Value> {
+    let mut answer: Value = serde_json::from_str(answer).ok()?;
+    let has_offers = answer["offers"].as_array().is_some_and(|of| !of.is_empty());
+    (!has_offers).then(|| answer["refusal"].take())
 }
 
 impl NegotiationView {

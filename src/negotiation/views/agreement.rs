@@ -6,7 +6,8 @@ use uuid::Uuid;
 
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 use crate::agreement::{
-    Agreement, Compensation, CompositorChoice, Guarantee, Obligated, OfferTerms, Slot, Source, StagedFile,
+    Agreement, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
+    StagedFile,
 };
 use crate::execution::job::staging::{Direction, StagingRecord};
 use crate::planner::Accepted;
@@ -298,18 +299,7 @@ impl AgreementView {
                 .map_or_else(Vec::new, |job| StagedView::of(&job.staging, None)),
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
             exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
-            guarantees: agreement
-                .guarantees
-                .iter()
-                .map(|guarantee| GuaranteeView {
-                    name: guarantee.name.clone(),
-                    state: guarantee.state.word().to_owned(),
-                    objective: guarantee.objective.clone(),
-                    evidence: guarantee.evidence.clone(),
-                    values: view_guarantee_values(guarantee, agreement),
-                    is_partys: guarantee.values.obligated == Obligated::Consumer,
-                })
-                .collect(),
+            guarantees: view_guarantees(&agreement.guarantees, agreement.price),
             choices: agreement.choices.clone(),
             supersedes: None,
             superseded_by: None,
@@ -342,12 +332,28 @@ impl PieceView {
     }
 }
 
-/// The values of a guarantee of an agreement.
-fn view_guarantee_values(guarantee: &Guarantee, agreement: &Agreement) -> Vec<ValueView> {
+/// The guarantees of an agreement with this price.
+pub(in crate::negotiation) fn view_guarantees(
+    guarantees: &[Guarantee],
+    price: Option<Money>,
+) -> Vec<GuaranteeView> {
+    let view = |guarantee: &Guarantee| GuaranteeView {
+        name: guarantee.name.clone(),
+        state: guarantee.state.word().to_owned(),
+        objective: guarantee.objective.clone(),
+        evidence: guarantee.evidence.clone(),
+        values: view_guarantee_values(guarantee, price),
+        is_partys: guarantee.values.obligated == Obligated::Consumer,
+    };
+    guarantees.iter().map(view).collect()
+}
+
+/// The values of a guarantee of an agreement with this price.
+fn view_guarantee_values(guarantee: &Guarantee, price: Option<Money>) -> Vec<ValueView> {
     let value = |kind: &str, of: &Compensation| {
         Some(ValueView {
             kind: kind.to_owned(),
-            amount: MoneyView::of(of.worth.of(agreement.price)?),
+            amount: MoneyView::of(of.worth.of(price)?),
             every_seconds: of.every,
             paid: of.paid,
         })

@@ -173,7 +173,7 @@ pub struct PriceListView {
     pub flexible_percent: f64,
     /// The slack at which half of that is reached, in seconds.
     pub flexible_half_seconds: u64,
-    /// The fee for ending an agreement before its slot.
+    /// The fee for ending an agreement before its slot, at least: it is more where the same request has become cheaper.
     pub cancellation_percent: f64,
     /// The fee for a change, beside the difference of the prices.
     pub change_percent: f64,
@@ -208,8 +208,8 @@ pub struct CostView {
     pub list: MoneyView,
     /// The rules of the list and discounts: what is added to that, or taken off it, for the price.
     pub rules: MoneyView,
-    /// What ending the agreement before its slot costs.
-    pub cancellation: MoneyView,
+    /// What ending the agreement before its slot costs at least.
+    pub cancellation_least: MoneyView,
 }
 
 /// Seconds of an hour.
@@ -232,7 +232,7 @@ impl CostView {
         Some(Self {
             list: MoneyView::of(list),
             rules: MoneyView::of(rules),
-            cancellation: MoneyView::of(part_of_amount(price, kept.into(), whole.into())),
+            cancellation_least: MoneyView::of(part_of_amount(price, kept.into(), whole.into())),
         })
     }
 }

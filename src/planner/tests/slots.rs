@@ -129,7 +129,11 @@ async fn the_slots_to_come_of_work_that_is_being_ended_are_free_at_once() {
     let (domain, old) = in_two(100..400).await;
     domain.turn(100);
     domain.planner.begin_due().await.unwrap();
-    let ending = domain.planner.terminate(Termination::of(old.id, None)).await.unwrap();
+    let ending = domain
+        .planner
+        .terminate(Termination::of(old.id, None))
+        .await
+        .unwrap();
     assert_eq!(ending.state, AgreementState::ObservedAndTerminating);
     let tight = domain.place(proposal(4, 21, 130..151)).await.unwrap();
     assert_eq!(slots(&tight), [(130, 151)]);

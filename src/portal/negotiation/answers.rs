@@ -7,13 +7,14 @@ use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};
-use crate::negotiation::{self, Input as Body, RequestKey, Scope};
+use crate::negotiation::{self, Input as Body, NegotiationView, ReadOffer, RequestKey, Scope};
 use crate::portal::error::Failure;
-use crate::portal::negotiation::render_negotiation_page;
+use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
 use crate::portal::request::field;
 use crate::portal::request::fields::{Input, OfferForm};
-use crate::portal::request::values_of_request::values_of_request;
+use crate::portal::request::refusal::Refusal;
+use crate::portal::request::values_of_request::{FilledForm, values_of_request, with_said};
 use crate::portal::request::{self, SentRequest, SubmittedForm};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
@@ -28,6 +29,9 @@ struct Counter {
     negotiation: Uuid,
     /// The offer that it answers.
     offer: String,
+    refusal: Option<Refusal>,
+    /// The form that asks for the same in a negotiation of its own, where this one did not.
+    anew: Option<String>,
     form: OfferForm,
     now: String,
 }
@@ -49,8 +53,11 @@ pub(in crate::portal) async fn accept_held_offer(
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             Ok(Redirect::to(&to).into_response())
         }
-        Err(lost @ negotiation::Error::Lost(_)) => {
-            let words = lost.to_string();
+        Err(lost @ (negotiation::Error::Lost(_) | negotiation::Error::Refused(_))) => {
+            let words = match &lost {
+                negotiation::Error::Refused(refusal) => refusal.binding_constraint.clone(),
+                lost => lost.to_string(),
+            };
             let status = http::Error::from(lost).status().0;
             let found = api.negotiation.offer_by_id(&own_scope(&visitor), id).await?;
             render_negotiation_page(&api, &visitor, found.negotiation, (status, Some(words))).await
@@ -82,18 +89,42 @@ pub(in crate::portal) async fn release_negotiation(
     request: Request,
 ) -> Answer {
     let (visitor, _) = session::read_session_form(&api, request).await?;
+    release_offers(&api, &visitor, id).await?;
+    Ok(to_negotiation(id))
+}
+
+/// Releases the offers that a form was filled in from, so that they count no longer when it asks for others.
+///
+/// # Errors
+/// Those of the end of a negotiation, but not that there is none or that it is over.
+pub(in crate::portal) async fn release_earlier(
+    api: &Api,
+    visitor: &Visitor,
+    values: &Values,
+) -> Result<(), Failure> {
+    let Ok(earlier) = values.get(field::INSTEAD).parse() else {
+        return Ok(());
+    };
+    match release_offers(api, visitor, earlier).await {
+        Err(Failure::NotFound) => Ok(()),
+        released => released,
+    }
+}
+
+async fn release_offers(api: &Api, visitor: &Visitor, id: Uuid) -> Result<(), Failure> {
     match api
         .negotiation
-        .end_negotiation(&own_scope(&visitor), id, Body::Json(Vec::new()), None)
+        .end_negotiation(&own_scope(visitor), id, Body::Json(Vec::new()), None)
         .await
     {
         // A negotiation that was ended or has expired meanwhile is shown as such.
-        Ok(_) | Err(negotiation::Error::Conflict(_) | negotiation::Error::Gone(_)) => Ok(to_negotiation(id)),
+        Ok(_) | Err(negotiation::Error::Conflict(_) | negotiation::Error::Gone(_)) => Ok(()),
         Err(other) => Err(other.into()),
     }
 }
 
-/// GET /portal/negotiations/{id}/counter?offer=ID: the form filled from an offer, to answer it with something else.
+/// GET /portal/negotiations/{id}/counter?offer=ID: the form filled from an offer, to answer it with something else. More fields in
+/// the query fill it in instead.
 pub(in crate::portal) async fn show_counter_page(
     State(api): State<Api>,
     headers: HeaderMap,
@@ -103,14 +134,16 @@ pub(in crate::portal) async fn show_counter_page(
     let visitor = session::signed_in(&api, &headers, None).await?;
     require_writer(&visitor.caller)?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let (_, offers) = api.negotiation.read_negotiation(&own_scope(&visitor), id).await?;
-    let offer = offers.iter().find(|of| of.is.id == query.get(field::OFFER));
-    let offer = offer.ok_or(Failure::NotFound)?;
+    let answered = Answered::read(&api, &visitor, id, query.get(field::OFFER)).await?;
     let form = SubmittedForm {
-        values: values_of_request(&offer.request, &api.negotiation.catalogue()),
+        values: if query.has(field::NODES) {
+            query
+        } else {
+            answered.values(&api)
+        },
         ..SubmittedForm::default()
     };
-    render_counter_page(&api, &visitor, (id, offer.is.id.clone()), StatusCode::OK, form).await
+    render_counter_page(&api, &visitor, &answered, StatusCode::OK, form).await
 }
 
 /// POST /portal/negotiations/{id}/offers: the form answers an offer of the negotiation.
@@ -120,30 +153,52 @@ pub(in crate::portal) async fn send_counter_offer(
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let offer = values.get(field::OFFER).to_owned();
+    let answered = Answered::read(&api, &visitor, id, values.get(field::OFFER)).await?;
     let wrong = StatusCode::UNPROCESSABLE_ENTITY;
+    // What it runs stays as it is in the offer.
+    let values = values.with(field::APPLICATION, "");
     let (mut form, sent) = request::read_request(&api, &visitor, values).await?;
     let Some(SentRequest { wish, once, .. }) = sent else {
-        return render_counter_page(&api, &visitor, (id, offer), wrong, form).await;
+        return render_counter_page(&api, &visitor, &answered, wrong, form).await;
     };
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    let scope = own_scope(&visitor);
-    match use_cases
-        .counter_from_form(&scope, (id, &offer), &wish, once)
-        .await
-    {
-        Ok(()) => Ok(to_negotiation(id)),
-        Err(error) => {
-            let status = form.note_error(error)?;
-            render_counter_page(&api, &visitor, (id, offer), status, form).await
-        }
+    let (scope, offer) = (own_scope(&visitor), answered.offer.is.id.as_str());
+    let told = use_cases.counter_from_form(&scope, (id, offer), &wish, once);
+    let status = match told.await {
+        Ok(None) => return Ok(to_negotiation(id)),
+        Ok(Some(refusal)) => form.note_refusal(&refusal),
+        Err(error) => form.note_error(error)?,
+    };
+    render_counter_page(&api, &visitor, &answered, status, form).await
+}
+
+/// An offer that is answered with another one.
+struct Answered {
+    negotiation: NegotiationView,
+    offer: ReadOffer,
+}
+
+impl Answered {
+    async fn read(api: &Api, visitor: &Visitor, negotiation: Uuid, offer: &str) -> Result<Self, Failure> {
+        let scope = own_scope(visitor);
+        let (negotiation, offers) = api.negotiation.read_negotiation(&scope, negotiation).await?;
+        let offer = offers.into_iter().find(|of| of.is.id == offer);
+        Ok(Self {
+            negotiation,
+            offer: offer.ok_or(Failure::NotFound)?,
+        })
+    }
+
+    /// The values with which a form asks for the offer.
+    fn values(&self, api: &Api) -> Values {
+        values_of_request(&self.offer.request, &api.negotiation.catalogue())
     }
 }
 
 async fn render_counter_page(
     api: &Api,
     visitor: &Visitor,
-    (negotiation, offer): (Uuid, String),
+    answered: &Answered,
     status: StatusCode,
     asked: SubmittedForm,
 ) -> Answer {
@@ -152,12 +207,25 @@ async fn render_counter_page(
     } else {
         "Ask for something else"
     };
+    let (id, offer) = (answered.negotiation.id, answered.offer.is.id.as_str());
+    let here = FilledForm::at(
+        format!("/portal/negotiations/{id}/counter"),
+        asked.values.clone().with(field::OFFER, offer),
+    );
+    let now = request::present_second(api);
+    let refusal = asked.refusal.as_ref();
+    let anew = fill_form_again(
+        &answered.negotiation,
+        with_said(answered.values(api), &asked.values),
+    );
     let page = Counter {
         frame: visitor.frame(title),
-        negotiation,
-        offer,
-        form: request::make_form(api, visitor, &asked).await.of_answer(),
-        now: text::date_time(request::present_second(api)),
+        negotiation: id,
+        offer: offer.to_owned(),
+        refusal: refusal.map(|refusal| Refusal::of(refusal, &here, now)),
+        anew: asked.has_gone_wrong().then(|| anew.address()),
+        form: request::make_form(api, visitor, &asked).await.into_counter(),
+        now: text::date_time(now),
     };
     render_page(status, &page)
 }

@@ -3,7 +3,8 @@
 use uuid::Uuid;
 
 use crate::agreement::OfferKind;
-use crate::negotiation::{CostView, QuotationView, ReadOffer};
+use crate::negotiation::{CostView, GuaranteeView, QuotationView, ReadOffer};
+use crate::portal::reservation::words::promise_in_words;
 use crate::portal::text;
 
 /// An offer that can be taken.
@@ -18,7 +19,7 @@ pub(in crate::portal) struct Card {
     /// Whether it has a deadline; else that is as far ahead as the provider plans.
     pub(in crate::portal) has_deadline: bool,
     pub(in crate::portal) size: String,
-    /// Its price with all fees; none where nothing is charged.
+    /// Its price, without the fee for a change; none where nothing is charged.
     pub(in crate::portal) price: Option<String>,
     /// What the price is made of.
     pub(in crate::portal) parts: Vec<String>,
@@ -27,13 +28,19 @@ pub(in crate::portal) struct Card {
     /// What ending the agreement costs.
     pub(in crate::portal) cancellation: String,
     pub(in crate::portal) terms: Vec<String>,
+    /// What the button that takes it says.
+    pub(in crate::portal) button: String,
     /// The value that a form brings back, so that it counts once.
     pub(in crate::portal) once: Uuid,
 }
 
 impl Card {
-    /// The card of an offer that is held; none for another one.
-    pub(in crate::portal) fn of(offer: &ReadOffer, number: usize, cost: Option<&CostView>) -> Option<Self> {
+    /// The card of an offer that is held, with its number and whether it changes an agreement; none for another one.
+    pub(in crate::portal) fn of(
+        offer: &ReadOffer,
+        (number, is_change): (usize, bool),
+        cost: Option<&CostView>,
+    ) -> Option<Self> {
         let (is, held_until) = (offer.is.quotation.clone()?, offer.is.held_until.clone()?);
         Some(Self {
             id: offer.is.id.clone(),
@@ -49,7 +56,8 @@ impl Card {
                 .map(|sure| format!("{:.1} % of such jobs end in this time", sure * 100.0)),
             held_until,
             cancellation: cancellation_in_words(&is, cost),
-            terms: terms_in_words(offer),
+            terms: terms_in_words(offer, &is),
+            button: button_in_words(&is, is_change),
             once: Uuid::now_v7(),
             is,
         })
@@ -95,36 +103,65 @@ fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String>
     parts
 }
 
+/// The fee for ending the agreement is found when it is ended: a part of its price, or by how much the same request has become cheaper.
 fn cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> String {
-    match cost {
-        Some(cost) if cost.cancellation.amount != "0" => {
-            format!("Ending it before it starts costs {}.", cost.cancellation)
-        }
-        None if offer.price.is_none() => "Nothing is charged, also where you end it.".to_owned(),
-        _ => "Ending it before it starts costs nothing.".to_owned(),
+    if offer.price.is_none() {
+        return "Nothing is charged, also where you end it.".to_owned();
     }
+    let least = cost.map(|cost| &cost.cancellation_least);
+    let least = least.filter(|least| least.amount != "0");
+    least.map_or_else(
+        || {
+            "Ending it before it starts costs nothing, unless the same has become cheaper by then: it costs the difference, and \
+             never more than the price."
+                .to_owned()
+        },
+        |least| {
+            format!(
+                "Ending it before it starts costs at least {least}. Where the same has become cheaper by more than that, it costs \
+                 the difference, and never more than the price."
+            )
+        },
+    )
 }
 
-fn terms_in_words(offer: &ReadOffer) -> Vec<String> {
-    let is_exact = offer
-        .is
-        .quotation
-        .as_ref()
-        .is_some_and(|is| (&is.ready, &is.deadline) == (&is.start, &is.end));
+fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
+    let is_exact = (&is.ready, &is.deadline) == (&is.start, &is.end);
     let moving = match offer.request.scheduling.fix_at {
         _ if is_exact => "Its times are exact: it does not move.",
         Some(part) if part <= 0.0 => "Its time is fixed at once.",
         Some(part) if part < 1.0 => "It may move inside these times for a part of its wait.",
         _ => "It may move inside these times until it starts.",
     };
-    let guarantees = offer.objectives.iter().map(|objective| match objective.as_str() {
-        "completed le deadline" if offer.request.end.is_none() => {
-            "You gave no deadline: it may be moved as far ahead as the provider plans.".to_owned()
-        }
-        "completed le deadline" => "Guaranteed: it is done by the deadline.".to_owned(),
-        other => format!("Guaranteed: {other}."),
-    });
+    let times = (is.deadline.as_str(), is.duration_seconds);
+    let has_deadline = offer.request.end.is_some();
+    let guarantees = offer
+        .guarantees
+        .iter()
+        .map(|of| guarantee_in_words(of, times, has_deadline));
     std::iter::once(moving.to_owned()).chain(guarantees).collect()
+}
+
+/// A guarantee of an agreement with this deadline and duration in seconds, with the side that owes it.
+fn guarantee_in_words(of: &GuaranteeView, times: (&str, i64), has_deadline: bool) -> String {
+    let by = if of.is_partys {
+        "You guarantee"
+    } else {
+        "The provider guarantees"
+    };
+    format!("{by}: {}", promise_in_words(of, times, has_deadline))
+}
+
+fn button_in_words(offer: &QuotationView, is_change: bool) -> String {
+    match (&offer.price, &offer.fee) {
+        (Some(price), Some(fee)) if is_change && fee.amount != "0" => {
+            format!("Change it: {price}, and a fee of {fee}")
+        }
+        (Some(price), _) if is_change => format!("Change it: {price}"),
+        (None, _) if is_change => "Change it".to_owned(),
+        (Some(price), _) => format!("Buy for {price}"),
+        (None, _) => "Reserve this".to_owned(),
+    }
 }
 
 /// Offers on an axis of time: a bar for each.
@@ -211,4 +248,27 @@ impl Axis {
 fn seconds_of(date_time: &str) -> Option<i64> {
     let at: jiff::Timestamp = date_time.parse().ok()?;
     Some(at.as_second())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guarantee_names_the_side_that_owes_it() {
+        let of = |is_partys| GuaranteeView {
+            name: "END".to_owned(),
+            state: "NotDetermined".to_owned(),
+            objective: "completed le deadline".to_owned(),
+            evidence: None,
+            values: Vec::new(),
+            is_partys,
+        };
+        for (is_partys, by) in [(false, "The provider guarantees"), (true, "You guarantee")] {
+            assert_eq!(
+                guarantee_in_words(&of(is_partys), ("2026-11-21T10:00:00Z", 60)),
+                format!("{by}: Ends by Sat 21 Nov 2026, 10:00 UTC.")
+            );
+        }
+    }
 }

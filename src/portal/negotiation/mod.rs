@@ -15,11 +15,13 @@ use crate::negotiation::{NegotiationView, ReadOffer};
 use crate::portal::negotiation::cards::{Axis, Card, WIDTH, deviation_in_words};
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::path::Path;
+use crate::portal::request::field;
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
-use crate::portal::request::values_of_request::{form_address, values_of_request};
+use crate::portal::request::values_of_request::{FilledForm, values_of_request};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
+use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
@@ -38,16 +40,16 @@ struct NegotiationPage {
     /// The agreements that were made of its offers.
     made: Vec<Uuid>,
     refusal: Option<Refusal>,
-    /// The form with the last request in it.
-    again: String,
+    /// The form with the last request in it; none where the visitor cannot ask again.
+    again: Option<String>,
     said: Vec<Said>,
 }
 
 /// An offer among all that was said.
 struct Said {
     id: String,
-    /// Whether the provider has made it.
-    is_providers: bool,
+    /// The provider, or the party as the visitor knows it.
+    by: String,
     words: String,
     /// When it would lie, or between which times it asks to lie.
     start: Option<String>,
@@ -97,39 +99,45 @@ pub(in crate::portal) async fn render_negotiation_page(
         let quotation = offer.is.quotation.as_ref();
         let cost = quotation.and_then(|of| api.negotiation.cost_of_offer(&negotiation.party, of));
         if !has_lapsed(api, offer) {
-            cards.extend(Card::of(offer, cards.len() + 1, cost.as_ref()).map(|card| Card {
+            let is_change = negotiation.agreement.is_some();
+            let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());
+            cards.extend(card.map(|card| Card {
                 change: replaced.as_ref().map(|old| difference_in_words(old, &card.is)),
                 ..card
             }));
         }
     }
-    let asked = offers.iter().rfind(|offer| !is_providers(offer));
+    let asked = offers.iter().rfind(|offer| is_request(offer, &offers));
     // The root of a proposal is the agreement, in the provider's words.
     let asked = asked.or(offers.first());
     let catalogue = api.negotiation.catalogue();
     let values = asked.map(|asked| values_of_request(&asked.request, &catalogue));
+    let is_own = negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only;
+    let form = fill_form_again(&negotiation, values.unwrap_or_default());
+    let made: Vec<_> = offers.iter().filter_map(|offer| offer.is.agreement).collect();
     let window = asked.and_then(|asked| {
         let (start, end) = (asked.request.start?, asked.request.end?);
         Some((start.floor(), end.floor()))
     });
     let refusal = asked.filter(|_| cards.is_empty()).and_then(|asked| {
         let answer = offers.iter().find(|of| of.is.counter_offer_to == asked.is.id)?;
-        let refusal = serde_json::from_value(answer.is.refusal.clone()?).ok()?;
-        Some(Refusal::of(&refusal, values.as_ref()?, present_second(api)))
+        let refusal = answer.is.refusal.as_ref()?;
+        Some(Refusal::of_kept(refusal, &form, present_second(api)))
     });
     let title = if lost.is_some() { "Error: Offers" } else { "Offers" };
     let page = NegotiationPage {
         frame: visitor.frame(title),
-        may_act: is_open && negotiation.party == visitor.caller.party && !visitor.caller.limits.read_only,
+        may_act: is_open && is_own,
         proposed: negotiation
             .proposed
             .map(|why| text::proposal(why, &negotiation.penalties)),
         axis: Axis::of(&cards, window),
         cards,
-        made: offers.iter().filter_map(|offer| offer.is.agreement).collect(),
+        // An agreement that was changed is another one by now.
+        again: (is_own && (made.is_empty() || negotiation.agreement.is_none())).then(|| form.address()),
+        made,
         refusal,
-        again: values.map_or_else(|| "/portal".to_owned(), |values| form_address(&values)),
-        said: list_what_was_said(api, &negotiation, &offers),
+        said: list_what_was_said(api, visitor, &negotiation, &offers),
         negotiation,
         lost,
     };
@@ -140,13 +148,40 @@ fn is_providers(offer: &ReadOffer) -> bool {
     offer.is.creator == crate::agreement::OfferCreator::Responder.word()
 }
 
+/// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.
+fn is_request(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
+    let is_answered = || all.iter().any(|of| of.is.counter_offer_to == offer.is.id);
+    !is_providers(offer) && (offer.is.state != "Rejected" || is_answered())
+}
+
+/// The form that asks for what a negotiation was about once more. Where the party's own offers are held, it releases them.
+fn fill_form_again(negotiation: &NegotiationView, values: Values) -> FilledForm {
+    let is_release = negotiation.is_open() && negotiation.proposed.is_none();
+    let values = if is_release {
+        values.with(field::INSTEAD, negotiation.id.to_string())
+    } else {
+        values
+    };
+    FilledForm::about(negotiation.agreement, values)
+}
+
 /// Whether the time of an offer is over.
 fn has_lapsed(api: &Api, offer: &ReadOffer) -> bool {
     let expires = offer.is.expires.as_ref().and_then(|at| at.parse().ok());
     expires.is_some_and(|at: jiff::Timestamp| at.as_second() <= present_second(api))
 }
 
-fn list_what_was_said(api: &Api, negotiation: &NegotiationView, offers: &[ReadOffer]) -> Vec<Said> {
+fn list_what_was_said(
+    api: &Api,
+    visitor: &Visitor,
+    negotiation: &NegotiationView,
+    offers: &[ReadOffer],
+) -> Vec<Said> {
+    let party = if negotiation.party == visitor.caller.party {
+        "You"
+    } else {
+        &negotiation.party
+    };
     let mut said: Vec<Said> = Vec::with_capacity(offers.len());
     for offer in offers {
         let before = said.iter().find(|of| of.id == offer.is.counter_offer_to);
@@ -160,7 +195,12 @@ fn list_what_was_said(api: &Api, negotiation: &NegotiationView, offers: &[ReadOf
         let quotation = offer.is.quotation.as_ref();
         said.push(Said {
             id: offer.is.id.clone(),
-            is_providers: is_providers(offer),
+            by: if is_providers(offer) {
+                "The provider"
+            } else {
+                party
+            }
+            .to_owned(),
             words: offer_in_words(offer),
             start: quotation
                 .map(|of| of.start.clone())
@@ -169,7 +209,7 @@ fn list_what_was_said(api: &Api, negotiation: &NegotiationView, offers: &[ReadOf
                 .map(|of| of.end.clone())
                 .or(offer.request.end.map(|at| at.to_string())),
             at: offer.is.created.clone(),
-            standing: standing_of_offer(offer, negotiation.is_open(), lapsed),
+            standing: standing_of_offer(offer, offers, negotiation.is_open() && !lapsed, lapsed),
             answers,
             depth,
             is_open: stands && quotation.is_some(),
@@ -211,15 +251,17 @@ fn offer_in_words(offer: &ReadOffer) -> String {
 }
 
 /// Where an offer stands, in a word or two.
-fn standing_of_offer(offer: &ReadOffer, is_open: bool, lapsed: bool) -> &'static str {
+fn standing_of_offer(offer: &ReadOffer, all: &[ReadOffer], is_going_on: bool, lapsed: bool) -> &'static str {
     let is = &offer.is;
     match is.state {
         _ if is.agreement.is_some() => "accepted",
         "Rejected" if is_providers(offer) && is.quotation.is_none() => "refused",
+        "Rejected" if is_request(offer, all) => "refused",
+        "Rejected" if !is_providers(offer) => "rejected",
         "Rejected" if is.refusal.is_some() => "taken back",
         "Rejected" => "released",
         _ if !is_providers(offer) => "asked",
-        _ if is.held_until.is_some() && is_open && !lapsed => "held for you",
+        _ if is.held_until.is_some() && is_going_on => "held",
         "Advisory" => "not held",
         _ if lapsed => "lapsed",
         _ => "held no longer",

@@ -23,6 +23,8 @@ use crate::portal::{Answer, Frame, render_page, text};
 
 /// The field that confirms that the consequences were seen.
 const CONFIRMED: &str = "confirmed";
+/// The field with the version of the agreement for which they hold.
+const VERSION: &str = "version";
 
 /// The consequences of an order.
 #[derive(Template)]
@@ -34,6 +36,8 @@ struct Confirm {
     /// The fields of the order, to be sent again.
     fields: Vec<(String, String)>,
     once: Uuid,
+    /// Whether the agreement has changed since they were shown before.
+    has_changed: bool,
     back: String,
 }
 
@@ -142,6 +146,8 @@ struct Effects {
     penalties: Vec<MoneyView>,
     /// Held offers that cannot be kept.
     withdrawn: usize,
+    /// The version of the agreement for which all this holds, of an order about one.
+    version: Option<i64>,
 }
 
 impl Verb {
@@ -181,8 +187,20 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_operator(&visitor.caller)?;
     let verb = Verb::of_word(values.get("verb")).ok_or(Failure::NotFound)?;
-    let is_dry = values.get(CONFIRMED) != "yes";
-    let effects = match order(&api, &visitor, verb, &values, is_dry).await {
+    let mut is_dry = values.get(CONFIRMED) != "yes";
+    let mut ordered = order(&api, &visitor, verb, &values, is_dry).await;
+    let has_changed = matches!(
+        &ordered,
+        Err(Failure::Request(http::Error::Negotiation(
+            negotiation::Error::Changed
+        )))
+    );
+    if has_changed {
+        // What would follow by now is asked about again.
+        is_dry = true;
+        ordered = order(&api, &visitor, verb, &values, is_dry).await;
+    }
+    let effects = match ordered {
         Err(Failure::NotFound) => {
             let what = "there is no such node, resource, maintenance, reservation or key any more".to_owned();
             return Err(negotiation::Error::Conflict(what).into());
@@ -202,19 +220,25 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         );
         return Ok(Redirect::to(&back).into_response());
     }
-    let own = [field::CSRF, field::ONCE, CONFIRMED];
+    let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
     let fields = values.iter().filter(|(name, _)| !own.contains(name));
+    let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let version = effects.version.map(|of| (VERSION.to_owned(), of.to_string()));
     let shown = Confirm {
         frame: visitor.frame(question),
         verb,
+        fields: fields.chain(version).collect(),
         effects,
-        fields: fields
-            .map(|(name, value)| (name.to_owned(), value.to_owned()))
-            .collect(),
         once: Uuid::now_v7(),
+        has_changed,
         back,
     };
-    render_page(StatusCode::OK, &shown)
+    let status = if has_changed {
+        StatusCode::CONFLICT
+    } else {
+        StatusCode::OK
+    };
+    render_page(status, &shown)
 }
 
 /// What follows from an order, or would follow.
@@ -278,7 +302,7 @@ async fn move_agreement(
         id,
         key: once(visitor, values, "a move of the portal", &body).filter(|_| !is_dry),
         body,
-        versions: None,
+        versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
     let use_cases = if is_dry {
@@ -289,6 +313,7 @@ async fn move_agreement(
     let after = use_cases.move_agreement(order).await?;
     Ok(Effects {
         agreements: vec![PlaceChangeView::between(&before, Some(&after))],
+        version: Some(before.version),
         ..Effects::default()
     })
 }
@@ -311,7 +336,7 @@ async fn evict_agreement(
         id,
         key: once(visitor, values, "an eviction of the portal", &body).filter(|_| !is_dry),
         body,
-        versions: None,
+        versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
     let use_cases = if is_dry {
@@ -331,6 +356,7 @@ async fn evict_agreement(
             .collect(),
         agreements: vec![change],
         penalties: evicted.penalties,
+        version: Some(before.version),
         ..Effects::default()
     })
 }
@@ -383,6 +409,7 @@ impl Effects {
             unlisted: of.unlisted,
             penalties: of.penalties,
             withdrawn: of.withdrawn,
+            version: None,
         }
     }
 
@@ -397,8 +424,15 @@ impl Effects {
             unlisted: of.unlisted,
             penalties: of.penalties,
             withdrawn: of.withdrawn,
+            version: None,
         }
     }
+}
+
+/// The versions for which an order about an agreement holds: any while it is only asked about, else the one that was shown.
+fn version_seen(values: &Values, is_dry: bool) -> Option<Vec<i64>> {
+    let seen: Option<i64> = values.get(VERSION).parse().ok();
+    (!is_dry).then(|| seen.into_iter().collect())
 }
 
 /// The body of a request to the API: these fields of the form that are not empty, and what else there is.

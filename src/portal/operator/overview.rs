@@ -21,7 +21,7 @@ struct Overview {
     /// What the provider has paid for violations lately.
     paid: Vec<EntryView>,
     balances: Vec<MoneyView>,
-    /// Of how many runs the predictions are known to be true or not, and in how many of a hundred they held; none before the first.
+    /// Of how many runs the predictions are known to be true or not, and how often they were, in a sentence; none before the first.
     reliability: Option<(usize, String)>,
     prices: Option<PriceListView>,
 }
@@ -48,18 +48,12 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         .accounts
         .into_iter()
         .filter(|of| of.account == "provider");
-    let reliability = negotiation.reliability().and_then(|of| {
-        let widest = of.statements.first()?;
-        let held = widest.held.last()?;
-        let words = format!("{} held in {held} % of the cases", widest.statement);
-        Some((of.outcomes, words))
-    });
     let shown = Overview {
         frame: visitor.frame("Operate"),
         queue: queue.collect(),
         paid: accounts.entries.into_iter().filter(is_paid).collect(),
         balances: provider.map(|of| of.balance).collect(),
-        reliability,
+        reliability: negotiation.reliability().map(|of| (of.outcomes, of.summary)),
         prices: negotiation.prices(&visitor.caller.party).prices,
         operations,
     };

@@ -32,5 +32,7 @@ pub(in crate::portal) const ONCE: &str = "once";
 pub(in crate::portal) const CSRF: &str = "csrf";
 /// The name of a file that was uploaded just now.
 pub(in crate::portal) const UPLOADED: &str = "uploaded";
+/// The negotiation whose offers are released when this form asks for others.
+pub(in crate::portal) const INSTEAD: &str = "instead";
 /// The offer that another one answers.
 pub(in crate::portal) const OFFER: &str = "offer";

@@ -46,6 +46,8 @@ pub(in crate::portal) struct OfferForm {
     pub(in crate::portal) summary: Vec<Line>,
     /// Names of the provider's input files.
     pub(in crate::portal) files: Vec<String>,
+    /// Whether it answers an offer, so that it asks for less and what is left empty stays as it is in the offer.
+    pub(in crate::portal) is_counter: bool,
 }
 
 /// An application to choose.
@@ -218,7 +220,34 @@ impl OfferForm {
             more,
             summary: summary_of_problems(problems, chosen, catalogue),
             files,
+            is_counter: false,
         }
+    }
+
+    /// The form with which an offer is answered: without what another offer cannot change, and with words for what stays.
+    pub(in crate::portal) fn into_counter(mut self) -> Self {
+        self.is_counter = true;
+        let empty = "Empty means: as it is in the offer.";
+        for group in [&mut self.duration, &mut self.start, &mut self.deadline] {
+            group.hint = empty.to_owned();
+        }
+        if let Some(budget) = &mut self.budget {
+            budget.hint = format!("The most that it may cost. {empty}");
+        }
+        self.more.retain(|field| field.name != field::CHOICES);
+        for field in &mut self.more {
+            match &mut field.input {
+                Input::Choice(options) => {
+                    options.retain(|(value, _)| !value.is_empty());
+                    options.insert(0, (String::new(), "As it is in the offer".to_owned()));
+                }
+                _ => {
+                    let kept = field.hint.split("Empty means").next().unwrap_or_default();
+                    field.hint = format!("{} {empty}", kept.trim_end());
+                }
+            }
+        }
+        self
     }
 }
 
@@ -227,18 +256,6 @@ impl OfferForm {
     pub(in crate::portal) fn is_more_open(&self) -> bool {
         let mut more = self.more.iter();
         more.any(|field| !field.value.is_empty() || !field.errors.is_empty())
-    }
-
-    /// The same as an answer to an offer, in which an empty field means what that says.
-    pub(in crate::portal) fn of_answer(mut self) -> Self {
-        let times = [&mut self.start.hint, &mut self.deadline.hint];
-        let fields = self.more.iter_mut().chain(&mut self.budget);
-        for hint in times.into_iter().chain(fields.map(|field| &mut field.hint)) {
-            if let Some(at) = hint.find("Empty means") {
-                hint.truncate(at);
-            }
-        }
-        self
     }
 }
 

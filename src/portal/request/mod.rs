@@ -10,6 +10,7 @@ pub(in crate::portal) mod upload;
 pub(in crate::portal) mod values_of_request;
 
 use axum::http::StatusCode;
+use serde_json::Value;
 use uuid::Uuid;
 
 use crate::clock::second_of;
@@ -19,6 +20,7 @@ use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
 use crate::portal::request::form::{Place, Problem};
 use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::refusal::Kept;
 use crate::portal::request::values_of_request::{with_duration, with_nodes};
 use crate::portal::session::Visitor;
 use crate::portal::text;
@@ -74,14 +76,35 @@ impl SubmittedForm {
                 self.refusal = Some(refusal);
                 return Ok(StatusCode::CONFLICT);
             }
+            // What it is about is over.
+            negotiation::Error::Conflict(why) | negotiation::Error::Gone(why) => {
+                let why = format!("{}.", text::capitalised(&why));
+                self.problems.push(whole_form_problem(&why));
+                return Ok(StatusCode::CONFLICT);
+            }
             other => return Err(other.into()),
         }
         Ok(StatusCode::UNPROCESSABLE_ENTITY)
     }
+
+    /// Notes why nothing was offered for its request; the status of the page that says so. The same form again is another request.
+    pub(in crate::portal) fn note_refusal(&mut self, refusal: &Value) -> StatusCode {
+        match Kept::read(refusal) {
+            Kept::Refused(refusal) => self.refusal = Some(refusal),
+            Kept::Wrong(violations) => {
+                self.problems = problems_of_offer(&violations, Vec::new());
+                if self.problems.is_empty() {
+                    self.problems.push(whole_form_problem(text::reason("")));
+                }
+            }
+        }
+        self.once = None;
+        StatusCode::CONFLICT
+    }
 }
 
 /// A problem of a form as a whole.
-fn whole_form_problem(message: &str) -> Problem {
+pub(in crate::portal) fn whole_form_problem(message: &str) -> Problem {
     Problem {
         place: Place::Whole,
         message: message.to_owned(),

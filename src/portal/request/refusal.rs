@@ -1,18 +1,27 @@
 //! Why a request has no place, and the changes that would help, each a link that fills the form with it.
 
+use serde_json::Value;
+use wsag::{Violation, ViolationKind, Violations};
+
 use crate::negotiation::RefusalView;
-use crate::portal::request::values_of_request::{form_address, with_change, with_deadline, with_start};
+use crate::portal::request::problems::problems_of_offer;
+use crate::portal::request::values_of_request::FilledForm;
 use crate::portal::text;
-use crate::portal::values::Values;
 
 /// A slot that begins within this many seconds may have begun before it is requested. So it is requested without an earliest
 /// start, and with a deadline that leaves as much time again.
 const SLOT_IS_NEAR: i64 = 600;
 
 /// Why a request has no place, and where it would have one.
+#[derive(Default)]
 pub(in crate::portal) struct Refusal {
     pub(in crate::portal) reason: &'static str,
+    /// The particulars; empty where there are none.
     pub(in crate::portal) constraint: String,
+    /// The faults of its words.
+    pub(in crate::portal) faults: Vec<String>,
+    /// Whether the party has too much already, so that another request would not help.
+    pub(in crate::portal) is_of_quota: bool,
     /// The id under which the provider has noted it, where it has.
     pub(in crate::portal) id: Option<String>,
     /// The smallest changes that would do, each by itself.
@@ -35,21 +44,41 @@ pub(in crate::portal) struct NearSlot {
     pub(in crate::portal) address: String,
 }
 
+/// A refusal as a negotiation keeps it.
+pub(in crate::portal) enum Kept {
+    /// The plan has no place.
+    Refused(RefusalView),
+    /// Its words are wrong.
+    Wrong(Violations),
+}
+
+impl Kept {
+    /// The refusal in an offer or an answer.
+    pub(in crate::portal) fn read(refusal: &Value) -> Self {
+        if let Ok(refusal) = serde_json::from_value(refusal.clone()) {
+            return Self::Refused(refusal);
+        }
+        let told = refusal["violations"].as_array().into_iter().flatten();
+        let violation = |of: &Value| Violation {
+            path: of["path"].as_str().unwrap_or_default().to_owned(),
+            kind: ViolationKind::Value,
+            message: of["message"].as_str().unwrap_or_default().to_owned(),
+        };
+        Self::Wrong(Violations(told.map(violation).collect()))
+    }
+}
+
 impl Refusal {
     /// The refusal of what a form has asked for.
-    pub(in crate::portal) fn of(refusal: &RefusalView, values: &Values, now: i64) -> Self {
+    pub(in crate::portal) fn of(refusal: &RefusalView, form: &FilledForm, now: i64) -> Self {
         let changes = refusal.relaxations.iter().map(|change| Change {
             words: text::change(change),
-            address: form_address(&with_change(values, change)),
+            address: form.address_with_change(change),
         });
         let slots = refusal.alternatives.iter().map(|slot| {
             let (start, end) = (slot.start.seconds(), slot.end.seconds());
             let near = start - now <= SLOT_IS_NEAR;
-            let (from, to) = if near {
-                (None, end + SLOT_IS_NEAR)
-            } else {
-                (Some(start), end)
-            };
+            let latest = if near { end + SLOT_IS_NEAR } else { end };
             NearSlot {
                 direction: if slot.direction == "earlier" {
                     "Earlier"
@@ -58,15 +87,31 @@ impl Refusal {
                 },
                 start: text::date_time(start),
                 end: text::date_time(end),
-                address: form_address(&with_deadline(with_start(values.clone(), from), Some(to))),
+                address: form.address_within((start, latest), near),
             }
         });
         Self {
             reason: text::reason(refusal.reason.word()),
             constraint: refusal.binding_constraint.clone(),
+            faults: Vec::new(),
+            is_of_quota: refusal.reason.word() == "QUOTA_EXCEEDED",
             id: refusal.id.map(|id| id.to_string()),
             changes: changes.collect(),
             slots: slots.collect(),
+        }
+    }
+
+    /// The refusal that a negotiation has kept of what a form asks for.
+    pub(in crate::portal) fn of_kept(refusal: &Value, form: &FilledForm, now: i64) -> Self {
+        let violations = match Kept::read(refusal) {
+            Kept::Refused(refusal) => return Self::of(&refusal, form, now),
+            Kept::Wrong(violations) => violations,
+        };
+        let faults = problems_of_offer(&violations, Vec::new()).into_iter();
+        Self {
+            reason: text::reason(""),
+            faults: faults.map(|problem| problem.message).collect(),
+            ..Self::default()
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From requests to forms: the values with which a form asks for what an offer says, and for changes of it.
 
+use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::catalogue::Catalogue;
@@ -12,6 +13,54 @@ use crate::portal::zone::Zone;
 /// The address of a form that is filled in with values.
 pub(in crate::portal) fn form_address(values: &Values) -> String {
     format!("/portal?{}", values.query())
+}
+
+/// A form that is filled in, and where it stands.
+pub(in crate::portal) struct FilledForm {
+    /// The path of its page.
+    path: String,
+    values: Values,
+}
+
+impl FilledForm {
+    /// The form of a new reservation.
+    pub(in crate::portal) fn new_reservation(values: Values) -> Self {
+        Self::at("/portal".to_owned(), values)
+    }
+
+    /// A form on another page. What is left empty in it stays as it is agreed or offered.
+    pub(in crate::portal) fn at(path: String, values: Values) -> Self {
+        Self { path, values }
+    }
+
+    /// The form that asks for what a negotiation was about, once more: for a new reservation, or for the change of one.
+    pub(in crate::portal) fn about(agreement: Option<Uuid>, values: Values) -> Self {
+        match agreement {
+            Some(id) => Self::at(format!("/portal/agreements/{id}/change"), values),
+            None => Self::new_reservation(values),
+        }
+    }
+
+    /// The address of the page that fills it in.
+    pub(in crate::portal) fn address(&self) -> String {
+        self.address_with(&self.values)
+    }
+
+    /// The address with a change that would let its request in.
+    pub(in crate::portal) fn address_with_change(&self, change: &RelaxationView) -> String {
+        self.address_with(&with_change(&self.values, change))
+    }
+
+    /// The address with another window, in seconds since the epoch. A form of a new reservation asks for `near` times without an
+    /// earliest start.
+    pub(in crate::portal) fn address_within(&self, (start, end): (i64, i64), near: bool) -> String {
+        let start = Some(start).filter(|_| !near || self.path != "/portal");
+        self.address_with(&with_deadline(with_start(self.values.clone(), start), Some(end)))
+    }
+
+    fn address_with(&self, values: &Values) -> String {
+        format!("{}?{}", self.path, values.query())
+    }
 }
 
 /// The values with which a form asks for this.
@@ -72,6 +121,25 @@ fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
     values
 }
 
+/// The values of a form with what another form says in place of them. What that one leaves empty stays.
+pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
+    let mut values = form::form_in_zone(values, &form::zone_of_form(said));
+    // Fields that say one thing together.
+    let groups: [&[&str]; 2] = [
+        &[field::HOURS, field::MINUTES, field::SECONDS, field::PREDICT],
+        &[field::NODES, field::NODES_MAX],
+    ];
+    let is_said = |name: &&str| !said.get(name).is_empty();
+    for group in groups.into_iter().filter(|group| group.iter().any(is_said)) {
+        values = group.iter().fold(values, |values, name| values.without(name));
+    }
+    let own = [field::CSRF, field::ONCE, field::OFFER];
+    let filled = said
+        .iter()
+        .filter(|(name, value)| !value.is_empty() && !own.contains(name));
+    filled.fold(values, |values, (name, value)| values.with(name, value))
+}
+
 /// The same form for another number of nodes.
 pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
@@ -117,7 +185,7 @@ fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>)
 }
 
 /// The same form with a change that would let its request in.
-pub(in crate::portal) fn with_change(values: &Values, change: &RelaxationView) -> Values {
+fn with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if values.has(field::EXACT) {
         // What would let it in changes one thing alone.

@@ -3,21 +3,24 @@
 
 use askama::Template;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect};
-use serde_json::{Value, json};
 use uuid::Uuid;
-use wsag::Violations;
+use wsag::scheduling::Scheduling;
+use wsag::time::DateTime;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementView, FlatRequest, RefusalView, RequestKey, Shown};
+use crate::negotiation::{self, AgreementView, FlatRequest, Shown};
 use crate::portal::error::Failure;
+use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
-use crate::portal::request;
-use crate::portal::request::field;
 use crate::portal::request::fields::{Field, Group, Input};
-use crate::portal::request::form::{self, Place, Problem, read_form};
-use crate::portal::request::values_of_request::{with_deadline, with_duration, with_nodes, with_start};
+use crate::portal::request::form::{self, Place};
+use crate::portal::request::refusal::Refusal;
+use crate::portal::request::values_of_request::{
+    FilledForm, with_deadline, with_duration, with_nodes, with_said, with_start,
+};
+use crate::portal::request::{SubmittedForm, field, present_second, read_values, whole_form_problem};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
@@ -36,111 +39,76 @@ struct ChangePage {
     duration: Group,
     start: Option<Group>,
     deadline: Group,
+    /// The most that it may cost, where something is charged.
+    budget: Option<Field>,
     problems: Vec<String>,
     refusal: Option<Refusal>,
+    /// The negotiation whose offers are released when this form asks for others.
+    instead: Option<Uuid>,
 }
 
-/// Why nothing can be offered, and what could be.
-struct Refusal {
-    reason: &'static str,
-    constraint: String,
-    changes: Vec<String>,
-}
-
-/// A form as it was sent, and its result.
-#[derive(Default)]
-struct Submitted {
-    values: Values,
-    problems: Vec<Problem>,
-    refusal: Option<Refusal>,
-    once: Option<Uuid>,
-}
-
-/// GET /portal/agreements/{id}/change.
+/// GET /portal/agreements/{id}/change: the form as the agreement is now, with what a query says in place of it.
 pub(in crate::portal) async fn show_change_page(
     State(api): State<Api>,
     headers: HeaderMap,
     Path(id): Path<Uuid>,
+    uri: Uri,
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
     let Shown { view, request, .. } = own_agreement(&api, &visitor, id).await?;
-    let submitted = Submitted {
-        values: present_values(&view, request.end.is_some()),
-        ..Submitted::default()
+    let query = Values::read(uri.query().unwrap_or_default().as_bytes());
+    let form = SubmittedForm {
+        values: with_said(present_values(&view, request.end.is_some()), &query),
+        ..SubmittedForm::default()
     };
-    render_change_page(&visitor, &view, StatusCode::OK, submitted)
+    render_change_page(&api, &visitor, &view, (StatusCode::OK, form))
 }
 
 /// POST /portal/agreements/{id}/change: asks for offers.
 pub(in crate::portal) async fn ask_for_change(
     State(api): State<Api>,
     Path(id): Path<Uuid>,
-    sent: Request,
+    request: Request,
 ) -> Answer {
-    let (visitor, values) = session::read_session_form(&api, sent).await?;
+    let (visitor, values) = session::read_session_form(&api, request).await?;
     let view = own_agreement(&api, &visitor, id).await?.view;
     let once: Option<Uuid> = values.get(field::ONCE).parse().ok();
-    let mut submitted = Submitted {
-        values,
-        once,
-        ..Submitted::default()
-    };
-    let mut values = with_deadline_along(submitted.values.clone(), &view).with(field::APPLICATION, "");
+    let mut wanted = with_deadline_along(values.clone(), &view).with(field::APPLICATION, "");
     if !text::can_change_wholly(&view) {
         // It is not in the form any more.
-        values = with_start(values, second_of(&view.ready));
+        wanted = with_start(wanted, second_of(&view.ready));
     }
-    let mut read = read_form(&values, &api.negotiation.catalogue(), None);
-    read.problems.extend(request::problem_of_size(&api, &read.wish));
-    let asked = if read.problems.is_empty() {
-        Ok(request_for_change(&read.wish, &view))
-    } else {
-        Err(read.problems)
+    let read = read_values(&api, &wanted);
+    let mut form = SubmittedForm {
+        values,
+        once,
+        problems: read.problems,
+        ..SubmittedForm::default()
     };
-    let (body, once) = match (asked, once) {
-        (Ok(Some(body)), Some(once)) => (body, once),
-        (Err(problems), _) => {
-            submitted.problems = problems;
-            return render_change_page(&visitor, &view, StatusCode::UNPROCESSABLE_ENTITY, submitted);
+    let wrong = StatusCode::UNPROCESSABLE_ENTITY;
+    let asked = request_for_change(&read.wish, &view);
+    let (Some(asked), Some(once)) = (asked.filter(|_| form.problems.is_empty()), once) else {
+        if form.problems.is_empty() {
+            let nothing = "Nothing is different. Change the nodes, the duration or a time.";
+            form.problems.push(whole_form_problem(nothing));
         }
-        _ => {
-            submitted.problems = whole("Nothing is different. Change the nodes, the duration or a time.");
-            return render_change_page(&visitor, &view, StatusCode::UNPROCESSABLE_ENTITY, submitted);
-        }
+        return render_change_page(&api, &visitor, &view, (wrong, form));
     };
-    let party = &visitor.caller.party;
-    let body = body.to_string().into_bytes();
-    let key = RequestKey::new(party, &once.to_string(), "a change on the portal", &body);
+    release_earlier(&api, &visitor, &form.values).await?;
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    let opened = use_cases
-        .initiate(party, negotiation::Input::Json(body), Some(key))
-        .await;
-    let status = match opened {
-        Ok(opened) => match refusal_of_all(&opened.json) {
-            None => return Ok(Redirect::to(&format!("/portal{}", opened.path())).into_response()),
-            Some(refusal) => {
-                submitted.refusal = Some(refusal);
-                StatusCode::CONFLICT
-            }
-        },
-        Err(negotiation::Error::Invalid(violations)) => {
-            submitted.problems = problems_of_change(&violations);
-            StatusCode::UNPROCESSABLE_ENTITY
+    let told = use_cases.change_from_form(&visitor.caller.party, id, &asked, once);
+    let status = match told.await {
+        Ok(Ok(negotiation)) => {
+            let to = format!("/portal/negotiations/{negotiation}");
+            return Ok(Redirect::to(&to).into_response());
         }
-        Err(negotiation::Error::Refused(refusal)) => {
-            submitted.refusal = Some(Refusal::of(&refusal));
-            StatusCode::CONFLICT
-        }
-        Err(negotiation::Error::KeyReused) => {
-            submitted.problems = whole("This form was sent before. To ask for this, send it again.");
-            StatusCode::UNPROCESSABLE_ENTITY
-        }
-        Err(other) => return Err(other.into()),
+        Ok(Err(refusal)) => form.note_refusal(&refusal),
+        Err(error) => form.note_error(error)?,
     };
     // The same form again is another request.
-    submitted.once = None;
-    render_change_page(&visitor, &view, status, submitted)
+    form.once = None;
+    render_change_page(&api, &visitor, &view, (status, form))
 }
 
 /// The visitor's own agreement: only its party may change one.
@@ -160,13 +128,6 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Shown, 
         return Err(negotiation::Error::Conflict(words).into());
     }
     Ok(shown)
-}
-
-fn whole(message: &str) -> Vec<Problem> {
-    vec![Problem {
-        place: Place::Whole,
-        message: message.to_owned(),
-    }]
 }
 
 /// The form as the agreement is now. A deadline that was not given is empty.
@@ -197,100 +158,46 @@ fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
     }
 }
 
-/// The flat request for the differences; none where there are none.
-fn request_for_change(wish: &FlatRequest, view: &AgreementView) -> Option<Value> {
+/// The request for the differences; none where there are none.
+fn request_for_change(wish: &FlatRequest, view: &AgreementView) -> Option<FlatRequest> {
     let is_whole = text::can_change_wholly(view);
-    let mut request = json!({ "agreement": view.id });
-    let mut window = json!({});
-    if let Some((nodes, _)) = wish.nodes.filter(|(nodes, _)| is_whole && *nodes != view.nodes) {
-        request["nodes"] = json!(nodes);
-    }
-    let duration = wish
-        .duration
-        .filter(|seconds| i64::from(*seconds) != view.duration_seconds);
-    if let Some(seconds) = duration {
-        request["durationSeconds"] = json!(seconds);
-    }
-    if let Some(start) = wish
-        .start
-        .filter(|at| is_whole && Some(at.floor()) != second_of(&view.ready))
-    {
-        window["start"] = json!(start.to_string());
-    }
-    if let Some(end) = wish
-        .end
-        .filter(|at| Some(at.floor()) != second_of(&view.deadline))
-    {
-        window["end"] = json!(end.to_string());
-    }
-    let has_window = window.as_object().is_some_and(|members| !members.is_empty());
-    if has_window {
-        request["window"] = window;
-    }
-    let is_other = request.as_object().is_some_and(|members| members.len() > 1);
-    is_other.then_some(request)
-}
-
-/// Why a negotiation has come to nothing, where there is no offer in it.
-fn refusal_of_all(opened: &str) -> Option<Refusal> {
-    let opened: Value = serde_json::from_str(opened).ok()?;
-    let has_offers = opened["offers"]
-        .as_array()
-        .is_some_and(|offers| !offers.is_empty());
-    if has_offers {
-        return None;
-    }
-    let refusal = serde_json::from_value::<RefusalView>(opened["refusal"].clone()).ok();
-    Some(refusal.as_ref().map_or_else(
-        || Refusal {
-            reason: text::reason(""),
-            constraint: String::new(),
-            changes: Vec::new(),
+    let is_other = |at: DateTime, present: &str| Some(at.floor()) != second_of(present);
+    let request = FlatRequest {
+        nodes: wish
+            .nodes
+            .filter(|nodes| is_whole && *nodes != (view.nodes, view.nodes)),
+        duration: wish
+            .duration
+            .filter(|seconds| i64::from(*seconds) != view.duration_seconds),
+        start: wish.start.filter(|at| is_whole && is_other(*at, &view.ready)),
+        end: wish.end.filter(|at| is_other(*at, &view.deadline)),
+        scheduling: Scheduling {
+            budget: wish.scheduling.budget.clone(),
+            ..Scheduling::default()
         },
-        Refusal::of,
-    ))
-}
-
-impl Refusal {
-    fn of(refusal: &RefusalView) -> Self {
-        Self {
-            reason: text::reason(refusal.reason.word()),
-            constraint: refusal.binding_constraint.clone(),
-            changes: refusal.relaxations.iter().map(text::change).collect(),
-        }
-    }
-}
-
-/// The problems of the request, at the fields of the form.
-fn problems_of_change(violations: &Violations) -> Vec<Problem> {
-    let problem = |of: &wsag::Violation| {
-        let place = match of.path.as_str() {
-            "/nodes" => Place::Nodes,
-            "/durationSeconds" => Place::Duration,
-            "/window/start" => Place::Start,
-            "/window/end" => Place::Deadline,
-            _ => Place::Whole,
-        };
-        Problem {
-            place,
-            message: format!("{}.", text::capitalised(&of.message)),
-        }
+        ..FlatRequest::default()
     };
-    violations.0.iter().map(problem).collect()
+    (request != FlatRequest::default()).then_some(request)
 }
 
 fn render_change_page(
+    api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
-    status: StatusCode,
-    submitted: Submitted,
+    (status, form): (StatusCode, SubmittedForm),
 ) -> Answer {
-    let Submitted {
+    let went_wrong = form.has_gone_wrong();
+    let SubmittedForm {
         values,
         problems,
         refusal,
         once,
-    } = submitted;
+        ..
+    } = form;
+    let refusal = refusal.map(|refusal| {
+        let here = FilledForm::about(Some(view.id), values.clone());
+        Refusal::of(&refusal, &here, present_second(api))
+    });
     let zone = Zone::present();
     let values = form::form_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
@@ -320,8 +227,12 @@ fn render_change_page(
         group(&format!("{date}-group"), legend, &hint, place, fields)
     };
     let is_whole = text::can_change_wholly(view);
+    let whole = [Place::Nodes, Place::Start];
+    let fields = [Place::Duration, Place::Deadline, Place::Budget];
+    let has_field = |place: Place| fields.contains(&place) || is_whole && whole.contains(&place);
+    let elsewhere = problems.iter().filter(|problem| !has_field(problem.place));
+    let elsewhere = elsewhere.map(|problem| problem.message.clone()).collect();
     let name = text::name(view);
-    let went_wrong = !problems.is_empty() || refusal.is_some();
     let title = format!("{}Change {name}", if went_wrong { "Error: " } else { "" });
     let shown = ChangePage {
         frame: visitor.frame(title),
@@ -342,8 +253,18 @@ fn render_change_page(
         ),
         start: is_whole.then(|| instant(field::START, "Earliest start", Place::Start)),
         deadline: instant(field::DEADLINE, "Deadline", Place::Deadline),
-        problems: errors(Place::Whole),
+        budget: api.negotiation.currency().map(|currency| Field {
+            hint: "The most that all of it may cost. Empty means: as it was agreed.".to_owned(),
+            ..input(
+                field::BUDGET,
+                &format!("Budget in {currency} (optional)"),
+                Input::Decimal,
+                errors(Place::Budget),
+            )
+        }),
+        problems: elsewhere,
         refusal,
+        instead: values.get(field::INSTEAD).parse().ok(),
     };
     render_page(status, &shown)
 }

@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::http::{Api, base_address, output_body, require_writer, scope_of_caller};
+use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
     AgreementView, EndingView, Error, ExplanationView, FilesView, FlatRequest, FlexibilityView, Input, Shown,
     TerminateRequest, TimelineView,
@@ -83,6 +83,10 @@ struct Confirm {
     name: String,
     /// Whether the visitor is its party.
     is_own: bool,
+    /// The version that was looked at, for which alone the costs hold.
+    version: i64,
+    /// Whether it was another one when the visitor confirmed.
+    has_changed: bool,
     stops_work: bool,
     charges: Vec<Payment>,
     credits: Vec<Payment>,
@@ -365,7 +369,12 @@ pub(in crate::portal) async fn confirm_termination(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
+    render_confirmation(&api, &visitor, id, false).await
+}
+
+async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed: bool) -> Answer {
     let (scope, party) = (scope_of_caller(&visitor.caller), &visitor.caller.party);
+    // Its version is read before the costs: where it changes in between, the confirmation is asked for again.
     let view = api.negotiation.show_agreement(scope.clone(), id).await?.view;
     let EndingView {
         charges,
@@ -385,30 +394,48 @@ pub(in crate::portal) async fn confirm_termination(
         id,
         name,
         is_own: view.party == *party,
+        version: view.version,
+        has_changed,
         stops_work,
         charges: payments(charges),
         credits: payments(credits),
         price: view.price.as_ref().map(ToString::to_string),
     };
-    render_page(StatusCode::OK, &confirm)
+    let status = if has_changed {
+        StatusCode::CONFLICT
+    } else {
+        StatusCode::OK
+    };
+    render_page(status, &confirm)
 }
 
-/// POST /portal/agreements/{id}/terminate.
+/// POST /portal/agreements/{id}/terminate: ends the version that the visitor has seen the costs of. Of another version, the costs are
+/// shown again.
 pub(in crate::portal) async fn terminate_agreement(
     State(api): State<Api>,
     Path(id): Path<Uuid>,
     request: Request,
 ) -> Answer {
-    let (visitor, _) = session::read_session_form(&api, request).await?;
+    let (visitor, values) = session::read_session_form(&api, request).await?;
+    let seen: Option<i64> = values.get("version").parse().ok();
     let order = TerminateRequest {
         id,
         input: Input::Xml(Vec::new()),
         by: visitor.caller.party.clone(),
-        versions: None,
+        versions: Some(seen.into_iter().collect()),
         key: None,
     };
-    api.negotiation
-        .terminate_agreement(scope_of_caller(&visitor.caller), order)
-        .await?;
-    Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
+    let scope = scope_of_caller(&visitor.caller);
+    let asked_again = match api.negotiation.terminate_agreement(scope, order).await {
+        Err(Error::Changed) => Some(render_confirmation(&api, &visitor, id, true).await),
+        // It is over already.
+        Ok(_) | Err(Error::Conflict(_)) => None,
+        Err(other) => return Err(other.into()),
+    };
+    match asked_again {
+        None | Some(Err(Failure::Request(http::Error::Negotiation(Error::Conflict(_))))) => {
+            Ok(Redirect::to(&format!("/portal/agreements/{id}")).into_response())
+        }
+        Some(answer) => answer,
+    }
 }

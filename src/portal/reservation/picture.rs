@@ -79,7 +79,7 @@ impl Picture {
             ("May be moved within", "p-room", near(movable(view, room))),
             ("Was planned before", "p-earlier", earlier_places(view, timeline)),
             ("Planned", "p-planned", planned(view)),
-            ("Really ran", "p-real", real(view, now)),
+            ("Actual run", "p-real", real(view, now)),
         ];
         Self::of(&rows, view, now, true)
     }

@@ -59,7 +59,7 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
         "asked" => return ("You asked for an offer", ""),
         "countered" => return ("The provider made an offer", ""),
         "refused" => return ("The provider could offer nothing", ""),
-        "declined" => return ("You let go of an offer", ""),
+        "declined" => return ("You rejected an offer", ""),
         "taken" => return ("You took an offer", ""),
         "lapsed" => return ("An offer was held no longer", ""),
         "released" => return ("An offer was given back", ""),
@@ -130,7 +130,7 @@ impl Promise {
             _ => ("Not decided yet", "waiting"),
         };
         Self {
-            sentence: promise_in_words(guarantee, view, has_deadline),
+            sentence: promise_in_words(guarantee, (&view.deadline, view.duration_seconds), has_deadline),
             words,
             class,
             name: guarantee.name.clone(),
@@ -140,12 +140,18 @@ impl Promise {
     }
 }
 
-fn promise_in_words(guarantee: &GuaranteeView, view: &AgreementView, has_deadline: bool) -> String {
+/// A guarantee of an agreement with this deadline, whether or not it was given, and duration in seconds: what is promised, and what is
+/// paid otherwise.
+pub(in crate::portal) fn promise_in_words(
+    guarantee: &GuaranteeView,
+    (deadline, duration): (&str, i64),
+    has_deadline: bool,
+) -> String {
     let mut sentence = match guarantee.objective.as_str() {
         "completed le deadline" if !has_deadline => "Ends in time; no deadline was given".to_owned(),
-        "completed le deadline" => format!("Ends by {}", moment(&view.deadline)),
+        "completed le deadline" => format!("Ends by {}", moment(deadline)),
         "started le latest_start" | "started ge ready and started le latest_start" => {
-            let latest = text::second_of(&view.deadline).map(|end| end - view.duration_seconds);
+            let latest = text::second_of(deadline).map(|end| end - duration);
             let latest = latest.map_or_else(String::new, |at| moment(&text::date_time(at)));
             format!("Begins by {latest}")
         }

@@ -149,7 +149,9 @@ fn a_requester_needs_no_scripts() {
             ("nodes", "1"),
         ];
         visit.chrome.fill(&fields).await;
-        visit.chrome.press("Reserve the earliest").await;
+        visit.chrome.press("See the earliest offer").await;
+        visit.chrome.see("This is offered to you").await;
+        visit.chrome.click("li.offer button.main").await;
         let again = "Load this page again";
         visit.photograph("reservation").await;
         crate::support::eventually("the output", super::SOON, async || {

@@ -189,7 +189,15 @@ async fn offers_pending_requests_and_the_pages_keep_to_the_cap(url: String) {
     let list = browser.get("/portal/negotiations").await;
     let page = browser.get(&list.link("See prices and terms")).await;
     let form = page.form_to(&accept);
-    assert_eq!(browser.post(&accept, &form).await.status, StatusCode::CONFLICT);
+    let refused = browser.post(&accept, &form).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT);
+    assert!(
+        refused
+            .body
+            .contains("Nothing was reserved: this key may spend 3 EUR, and has spent 1 EUR.")
+            && !refused.body.contains("QUOTA_EXCEEDED"),
+        "{refused:?}"
+    );
     let cheap = ask(1).await;
     let taken = physics.post_json("/agreements", &json!({ "offer": cheap })).await;
     assert_eq!(taken.status, StatusCode::CREATED, "{taken:?}");

@@ -1,10 +1,11 @@
 //! Changes of a reservation by quote, and its end with the cost stated before.
 
 use reqwest::StatusCode;
+use serde_json::json;
 
 use super::browser::{Browser, Form, Page};
-use super::{reserve, start};
-use crate::support::offers::{Offer, hours_ahead};
+use super::{buy, reserve, start};
+use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
@@ -30,11 +31,7 @@ async fn a_reservation_is_extended_by_an_offer_that_is_taken(url: String) {
     let mut browser = Browser::signed_in(&server, server.key()).await;
     let from = hours_ahead(2);
     let form = reserve(browser.form().await, 1, from, from + 8 * HOUR).with("name", "grows");
-    let path = browser
-        .post("/portal/agreements", &form)
-        .await
-        .location()
-        .to_owned();
+    let path = buy(&mut browser, &form).await;
     let change = format!("{path}/change");
 
     let page = browser.get(&change).await;
@@ -110,17 +107,15 @@ fn the_cost_of_a_cancellation_is_stated_and_then_charged() {
         let mut browser = Browser::signed_in(&server, server.key()).await;
         let from = hours_ahead(2);
         let form = reserve(browser.form().await, 4, from, from + HOUR);
-        let path = browser
-            .post("/portal/agreements", &form)
-            .await
-            .location()
-            .to_owned();
+        let path = buy(&mut browser, &form).await;
         let asked = browser.get(&format!("{path}/terminate")).await;
         assert!(
             asked
                 .body
                 .contains("<strong>2 EUR</strong> to the provider: Fee for cancelling")
-                && asked.body.contains("Its price is 4 EUR."),
+                && asked
+                    .body
+                    .contains("Its price is 4 EUR. The fee follows the prices"),
             "{}",
             asked.body
         );
@@ -189,6 +184,95 @@ fn an_extension_of_exact_times_takes_its_deadline_along() {
 }
 
 #[test]
+fn the_cost_is_stated_again_where_the_reservation_has_changed_since() {
+    let server = Server::configured(None, PRICED);
+    let key = server.key_for("ann", "consumer");
+    run(async {
+        let mut browser = Browser::signed_in(&server, &key).await;
+        let from = hours_ahead(3);
+        let form = reserve(browser.form().await, 4, from, from + 3 * HOUR);
+        let path = buy(&mut browser, &form).await;
+        let terminate = format!("{path}/terminate");
+        let seen = form_to(&browser.get(&terminate).await, &terminate);
+        let api = path.trim_start_matches("/portal");
+        let order = json!({ "start": date_time(from + HOUR) });
+        let moved = server.client().post_json(&format!("{api}/move"), &order).await;
+        assert_eq!(moved.status, StatusCode::OK, "{moved:?}");
+        for form in [seen.clone(), seen.without("version")] {
+            let asked = browser.post(&terminate, &form).await;
+            assert_eq!(asked.status, StatusCode::CONFLICT, "{asked:?}");
+            for text in ["has changed since", "<strong>2 EUR</strong> to the provider"] {
+                assert!(asked.body.contains(text), "no {text} in {asked:?}");
+            }
+            assert!(browser.get(&path).await.body.contains("Waiting"));
+        }
+        let asked = browser.get(&terminate).await;
+        let confirmed = form_to(&asked, &terminate);
+        for _ in 0..2 {
+            let ended = browser.post(&terminate, &confirmed).await;
+            assert_eq!(ended.location(), path, "once; then it is shown that it is over");
+        }
+        assert!(browser.get(&path).await.body.contains("Cancelled"));
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_change_that_cannot_be_had_leaves_nothing_open_and_names_what_fills_the_form() {
+    let server = start();
+    run(async {
+        let client = server.client();
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let from = hours_ahead(2);
+        let form = reserve(browser.form().await, 2, from, from + HOUR);
+        let made = browser.post("/portal/agreements", &form).await;
+        let change = format!("{}/change", made.location());
+        let block = Offer::reserve(2, 4 * HOUR).within(from - HOUR, from + 3 * HOUR);
+        client.post("/agreements", block.xml()).await.created();
+        let more = form_to(&browser.get(&change).await, &change).with("nodes", "4");
+        let refused = browser.post(&change, &more).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+        assert!(
+            refused.body.contains("This change cannot be offered"),
+            "{refused:?}"
+        );
+        assert_eq!(
+            form_to(&refused, &change).0["nodes"],
+            "4",
+            "the values entered are kept"
+        );
+        let links = refused.body.matches(&format!("href=\"{change}?")).count();
+        assert!(links > 0, "no changes that fill the form in {refused:?}");
+        assert!(!refused.body.contains("href=\"/portal?"), "{refused:?}");
+        let filled = browser.get(&refused.link("on 2 nodes")).await;
+        assert_eq!(form_to(&filled, &change).0["nodes"], "2");
+        let all = client.get_json("/negotiations").await;
+        assert_eq!(all["negotiations"][0]["state"], "terminated", "{all}");
+
+        let shorter = form_to(&refused, &change).with("nodes", "1");
+        let asked = browser.post(&change, &shorter).await.location().to_owned();
+        let opened = client.get_json(asked.trim_start_matches("/portal")).await;
+        let at = |name: &str| -> jiff::Timestamp {
+            let text = opened[name].as_str().expect("an instant");
+            text.parse().expect("a dateTime")
+        };
+        let lasts = at("expires").as_second() - at("created").as_second();
+        assert!(lasts <= HOUR, "{opened}");
+        // Asked for otherwise, it is about the same reservation, and lets go of what was offered before.
+        let page = browser.get(&asked).await;
+        let again = browser.get(&page.link("Change the request")).await;
+        let again = form_to(&again, &change);
+        assert_eq!(again.0["nodes"], "1");
+        browser
+            .post(&change, &again.with("hours", "").with("minutes", "30"))
+            .await
+            .location();
+        let before = client.get_json(asked.trim_start_matches("/portal")).await;
+        assert_eq!(before["state"], "terminated", "{before}");
+    });
+}
+
+#[test]
 fn only_the_end_of_what_runs_can_change_and_its_loss_is_stated() {
     let server = Server::configured(None, PRICED);
     run(async {
@@ -204,7 +288,7 @@ fn only_the_end_of_what_runs_can_change_and_its_loss_is_stated() {
             page.body.contains(">Running<").then_some(page)
         });
         let page = running.await;
-        assert!(page.body.contains("Really ran"), "{}", page.body);
+        assert!(page.body.contains("Actual run"), "{}", page.body);
         let change = format!("{path}/change");
         let asked = browser.get(&change).await;
         assert!(asked.body.contains("only its end can change"), "{}", asked.body);

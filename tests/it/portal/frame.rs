@@ -158,6 +158,31 @@ fn open_pages_are_told_of_changes_until_the_service_stops() {
 }
 
 #[test]
+fn the_page_of_an_error_keeps_the_navigation_of_its_visitor() {
+    let server = start();
+    run(async {
+        let (browser, nobody) = (
+            Browser::signed_in(&server, &server.key_for("ann", "consumer")).await,
+            Browser::new(&server),
+        );
+        let other = "01a1fc61-4f03-7296-9d9c-551879cc7ecd";
+        for (path, status) in [
+            ("/portal/nothing", StatusCode::NOT_FOUND),
+            (&format!("/portal/agreements/{other}"), StatusCode::NOT_FOUND),
+            ("/portal/operator", StatusCode::FORBIDDEN),
+        ] {
+            let page = browser.get(path).await;
+            assert_eq!(page.status, status, "{path}");
+            for part in ["aria-label=\"Pages\"", "Signed in as <strong>ann</strong>"] {
+                assert!(page.body.contains(part), "no {part} in {page:?}");
+            }
+            let page = nobody.get(path).await;
+            assert!(!page.body.contains("Signed in as"), "{page:?}");
+        }
+    });
+}
+
+#[test]
 fn every_page_forbids_foreign_scripts_frames_and_forms() {
     let server = start();
     run(async {

@@ -5,7 +5,7 @@ use reqwest::header::CONTENT_TYPE;
 use serde_json::json;
 
 use super::browser::Browser;
-use super::reserve;
+use super::{buy, reserve};
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -39,11 +39,7 @@ async fn a_party_sees_its_money_by_month_and_takes_it_along(url: String) {
     {
         let nodes = u32::try_from(number).expect("few") + 1;
         let form = reserve(browser.form().await, nodes, from, from + HOUR).with("name", name);
-        let path = browser
-            .post("/portal/agreements", &form)
-            .await
-            .location()
-            .to_owned();
+        let path = buy(&mut browser, &form).await;
         let id = path.rsplit('/').next().expect("an id");
         let client = server.client_with(&ann);
         client.post(&format!("/agreements/{id}/terminate"), "").await;

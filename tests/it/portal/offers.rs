@@ -106,6 +106,10 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
             all.body.contains(", of ann") && !all.body.contains(&action),
             "{all:?}"
         );
+        assert!(
+            all.body.contains("<strong>ann:</strong>") && !all.body.contains("<strong>You:</strong>"),
+            "{all:?}"
+        );
 
         let made = browser.post(&action, &form).await.location().to_owned();
         let again = browser.post(&action, &form).await;
@@ -135,6 +139,26 @@ fn what_is_held_is_shown_with_its_price_and_accepted_once() {
 }
 
 #[test]
+fn a_card_says_what_is_guaranteed_by_whom_and_what_is_paid_otherwise() {
+    let server = priced();
+    run(async {
+        let template = json!({ "template": "guaranteed-reservation" });
+        let answer = ask(&server.client(), 4, hours_ahead(4), &template).await;
+        let browser = Browser::signed_in(&server, server.key()).await;
+        let page = browser.get(&page_of(&answer)).await;
+        for part in [
+            "The provider guarantees: Begins by ",
+            ", or you get 8 EUR.",
+            "The provider guarantees: Ends by ",
+            ", or you get 20 EUR.",
+        ] {
+            assert!(page.body.contains(part), "no {part} in {page:?}");
+        }
+        assert!(!page.body.contains(" le "), "{page:?}");
+    });
+}
+
+#[test]
 fn a_change_is_shown_with_what_it_costs_more_and_takes_the_place_of_its_agreement() {
     let server = priced();
     run(async {
@@ -151,11 +175,19 @@ fn a_change_is_shown_with_what_it_costs_more_and_takes_the_place_of_its_agreemen
             "<p class=\"price\">30 EUR</p>",
             "10 EUR more than now",
             "a fee of 0.4 EUR for the change",
+            ">Change it: 30 EUR, and a fee of 0.4 EUR</button>",
         ] {
             assert!(page.body.contains(part), "no {part} in {page:?}");
         }
+        let again = page.link("Change the request");
+        assert!(
+            again.starts_with(&format!("/portal/agreements/{old}/change?")),
+            "{again}"
+        );
         let (action, form) = accepting(&page, &answer["offers"][0]);
         let made = browser.post(&action, &form).await.location().to_owned();
+        let over = browser.get(&page_of(&answer)).await;
+        assert!(!over.body.contains("href=\"/portal?"), "{over:?}");
         assert!(browser.get(&made).await.body.contains("3 nodes"));
         let replaced = client.get_json(&format!("/agreements/{old}")).await;
         assert!(

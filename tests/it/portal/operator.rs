@@ -1,11 +1,11 @@
 //! The pages for operators: every change is shown with what would follow before it is done, and no other visitor gets in.
 
 use reqwest::StatusCode;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::browser::{Browser, Form, Page};
 use crate::browser::CONFIGURATION;
-use crate::support::offers::{Offer, hours_ahead};
+use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
 
@@ -246,6 +246,37 @@ fn a_reservation_is_moved_and_evicted_once_with_what_follows_shown_before() {
             "{trail:?}"
         );
         server.assert_verified();
+    });
+}
+
+#[test]
+fn an_order_about_a_reservation_that_has_changed_meanwhile_is_shown_again() {
+    let server = Server::configured(None, CONFIGURATION);
+    run(async {
+        let client = server.client();
+        let start = hours_ahead(3);
+        let offer = Offer::reserve(2, 3_600).within(start, start + 6 * 3_600);
+        let id = client.post("/agreements", offer.xml()).await.created();
+        let path = format!("/agreements/{id}");
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let page = browser.get(&format!("/portal/operator{path}")).await;
+        let evict = form_with(&page, "value=\"evict\"").with("reason", "misuse");
+        let mut asked = browser.post(ORDERS, &evict).await;
+        let order = json!({ "start": date_time(start + 3_600) });
+        let moved = client.post_json(&format!("{path}/move"), &order).await;
+        assert_eq!(moved.status, StatusCode::OK, "{moved:?}");
+        for form in [
+            form_with(&asked, "name=\"confirmed\""),
+            form_with(&asked, "name=\"confirmed\"").without("version"),
+        ] {
+            asked = browser.post(ORDERS, &form).await;
+            assert_eq!(asked.status, StatusCode::CONFLICT, "{asked:?}");
+            assert!(asked.body.contains("has changed since"), "{asked:?}");
+            assert_eq!(client.get_json(&path).await["state"], "Observed");
+        }
+        let confirmed = form_with(&asked, "name=\"confirmed\"");
+        browser.post(ORDERS, &confirmed).await.location();
+        assert_eq!(client.get_json(&path).await["state"], "Complete");
     });
 }
 

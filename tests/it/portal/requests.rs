@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use super::browser::{Browser, Form, Page};
-use super::{CONFIGURATION, FIRST, SECOND, SECONDS, agreements, reserve, start};
+use super::{CONFIGURATION, FIRST, SECOND, SECONDS, accept, actions, agreements, reserve, start};
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -18,23 +18,6 @@ const PRICES: &str =
 
 fn priced(url: Option<&str>) -> Server {
     Server::configured(url, &format!("{CONFIGURATION}{PRICES}"))
-}
-
-/// The addresses that the page's forms are sent to, from its main part.
-fn actions(page: &Page) -> Vec<&str> {
-    let main = page.body.split("<main").nth(1).expect("a page has a main part");
-    let forms = main.split(" method=\"post\" action=\"").skip(1);
-    forms.filter_map(|form| form.split('"').next()).collect()
-}
-
-/// The address where the first offer of a page is taken.
-fn accept(page: &Page) -> String {
-    let found = actions(page)
-        .into_iter()
-        .find(|action| action.ends_with("/accept"));
-    found
-        .unwrap_or_else(|| panic!("nothing to take in {page:?}"))
-        .to_owned()
 }
 
 async fn held(server: &Server, negotiation: &str) -> Vec<Value> {
@@ -78,8 +61,9 @@ async fn a_request_becomes_offers_of_which_one_is_taken_once(url: String) {
         "earlier than asked for",
         "later than asked for",
         "20 EUR for the nodes and the time<",
-        "Ending it before it starts costs 2 EUR.",
-        "Guaranteed: it is done by the deadline.",
+        "Ending it before it starts costs at least 2 EUR.",
+        "never more than the price",
+        "The provider guarantees: Ends by ",
         "Its times are exact: it does not move.",
         "You pay for the whole time that you reserve",
         "data-until=\"",
@@ -168,8 +152,17 @@ fn a_request_without_room_names_changes_that_work_when_they_are_followed() {
         let path = browser.post(ASK, &dearer).await.location().to_owned();
         let page = browser.get(&path).await;
         assert!(page.body.contains("Buy for 40 EUR"), "{page:?}");
+    });
+}
 
-        // A refusal of the form that reserves at once is noted, and says under which id.
+#[test]
+fn a_refusal_of_the_form_that_reserves_at_once_is_noted_and_its_changes_fill_the_form() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let start = hours_ahead(4);
+        let first = reserve(browser.form().await, 4, start, start + HOUR);
+        browser.post("/portal/agreements", &first).await.location();
         let late = reserve(browser.form().await, 4, start, start + 2 * HOUR).with("hours", "2");
         let refused = browser.post("/portal/agreements", &late).await;
         assert_eq!(refused.status, StatusCode::CONFLICT);
@@ -188,6 +181,42 @@ fn a_request_without_room_names_changes_that_work_when_they_are_followed() {
             .and_then(|link| link.rsplit('>').next());
         let changed = browser.get(&refused.link(words.expect("a change"))).await.form();
         browser.post("/portal/agreements", &changed).await.location();
+    });
+}
+
+#[test]
+fn nothing_is_bought_before_its_price_and_its_terms_were_shown() {
+    let server = priced(None);
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let from = hours_ahead(4);
+        let block = Offer::reserve(4, HOUR).within(from, from + HOUR);
+        server.client().post("/agreements", block.xml()).await.created();
+        let empty = browser.get("/portal").await;
+        assert!(
+            empty.body.contains(">See the earliest offer</button>"),
+            "{empty:?}"
+        );
+        let form = reserve(empty.form(), 2, from, from + HOUR);
+        let asked = browser
+            .post("/portal/agreements", &form)
+            .await
+            .location()
+            .to_owned();
+        assert!(asked.starts_with("/portal/negotiations/"), "{asked}");
+        assert_eq!(agreements(&server).await.len(), 1, "nothing was bought");
+        let page = browser.get(&asked).await;
+        assert_eq!(
+            page.body.matches("<li class=\"card offer\"").count(),
+            1,
+            "{page:?}"
+        );
+        for part in ["earlier than asked for", "Buy for 20 EUR", "costs at least 2 EUR"] {
+            assert!(page.body.contains(part), "no {part} in {page:?}");
+        }
+        let action = accept(&page);
+        browser.post(&action, &page.form_to(&action)).await.location();
+        assert_eq!(agreements(&server).await.len(), 2);
     });
 }
 
@@ -503,7 +532,7 @@ fn what_anybody_asks_for_is_shown_as_text_only() {
         clean(&browser.get("/portal/negotiations").await);
         let counter = browser.get(&page.link("Ask for something else instead")).await;
         clean(&counter);
-        assert_eq!(counter.form().0[FIRST], attack, "as it was entered");
+        assert_eq!(counter.form().0["name"], attack, "as it was entered");
         let release = format!("{path}/release");
         browser.post(&release, &page.form_to(&release)).await.location();
         let again: Form = browser
