@@ -20,6 +20,10 @@ pub(in crate::portal) struct Supply<'a> {
 }
 
 /// The offer form.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says of one part of the form how it is shown"
+)]
 pub(in crate::portal) struct OfferForm {
     /// One for every form that is shown.
     pub(in crate::portal) once: String,
@@ -229,7 +233,7 @@ impl OfferForm {
         self.is_counter = true;
         let empty = "Empty means: as it is in the offer.";
         for group in [&mut self.duration, &mut self.start, &mut self.deadline] {
-            group.hint = empty.to_owned();
+            empty.clone_into(&mut group.hint);
         }
         if let Some(budget) = &mut self.budget {
             budget.hint = format!("The most that it may cost. {empty}");
