@@ -266,7 +266,7 @@ mod tests {
         };
         for (is_partys, by) in [(false, "The provider guarantees"), (true, "You guarantee")] {
             assert_eq!(
-                guarantee_in_words(&of(is_partys), ("2026-11-21T10:00:00Z", 60)),
+                guarantee_in_words(&of(is_partys), ("2026-11-21T10:00:00Z", 60), true),
                 format!("{by}: Ends by Sat 21 Nov 2026, 10:00 UTC.")
             );
         }
