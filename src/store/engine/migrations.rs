@@ -47,7 +47,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "transfers" in "0024_transfers",
     "resources" in "0025_resources",
     "registrations" in "0026_registrations",
-    "open proposals" in "0027_open_proposals",
+    "open proposals" in "0028_open_proposals",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
