@@ -47,6 +47,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "transfers" in "0024_transfers",
     "resources" in "0025_resources",
     "registrations" in "0026_registrations",
+    "past" in "0027_past",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
