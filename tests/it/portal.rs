@@ -3,6 +3,7 @@
 pub(crate) mod browser;
 mod calendar;
 mod changes;
+mod cockpit;
 mod feeds;
 mod frame;
 mod gantt;
