@@ -12,6 +12,7 @@ mod keys;
 mod lanes;
 mod maintenance;
 mod negotiations;
+mod past_use;
 mod request;
 mod resources;
 mod service;
@@ -58,6 +59,8 @@ pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};
 pub use views::operations::{OperationsView, UtilisationView, WaitingView};
+pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
+pub use views::policies::{PoliciesView, QuotasView};
 pub use views::refusal::{RefusalView, RelaxationView};
 pub use views::reliability::ReliabilityView;
 pub use views::resources::{

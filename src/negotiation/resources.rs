@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::json::{At, Json, JsonCheck};
+use crate::negotiation::views::nodes::NodeView;
 use crate::negotiation::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
@@ -43,6 +44,23 @@ impl Negotiation {
             ));
         }
         Ok(ResourcesView { resources })
+    }
+
+    /// The resources and how they stood lately, each with its nodes: where they are many, only those that are not up. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn recent_resources(&self) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
+        let picture = self.planner.picture().await?;
+        let view = |of: &Resource| {
+            let drawn = picture.named(&of.name);
+            let has_work = drawn.is_some_and(|drawn| !of.is_retired() || !drawn.slots.is_empty());
+            let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
+            let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
+            let view = ResourceView::of(of, counts, has_work, self.faults.of(&of.name));
+            (view, nodes.map(NodeView::of).collect())
+        };
+        Ok(self.planner.resources().iter().map(view).collect())
     }
 
     /// Adds a resource of this machine, or changes a resource; with `is_dry` it is only answered what would follow. The body is an

@@ -11,6 +11,7 @@ use wsag::templates::agreement_factory_properties;
 use super::error::{Error, Result};
 use super::templates::{self, Offering, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
+use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
@@ -91,6 +92,8 @@ pub struct Negotiation {
     pub(super) spender: Option<Spender>,
     /// Rung when there is a pending agreement to decide.
     pub(super) undecided: Arc<Notify>,
+    /// How the resources were used lately.
+    pub(super) past_uses: PastUses,
     /// Documents that are read at the same time: reading is work for a processor, so as many as there are.
     pub(super) reading: Arc<Semaphore>,
 }
@@ -143,6 +146,7 @@ impl Negotiation {
             fitting: Arc::default(),
             spender: None,
             undecided: Arc::default(),
+            past_uses: PastUses::default(),
             reading: Arc::new(Semaphore::new(processors)),
         }
     }

@@ -13,12 +13,13 @@ use super::writer;
 use crate::agreement::{Agreement, Shape};
 use crate::clock::Clock;
 use crate::metrics::{Exposition, metrics};
+use crate::planner::admission::share::PartyUsage;
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Reply};
 use crate::planner::error::{Error, Result, StartError};
 use crate::planner::metrics::PlannerMetrics;
 use crate::planner::offers::suggestion::Suggestion;
-use crate::planner::picture::{Picture, Pictures};
+use crate::planner::picture::{Picture, Recent};
 use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::need::Foreseeable;
@@ -54,7 +55,8 @@ pub struct Planner {
     pub(super) resources: watch::Receiver<Arc<[Resource]>>,
     pub(super) foresight: watch::Receiver<Arc<Foresight>>,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
-    pub(super) pictures: Pictures,
+    pub(super) pictures: Arc<Recent<Picture>>,
+    pub(super) usages: Arc<Recent<Vec<PartyUsage>>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
     /// Whether everything is decided on a copy of the plan, and nothing is stored.
     is_dry: bool,
@@ -117,7 +119,8 @@ impl Planner {
             resources,
             foresight,
             measured,
-            pictures: Pictures::default(),
+            pictures: Arc::default(),
+            usages: Arc::default(),
             distrusted: Arc::default(),
             is_dry: false,
             booked_by: None,
@@ -268,8 +271,39 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where none has been taken yet and the planner has stopped.
     pub async fn picture(&self) -> Result<Arc<Picture>> {
-        let take = self.ask(|of| Ok(of.picture()));
+        let take = self.ask(|of| {
+            let picture = of.picture();
+            let slots = picture.slots();
+            Ok((picture, slots))
+        });
         self.pictures.recent(Instant::now(), take).await
+    }
+
+    /// What a party has; what all have where none is named, by their names.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn usage(&self, party: Option<String>) -> Result<Vec<PartyUsage>> {
+        self.ask(move |of| {
+            Ok(match party {
+                Some(party) => vec![of.usage_of(party)],
+                None => of.usage_of_all(),
+            })
+        })
+        .await
+    }
+
+    /// What all parties have, by their names, as it was lately: it is shown again for as long as a picture with as many slots.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it was never asked for and the planner has stopped.
+    pub async fn recent_usage(&self) -> Result<Arc<Vec<PartyUsage>>> {
+        let take = self.ask(|of| {
+            let usage = of.usage_of_all();
+            let agreements = usage.iter().map(|of| of.agreements).sum();
+            Ok((usage, agreements))
+        });
+        self.usages.recent(Instant::now(), take).await
     }
 
     /// Takes note of the nodes that a resource keeps for its agreements, all of them: those are bound when their slots

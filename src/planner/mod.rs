@@ -62,7 +62,7 @@ pub use plan::Plan;
 pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
 pub use resources::definition::{machines_as_configured, machines_of_rows};
 pub use resources::failures::Failures;
-pub use resources::node_status::{NodeOverride, NodeStatus};
+pub use resources::node_status::NodeOverride;
 pub use resources::nodes::{
     BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, Planned, ReportedState, Reporter, Unused,
     UnusedNodes, WhyUnused,
@@ -74,7 +74,8 @@ pub use resources::resource::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling,
     is_resource_name, rate_of_multiple,
 };
-pub use settings::{Improving, Negotiating, Proposals, Quotas, Refusals, Settings};
+pub use resources::resource_plan::NodeStatus;
+pub use settings::{Improving, Negotiating, Policies, Proposals, Quotas, Refusals, Settings};
 pub use tried::{Tried, TriedPlace, try_proposal};
 
 #[cfg(test)]

@@ -15,12 +15,16 @@ use crate::planner::decider::Decider;
 use crate::planner::error::Result;
 use crate::planner::free_time::{join_free_intervals, whole_steps_of_gap};
 use crate::planner::plan::{Plan, is_undecided};
-use crate::planner::resources::nodes::UnusedNodes;
-use crate::planner::resources::resource_plan::ResourcePlan;
+use crate::planner::resources::nodes::{NodeCounts, UnusedNodes};
+use crate::planner::resources::resource_plan::{NodeStatus, ResourcePlan};
+use crate::planner::settings::Policies;
 
 /// For how long a picture is shown before another one is taken, for each slot on it: a second at 10,000 slots. To copy a
 /// slot takes about a hundredth of that, so pictures take the same small part of the planner's time for any plan and any number of visitors.
 const KEPT_PER_SLOT: Duration = Duration::from_micros(100);
+
+/// The most nodes of a resource that are all on a picture. A longer list does not help to find the nodes that are not up.
+const NODES_MAX: u32 = 64;
 
 /// Seconds of an hour.
 const HOUR: Seconds = 3_600;
@@ -30,6 +34,8 @@ const HOUR: Seconds = 3_600;
 pub struct Picture {
     /// When it was taken.
     pub taken: Time,
+    /// The rules for parties.
+    pub policies: Policies,
     /// Until when the provider plans.
     pub horizon: Time,
     /// Whether requesters are told when nodes are free.
@@ -55,6 +61,10 @@ pub struct PicturedResource {
     pub slots: Vec<PicturedSlot>,
     /// Its nodes that are not used for a time, as far as is known which nodes these are.
     pub unused: Vec<UnusedNodes>,
+    /// How many of its nodes stand how.
+    pub counts: NodeCounts,
+    /// Its nodes, by their numbers; where they are many, only those with a report that they are not up.
+    pub nodes: Vec<NodeStatus>,
 }
 
 /// Nodes of an agreement, or held, for a time.
@@ -95,42 +105,50 @@ impl SlotOf {
     }
 }
 
-/// The last picture, and when it was taken.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Pictures(Arc<Mutex<Option<Taken>>>);
+/// The last view of the plan of a kind, with when it was taken and for how long it is shown.
+#[derive(Debug)]
+pub(super) struct Recent<T>(Mutex<Option<Taken<T>>>);
 
-/// A picture, and when it was taken.
-type Taken = (Instant, Arc<Picture>);
+/// When a view was taken, for how long it is shown before another one is, and the view.
+type Taken<T> = (Instant, Duration, Arc<T>);
 
-impl Pictures {
-    /// The last picture where it is young enough for its size at `now`, else another one.
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Recent<T> {
+    /// The last view where it is young enough at `now` for the number of slots on it, else another one, which comes with its number.
     ///
     /// # Errors
-    /// Those of `take`, where none has been taken yet. An old one is shown rather than none: it says when it was taken.
+    /// Those of `take`, where none has been taken yet. An old one is shown rather than none.
     pub(super) async fn recent(
         &self,
         now: Instant,
-        take: impl Future<Output = Result<Picture>>,
-    ) -> Result<Arc<Picture>> {
+        take: impl Future<Output = Result<(T, usize)>>,
+    ) -> Result<Arc<T>> {
         // The others wait for the one that has it taken, and share it.
         let mut last = self.0.lock().await;
-        if let Some((taken, picture)) = &*last
-            && now.saturating_duration_since(*taken) < picture.is_kept_for()
+        if let Some((taken, kept_for, view)) = &*last
+            && now.saturating_duration_since(*taken) < *kept_for
         {
-            return Ok(Arc::clone(picture));
+            return Ok(Arc::clone(view));
         }
         match take.await {
-            Ok(picture) => Ok(Arc::clone(&last.insert((now, Arc::new(picture))).1)),
-            Err(why) => last.as_ref().map(|(_, picture)| Arc::clone(picture)).ok_or(why),
+            Ok((view, slots)) => {
+                let kept_for = KEPT_PER_SLOT.saturating_mul(u32::try_from(slots).unwrap_or(u32::MAX));
+                Ok(Arc::clone(&last.insert((now, kept_for, Arc::new(view))).2))
+            }
+            Err(why) => last.as_ref().map(|(_, _, view)| Arc::clone(view)).ok_or(why),
         }
     }
 }
 
 impl Picture {
-    /// For how long it is shown before another one is taken.
-    fn is_kept_for(&self) -> Duration {
-        let slots: usize = self.resources.iter().map(|of| of.slots.len()).sum();
-        KEPT_PER_SLOT.saturating_mul(u32::try_from(slots).unwrap_or(u32::MAX))
+    /// How many slots are on it.
+    pub(super) fn slots(&self) -> usize {
+        self.resources.iter().map(|of| of.slots.len()).sum()
     }
 
     /// The resource with this name.
@@ -230,6 +248,7 @@ impl Decider<'_> {
         }
         Picture {
             taken: now,
+            policies: self.settings.policies(),
             horizon: now + self.settings.horizon,
             is_published: self.settings.refusals.availability,
             step: self.settings.refusals.coarsen,
@@ -246,6 +265,12 @@ impl Decider<'_> {
             free: of.schedule.tree().steps_from(now).collect(),
             slots: Vec::new(),
             unused: of.nodes.unused(resource.capacity, now, &self.settings.failures),
+            counts: of.nodes.counts(resource.capacity),
+            nodes: if resource.capacity <= NODES_MAX {
+                of.statuses(0..resource.capacity)
+            } else {
+                of.statuses(of.nodes.reported(resource.capacity))
+            },
         }
     }
 }
@@ -280,47 +305,20 @@ mod tests {
     use super::*;
     use crate::planner::error::Error;
 
-    fn picture(slots: usize, taken: i64) -> Picture {
-        let slot = PicturedSlot {
-            of: SlotOf::HeldOffers(Uuid::nil()),
-            party: String::new(),
-            interval: Interval::of(Time(0), 1),
-            nodes: 1,
-            numbers: Vec::new(),
-        };
-        Picture {
-            taken: Time(taken),
-            horizon: Time(taken),
-            is_published: true,
-            step: 1,
-            resources: vec![PicturedResource {
-                name: String::new(),
-                capacity: 1,
-                takes_new: true,
-                free: Vec::new(),
-                slots: vec![slot; slots],
-                unused: Vec::new(),
-            }],
-        }
-    }
-
     #[tokio::test]
     async fn a_large_picture_is_shown_for_longer_and_an_old_one_rather_than_none() {
-        let (pictures, taken) = (Pictures::default(), AtomicU32::new(0));
-        let take = async || {
-            let next = taken.fetch_add(1, Ordering::Relaxed) + 1;
-            Ok(picture(10_000, i64::from(next)))
-        };
+        let (pictures, taken) = (Recent::default(), AtomicU32::new(0));
+        let take = async || Ok((taken.fetch_add(1, Ordering::Relaxed) + 1, 10_000));
         let start = Instant::now();
         for (millis, seen) in [(0, 1), (1, 1), (999, 1), (1_000, 2), (1_999, 2)] {
             let now = start + Duration::from_millis(millis);
             let shown = pictures.recent(now, take()).await.unwrap();
-            assert_eq!(shown.taken, Time(seen), "after {millis} ms");
+            assert_eq!(*shown, seen, "after {millis} ms");
         }
         let later = start + Duration::from_mins(1);
         let fails = async || Err(Error::Unavailable);
-        assert_eq!(pictures.recent(later, fails()).await.unwrap().taken, Time(2));
-        let none = Pictures::default().recent(later, fails()).await;
+        assert_eq!(*pictures.recent(later, fails()).await.unwrap(), 2);
+        let none = Recent::<u32>::default().recent(later, fails()).await;
         assert_eq!(none, Err(Error::Unavailable));
     }
 }

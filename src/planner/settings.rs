@@ -58,6 +58,38 @@ impl Settings {
     pub fn quotas_of(&self, party: &str) -> Quotas {
         self.quotas_of_parties.get(party).copied().unwrap_or(self.quotas)
     }
+
+    /// Those of them that are rules for parties.
+    pub fn policies(&self) -> Policies {
+        Policies {
+            horizon: self.horizon,
+            fix_after: self.fix_after,
+            announce: self.announce,
+            negotiation: self.negotiation,
+            proposals: self.proposals,
+            quotas: self.quotas,
+            quotas_of_parties: self.quotas_of_parties.clone(),
+        }
+    }
+}
+
+/// The rules for parties, as they are in force.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policies {
+    /// [`Settings::horizon`].
+    pub horizon: Seconds,
+    /// [`Settings::fix_after`].
+    pub fix_after: Option<Fraction>,
+    /// [`Settings::announce`].
+    pub announce: Seconds,
+    /// [`Settings::negotiation`].
+    pub negotiation: Negotiating,
+    /// [`Settings::proposals`].
+    pub proposals: Proposals,
+    /// [`Settings::quotas`].
+    pub quotas: Quotas,
+    /// [`Settings::quotas_of_parties`].
+    pub quotas_of_parties: BTreeMap<String, Quotas>,
 }
 
 /// How much a refusal shows of the plan: a provider may not want to show how busy it is.

@@ -34,6 +34,7 @@ pub use records::negotiations::{NegotiationFilter, Succession};
 pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;
 pub use records::party_events::Registration;
+pub use records::past_use::PastUse;
 pub use records::reservations::{ReservationFilter, StartPlace};
 pub use records::resources::ResourceRow;
 pub use verify::{Finding, Invariant};

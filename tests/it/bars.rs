@@ -8,7 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{AgreementState, EventKind, Execution, RunOutcome, ServiceState, Slots};
+use bespeak::agreement::{
+    Account, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind, RunOutcome,
+    ServiceState, Slots,
+};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::store::{Change, ResourceRow, Store};
 use reqwest::{Method, StatusCode};
@@ -16,6 +19,7 @@ use scheduler::Interval;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use uuid::Uuid;
 
 use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, event};
@@ -42,17 +46,26 @@ const PARTYS_PAGES: [&str; 7] = [
     "/portal/reservations?q=nothing+like+it",
     "/portal/money",
 ];
-const OPERATORS_PAGES: [&str; 4] = [
+const OPERATORS_PAGES: [&str; 8] = [
     "/portal/reservations",
     "/portal/gantt?span=month",
+    "/portal/money?party=past",
     "/portal/operator",
+    "/portal/operator/resources",
+    "/portal/operator/parties",
+    "/portal/operator/policies",
     "/portal/operator/trail",
 ];
 /// Visits of each page that is measured.
 const VISITS: usize = 20;
 
+/// Calendar pages a second beside which decisions are measured.
+const PAGES_A_SECOND: u64 = 10;
+/// How often decisions are measured without these pages and with them, in turn.
+const TURNS: usize = 4;
+
 /// A configuration with one resource of this number of nodes.
-fn nodes(many: usize) -> String {
+pub(crate) fn nodes(many: usize) -> String {
     format!("[[resource]]\nname = \"{RESOURCE}\"\nkind = \"local\"\nnodes = {many}\n")
 }
 
@@ -120,8 +133,75 @@ fn engine_of(url: &str) -> &'static str {
     }
 }
 
+/// Ten calendar pages a second take no time from decisions, whatever is planned.
+#[test]
+fn decisions_take_as_long_beside_calendar_pages() {
+    run(async {
+        let (waiting, many) = (
+            size("BESPEAK_TEST_WAITING", 100),
+            size("BESPEAK_TEST_DECISIONS", 60),
+        );
+        let server = Server::configured(None, &nodes(64));
+        let (client, begin) = (server.client(), now() + HOUR);
+        for number in (0..).take(waiting) {
+            let offer = asked(1, HOUR, begin + number % 300 * DAY, DAY);
+            client.post_json("/agreements", &offer).await.created();
+        }
+        let browser = Arc::new(Browser::signed_in(&server, server.key()).await);
+        let [mut alone, mut beside] = [Vec::new(), Vec::new()];
+        for _ in 0..TURNS {
+            alone.extend(decided(&client, many / TURNS).await);
+            let pages = tokio::spawn(show_calendars(Arc::clone(&browser)));
+            beside.extend(decided(&client, many / TURNS).await);
+            pages.abort();
+        }
+        for (part, bar) in [(50, 1.5), (99, 2.0)] {
+            let [alone, beside] = [&mut alone, &mut beside].map(|of| {
+                of.sort_unstable();
+                of[(of.len() * part / 100).min(of.len() - 1)].as_secs_f64()
+            });
+            println!(
+                "p{part} of {many} decisions: {:.2} ms alone, {:.2} ms beside pages",
+                alone * 1e3,
+                beside * 1e3
+            );
+            let what = format!(
+                "beside: p{part} of decisions, {waiting} waiting, × without {PAGES_A_SECOND} calendar pages a second"
+            );
+            row(&what, bar, beside / alone);
+        }
+        server.assert_verified();
+    });
+}
+
+/// How long each of a number of decisions takes, one after the other.
+async fn decided(client: &Client, many: usize) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for number in (0..).take(many) {
+        let offer = asked(1, HOUR, now() + (1 + number % 300) * DAY, DAY);
+        let sent = Instant::now();
+        client.post_json("/agreements", &offer).await.created();
+        took.push(sent.elapsed());
+    }
+    took
+}
+
+/// Shows calendar pages in their time until it is stopped, however long each of them takes.
+async fn show_calendars(browser: Arc<Browser>) {
+    let mut ticks = tokio::time::interval(Duration::from_millis(1_000 / PAGES_A_SECOND));
+    let mut pages = JoinSet::new();
+    loop {
+        ticks.tick().await;
+        let browser = Arc::clone(&browser);
+        pages.spawn(async move {
+            let page = browser.get("/portal/calendar").await;
+            assert_eq!(page.status, StatusCode::OK);
+        });
+    }
+}
+
 /// Stores agreements of a minute on one of 64 nodes, one behind the other, the last of which ended an hour ago.
-async fn fill(url: &str, many: usize) {
+pub(crate) async fn fill(url: &str, many: usize) {
     let store = Store::open(url).await.expect("a database can be opened");
     let lease = store.acquire_lease().await.expect("nobody else decides");
     let resource = [
@@ -151,13 +231,15 @@ async fn fill(url: &str, many: usize) {
 }
 
 /// The life of an agreement whose job ran in a slot on a node, as the service would have stored it.
-fn lived(slot: Interval, node: i64) -> [Change; 6] {
+fn lived(slot: Interval, node: i64) -> [Change; 7] {
     let (start, end) = (slot.start.0 * MICROS_PER_SECOND, slot.end.0 * MICROS_PER_SECOND);
     let event = |at, kind| bespeak::agreement::Event { at, ..event(kind) };
     let mut over = agreement("past");
     (over.ready, over.deadline, over.created) = (slot.start, slot.end + HOUR, start);
     over.slots = Slots::one((slot, 1));
     over.guarantees.clear();
+    let price = Money::new(1_000_000, Currency::parse("EUR").expect("a currency"));
+    over.price = Some(price);
     let job = over.job.clone().expect("it has a job");
     let accepted = Change::CreateAgreement {
         agreement: Box::new(over.clone()),
@@ -193,6 +275,16 @@ fn lived(slot: Interval, node: i64) -> [Change; 6] {
             agreement: id,
             end: slot.end,
         },
+        Change::Post(Box::new(Posting {
+            id: Uuid::now_v7(),
+            at: end,
+            agreement: id,
+            kind: PostingKind::Price,
+            from: Account::Party("past".to_owned()),
+            to: Account::Provider,
+            amount: price,
+            detail: String::new(),
+        })),
         Change::RecordExecution(Box::new(Execution {
             agreement: id,
             application: job.application,

@@ -331,6 +331,10 @@ async fn a_forged_ledger_is_found(url: String) {
             "UPDATE ledger SET account = 'party:chemistry' WHERE account <> 'provider'",
             "party:chemistry",
         ),
+        (
+            "UPDATE ledger_days SET credits_micros = credits_micros + 1",
+            "are not those of its entries",
+        ),
     ];
     let domain = Domain::new(&url).await;
     let id = domain.place(proposal(Vec::new())).await.id;
@@ -341,7 +345,7 @@ async fn a_forged_ledger_is_found(url: String) {
         .await
         .expect("it is stored");
     assert_eq!(domain.balance().await, -PRICE);
-    let whole = "CREATE TABLE kept AS SELECT * FROM ledger; CREATE TABLE agreed AS SELECT id, price_micros FROM agreements";
+    let whole = "CREATE TABLE kept AS SELECT * FROM ledger; CREATE TABLE kept_days AS SELECT * FROM ledger_days; CREATE TABLE agreed AS SELECT id, price_micros FROM agreements";
     tamper(&url, whole).await;
     for (sql, said) in damage {
         tamper(&url, sql).await;
@@ -349,6 +353,7 @@ async fn a_forged_ledger_is_found(url: String) {
         let names = |finding: &Finding| finding.invariant == Invariant::I9 && finding.what.contains(said);
         assert!(found.iter().any(names), "{sql}: {found:?}");
         let mended = "DELETE FROM ledger; INSERT INTO ledger SELECT * FROM kept; \
+            DELETE FROM ledger_days; INSERT INTO ledger_days SELECT * FROM kept_days; \
             UPDATE agreements SET price_micros = (SELECT a.price_micros FROM agreed a WHERE a.id = agreements.id)";
         tamper(&url, mended).await;
         assert_eq!(domain.balance().await, -PRICE);

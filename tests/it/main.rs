@@ -37,6 +37,7 @@ mod keys;
 mod lasting;
 mod ledger;
 mod licences;
+mod lighthouse;
 mod lists;
 mod lost_lease;
 mod messages;

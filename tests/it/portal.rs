@@ -4,6 +4,7 @@ mod answers;
 pub(crate) mod browser;
 mod calendar;
 mod changes;
+mod cockpit;
 mod feeds;
 mod frame;
 mod gantt;

@@ -6,6 +6,7 @@ mod decider;
 mod kills;
 mod records;
 pub(crate) mod registrations;
+mod reservations;
 mod resources;
 pub(crate) mod verify;
 

@@ -163,8 +163,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     (negotiation.faults, negotiation.executors) = (faults, executors);
     (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
     negotiation.fit_templates().await.map_err(Failure::unavailable)?;
-    let limits = config.limits.clone();
-    let public_address = config.public_address.as_deref().map(Arc::from);
+    let (limits, public_address) = (config.limits.clone(), config.public_address.clone());
     let mut reloader = Reloader {
         file: options.store.config.clone(),
         prices,
@@ -177,6 +176,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     };
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
+    // Operators' pages show the last sums, so there have to be some.
+    negotiation.past_use();
     let api = Api {
         negotiation: Arc::new(negotiation),
         access,
@@ -186,7 +187,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         measured,
         connections,
         scheme,
-        public_address,
+        public_address: public_address.as_deref().map(Arc::from),
         stopping: stop.clone(),
     };
     let open = async {

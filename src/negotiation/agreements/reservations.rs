@@ -14,33 +14,31 @@ use crate::store::{ReservationFilter, StartPlace, Succession};
 
 /// Reservations on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (20, 500);
-/// Blocks of reservations that are over which one page looks through.
-const BLOCKS_MAX: usize = 2;
 
 /// Where a list goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReservationPlace {
     /// After one that is not over.
     Live(StartPlace),
-    /// After one that is over, in the block of the last made ones up to an id.
-    Past(Uuid, StartPlace),
+    /// After one that is over.
+    Past(StartPlace),
 }
 
 impl ReservationPlace {
     /// Before all.
     const FIRST: Self = Self::Live((i64::MIN, Uuid::nil()));
-
-    /// Before all that are over in a block.
-    const fn block(newest: Uuid) -> Self {
-        Self::Past(newest, (i64::MAX, Uuid::max()))
-    }
+    /// Before all that are over.
+    const FIRST_PAST: StartPlace = (i64::MAX, Uuid::max());
 }
+
+/// The word at the end of a place among those that are over.
+const PAST: &str = "past";
 
 impl fmt::Display for ReservationPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Live((start, id)) => write!(f, "{start}.{id}"),
-            Self::Past(newest, (start, id)) => write!(f, "{start}.{id}.{newest}"),
+            Self::Past((start, id)) => write!(f, "{start}.{id}.{PAST}"),
         }
     }
 }
@@ -49,16 +47,16 @@ impl FromStr for ReservationPlace {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let mut parts = text.split('.');
-        let start = parts.next().and_then(|start| start.parse().ok()).ok_or(())?;
-        let mut id = || {
-            parts
-                .next()
-                .map(|id| id.parse::<Uuid>().map_err(|_| ()))
-                .transpose()
-        };
-        let place = (start, id()?.ok_or(())?);
-        Ok(id()?.map_or(Self::Live(place), |newest| Self::Past(newest, place)))
+        let (start, rest) = text.split_once('.').ok_or(())?;
+        let (id, word) = rest
+            .split_once('.')
+            .map_or((rest, None), |(id, word)| (id, Some(word)));
+        let place = (start.parse().map_err(|_| ())?, id.parse().map_err(|_| ())?);
+        match word {
+            None => Ok(Self::Live(place)),
+            Some(PAST) => Ok(Self::Past(place)),
+            Some(_) => Err(()),
+        }
     }
 }
 
@@ -90,8 +88,8 @@ impl ReservationFilter {
 }
 
 impl Negotiation {
-    /// A page of the reservations that match a filter. Among those that are over, the last made ones come in blocks, which are sorted each
-    /// by itself; a page looks through few of them, so it may be short where little matches.
+    /// A page of the reservations that match a filter. It looks at some thousands of those that are over, so it may be short where little
+    /// matches.
     ///
     /// # Errors
     /// `Error::Limit`, `Error::Unavailable`.
@@ -113,36 +111,27 @@ impl Negotiation {
             found: Vec::new(),
             limit,
         };
-        let mut place = after.unwrap_or(ReservationPlace::FIRST);
-        if let ReservationPlace::Live(after) = place {
-            if is_of(&live) {
-                let found = self.store.live_reservations(filter, after, page.asked()).await?;
-                if let Some(last) = page.take(found, after) {
-                    return Ok(page.up_to(Some(ReservationPlace::Live(last))));
+        let after = match after.unwrap_or(ReservationPlace::FIRST) {
+            ReservationPlace::Past(after) => after,
+            ReservationPlace::Live(after) => {
+                if is_of(&live) {
+                    let found = self.store.live_reservations(filter, after, page.asked()).await?;
+                    if let Some(last) = page.take(found, after) {
+                        return Ok(page.up_to(Some(ReservationPlace::Live(last))));
+                    }
                 }
+                ReservationPlace::FIRST_PAST
             }
-            place = ReservationPlace::block(Uuid::max());
-        }
+        };
         if !is_of(&past) {
             return Ok(page.up_to(None));
         }
-        for _ in 0..BLOCKS_MAX {
-            let ReservationPlace::Past(newest, after) = place else {
-                break;
-            };
-            let found = self
-                .store
-                .past_reservations(filter, newest, after, page.asked())
-                .await?;
-            if let Some(last) = page.take(found, after) {
-                return Ok(page.up_to(Some(ReservationPlace::Past(newest, last))));
-            }
-            let Some(behind) = self.store.behind_block(filter.party.as_deref(), newest).await? else {
-                return Ok(page.up_to(None));
-            };
-            place = ReservationPlace::block(behind);
-        }
-        Ok(page.up_to(Some(place)))
+        let found = self.store.past_reservations(filter, after, page.asked()).await?;
+        let last = match page.take(found, after) {
+            None => self.store.end_of_look(filter, after).await?,
+            last => last,
+        };
+        Ok(page.up_to(last.map(ReservationPlace::Past)))
     }
 }
 
@@ -189,15 +178,22 @@ mod tests {
 
     #[test]
     fn a_place_in_a_list_comes_back_as_it_was_written() {
-        let (id, newest) = (Uuid::now_v7(), Uuid::max());
+        let id = Uuid::now_v7();
         for place in [
             ReservationPlace::FIRST,
             ReservationPlace::Live((-5, id)),
-            ReservationPlace::Past(newest, (7, id)),
+            ReservationPlace::Past((7, id)),
         ] {
             assert_eq!(place.to_string().parse(), Ok(place));
         }
-        for wrong in ["", "1", "x.y", "1.2", "1.01a1fc5d-835f-772d-b9d0-c724faec45f2.x"] {
+        for wrong in [
+            "",
+            "1",
+            "x.y",
+            "1.2",
+            "1.01a1fc5d-835f-772d-b9d0-c724faec45f2.x",
+            "1.2.past",
+        ] {
             assert_eq!(wrong.parse::<ReservationPlace>(), Err(()), "{wrong}");
         }
     }

@@ -210,7 +210,7 @@ impl Negotiation {
     }
 
     /// The months of a party's account in which something happened, the newest first; of one month one for each currency. Takes time in
-    /// proportion to the account's entries.
+    /// proportion to the days with entries.
     ///
     /// # Errors
     /// `Error::Unavailable`.

@@ -237,6 +237,6 @@ impl CostView {
     }
 }
 
-fn percent(part: Fraction) -> f64 {
+pub(super) fn percent(part: Fraction) -> f64 {
     100.0 * f64::from(part.numerator) / f64::from(part.denominator)
 }

@@ -235,9 +235,12 @@ mod tests {
             free: vec![(Time(0), 6)],
             slots: vec![slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)],
             unused: vec![down],
+            counts: crate::planner::NodeCounts::default(),
+            nodes: Vec::new(),
         };
         let picture = Picture {
             taken: Time(0),
+            policies: crate::planner::Settings::new(Vec::new(), 1).policies(),
             horizon: Time(1_000),
             is_published: true,
             step: 1,

@@ -13,6 +13,8 @@ pub(super) mod maintenance;
 pub(super) mod nodes;
 pub(super) mod offer;
 pub(super) mod operations;
+pub(super) mod past_use;
+pub(super) mod policies;
 pub(super) mod refusal;
 pub(super) mod rejection;
 pub(super) mod reliability;

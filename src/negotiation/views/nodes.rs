@@ -163,7 +163,7 @@ impl Negotiation {
 }
 
 impl NodeView {
-    fn of(standing: &NodeStatus) -> Self {
+    pub(in crate::negotiation) fn of(standing: &NodeStatus) -> Self {
         let said = standing.said.iter().map(|(by, said)| SaidView {
             by: by.word().to_owned(),
             state: said.state.word().to_owned(),

@@ -52,25 +52,40 @@ impl Negotiation {
     /// When the planner has stopped.
     pub async fn usage(&self, scope: &Scope) -> Result<UsageView> {
         let usage = self.planner.usage(scope.party().map(str::to_owned)).await?;
-        let parties = usage.into_iter().map(PartyUsageView::of).collect();
-        Ok(UsageView { parties })
+        Ok(UsageView::of(&usage))
+    }
+
+    /// What all parties had lately of the resources.
+    ///
+    /// # Errors
+    /// When the planner has stopped.
+    pub async fn recent_usage(&self) -> Result<UsageView> {
+        Ok(UsageView::of(&self.planner.recent_usage().await?))
+    }
+}
+
+impl UsageView {
+    fn of(usage: &[PartyUsage]) -> Self {
+        Self {
+            parties: usage.iter().map(PartyUsageView::of).collect(),
+        }
     }
 }
 
 impl PartyUsageView {
-    fn of(usage: PartyUsage) -> Self {
+    fn of(usage: &PartyUsage) -> Self {
         Self {
-            party: usage.party,
+            party: usage.party.clone(),
             agreements: usage.agreements,
             negotiations: usage.negotiations,
             held_answers: usage.held_answers,
-            resources: usage.resources.into_iter().map(ResourceUsageView::of).collect(),
+            resources: usage.resources.iter().map(ResourceUsageView::of).collect(),
         }
     }
 }
 
 impl ResourceUsageView {
-    fn of(usage: ResourceUsage) -> Self {
+    fn of(usage: &ResourceUsage) -> Self {
         // Hundredths are enough to read.
         let hundredths = |part: u128, whole: u128| {
             let count = (part * 100 + whole / 2) / whole.max(1);
@@ -78,7 +93,7 @@ impl ResourceUsageView {
             text.parse().unwrap_or(f64::MAX)
         };
         Self {
-            resource: usage.resource,
+            resource: usage.resource.clone(),
             node_hours: hundredths(usage.node_seconds, 3_600),
             most_percent: hundredths(usage.most_in_30_days * 100, usage.capacity_in_30_days),
             share_percent: usage.share_percent,

@@ -13,7 +13,6 @@ use crate::clock::time_in_words;
 use crate::planner::admission::usage::{Bound, Usage, area};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, quota_exceeded};
-use crate::planner::handle::Planner;
 use crate::planner::request::Proposal;
 use crate::planner::resources::need::may_take_shape;
 use crate::planner::resources::resource::Scaling;
@@ -59,26 +58,6 @@ pub struct ResourceUsage {
     pub share_percent: Option<u32>,
 }
 
-impl Planner {
-    /// What a party has; what all have where none is named, by their names.
-    ///
-    /// # Errors
-    /// `Error::Unavailable` when the planner has stopped.
-    pub async fn usage(&self, party: Option<String>) -> Result<Vec<PartyUsage>> {
-        self.ask(move |of| {
-            let parties = if let Some(party) = party {
-                BTreeSet::from([party])
-            } else {
-                let agreed = of.plan.holdings.parties();
-                let all = agreed.chain(of.plan.table.parties());
-                all.map(str::to_owned).collect()
-            };
-            Ok(parties.into_iter().map(|party| of.usage_of(party)).collect())
-        })
-        .await
-    }
-}
-
 /// A place where a party's share does not allow the whole window.
 struct Limited {
     resource: String,
@@ -105,7 +84,16 @@ impl Limited {
 type Beside = BTreeMap<String, Vec<Stretch>>;
 
 impl Decider<'_> {
-    fn usage_of(&self, party: String) -> PartyUsage {
+    /// What each party has, by their names.
+    pub(in crate::planner) fn usage_of_all(&self) -> Vec<PartyUsage> {
+        let agreed = self.plan.holdings.parties();
+        let parties: BTreeSet<&str> = agreed.chain(self.plan.table.parties()).collect();
+        let parties = parties.into_iter();
+        parties.map(|party| self.usage_of(party.to_owned())).collect()
+    }
+
+    /// What a party has.
+    pub(in crate::planner) fn usage_of(&self, party: String) -> PartyUsage {
         let share_percent = self.settings.quotas_of(&party).share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);

@@ -9,22 +9,10 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::request::Repaired;
-use crate::planner::resources::nodes::{NodeCounts, NodeState, ReportedState, Reporter};
+use crate::planner::resources::nodes::{NodeCounts, NodeState, Reporter};
 use crate::planner::resources::resource::Resource;
+use crate::planner::resources::resource_plan::NodeStatus;
 use crate::store::Change;
-
-/// How one node stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeStatus {
-    /// Its number in the resource, from 0.
-    pub node: u32,
-    /// Its name; its number where it has no name.
-    pub name: String,
-    /// The worst that is said of it.
-    pub state: NodeState,
-    /// The reports that it is not up.
-    pub said: Vec<(Reporter, ReportedState)>,
-}
 
 /// The word of an operator about nodes of a resource, from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,17 +125,6 @@ impl Decider<'_> {
             let known = self.plan.resources.named_or_gone(resource);
             return known.map(|_| Vec::new()).ok_or(Error::NotFound);
         };
-        let said = |node| {
-            [Reporter::Executor, Reporter::Operator]
-                .into_iter()
-                .filter_map(move |by| Some((by, of.nodes.report_on(node, by)?.clone())))
-        };
-        let standing = |node| NodeStatus {
-            node,
-            name: of.resource.names_of(&[node]),
-            state: of.nodes.state(node),
-            said: said(node).collect(),
-        };
-        Ok((0..of.resource.capacity).map(standing).collect())
+        Ok(of.statuses(0..of.resource.capacity))
     }
 }

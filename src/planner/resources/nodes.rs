@@ -240,9 +240,8 @@ impl Nodes {
             up: capacity,
             ..NodeCounts::default()
         };
-        let out: BTreeSet<u32> = self.said.keys().map(|(node, _)| *node).collect();
-        for node in out.range(..capacity) {
-            match self.state(*node) {
+        for node in self.reported(capacity) {
+            match self.state(node) {
                 NodeState::Up => continue,
                 NodeState::Drained => counts.drained += 1,
                 NodeState::Down => counts.down += 1,
@@ -250,6 +249,12 @@ impl Nodes {
             counts.up -= 1;
         }
         counts
+    }
+
+    /// Those of a number of nodes on which there is a report that they are not up, by their numbers.
+    pub(in crate::planner) fn reported(&self, capacity: u32) -> BTreeSet<u32> {
+        let reported = self.said.keys().map(|(node, _)| *node);
+        reported.filter(|node| *node < capacity).collect()
     }
 
     /// The report on a node; none where it says that the node is up.

@@ -7,8 +7,21 @@ use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::agreement::{Agreement, Run};
 use crate::planner::resources::need::{may_take_shape, shape_of_agreement};
-use crate::planner::resources::nodes::{KeptNodes, NodeState, Nodes};
+use crate::planner::resources::nodes::{KeptNodes, NodeState, Nodes, ReportedState, Reporter};
 use crate::planner::resources::resource::Resource;
+
+/// How one node stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Its number in the resource, from 0.
+    pub node: u32,
+    /// Its name; its number where it has no name.
+    pub name: String,
+    /// The worst that is said of it.
+    pub state: NodeState,
+    /// The reports that it is not up.
+    pub said: Vec<(Reporter, ReportedState)>,
+}
 
 /// One resource's share of the plan.
 #[derive(Clone)]
@@ -40,6 +53,22 @@ impl ResourcePlan {
         let named = u32::try_from(self.resource.node_names.len()).unwrap_or(u32::MAX);
         let bound = self.bound_until.last_key_value().map_or(0, |(node, _)| node + 1);
         self.resource.capacity.max(named).max(bound)
+    }
+
+    /// How some of its nodes stand.
+    pub(in crate::planner) fn statuses(&self, nodes: impl IntoIterator<Item = u32>) -> Vec<NodeStatus> {
+        let said = |node| {
+            [Reporter::Executor, Reporter::Operator]
+                .into_iter()
+                .filter_map(move |by| Some((by, self.nodes.report_on(node, by)?.clone())))
+        };
+        let standing = |node| NodeStatus {
+            node,
+            name: self.resource.names_of(&[node]),
+            state: self.nodes.state(node),
+            said: said(node).collect(),
+        };
+        nodes.into_iter().map(standing).collect()
     }
 
     /// Until when the nodes from this number on are bound.

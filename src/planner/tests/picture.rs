@@ -104,4 +104,16 @@ async fn it_has_the_nodes_that_are_not_used_and_why() {
         (3..4, WhyUnused::Maintenance),
     ];
     assert_eq!(unused.collect::<Vec<_>>(), expected);
+    let of = &picture.resources[0];
+    assert_eq!((of.counts.up, of.counts.drained, of.counts.down), (1, 1, 2));
+    let states: Vec<_> = of.nodes.iter().map(|node| node.state).collect();
+    assert_eq!(
+        states,
+        [
+            NodeState::Down,
+            NodeState::Down,
+            NodeState::Up,
+            NodeState::Drained
+        ]
+    );
 }

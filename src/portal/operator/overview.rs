@@ -5,7 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::{EntryView, MoneyView, OperationsView, PriceListView, Scope, WaitingView};
+use crate::negotiation::{
+    EntryView, MoneyView, OperationsView, PastUseView, PriceListView, Scope, WaitingView,
+};
 use crate::portal::{Answer, Frame, render_page, text};
 
 /// The newest postings among which violations are looked for.
@@ -24,6 +26,8 @@ struct Overview {
     /// Of how many runs the predictions are known to be true or not, and how often they were, in a sentence; none before the first.
     reliability: Option<(usize, String)>,
     prices: Option<PriceListView>,
+    /// How the resources were used; none right after the start.
+    past: Option<PastUseView>,
 }
 
 /// GET /portal/operator.
@@ -55,6 +59,7 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         balances: provider.map(|of| of.balance).collect(),
         reliability: negotiation.reliability().map(|of| (of.outcomes, of.summary)),
         prices: negotiation.prices(&visitor.caller.party).prices,
+        past: negotiation.past_use(),
         operations,
     };
     render_page(StatusCode::OK, &shown)

@@ -5,7 +5,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::{Scope, UsageView};
+use crate::negotiation::UsageView;
 use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
@@ -20,7 +20,7 @@ pub(super) async fn show_parties_page(State(api): State<Api>, headers: HeaderMap
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let shown = Parties {
         frame: visitor.frame("Parties"),
-        usage: api.negotiation.usage(&Scope::All).await?,
+        usage: api.negotiation.recent_usage().await?,
     };
     render_page(StatusCode::OK, &shown)
 }

@@ -8,9 +8,6 @@ use crate::http::Api;
 use crate::negotiation::{NodeView, ResourceView};
 use crate::portal::{Answer, Frame, render_page};
 
-/// The most nodes of a resource that are all shown. A longer list does not help to find the nodes that are not up.
-const NODES_SHOWN_MAX: usize = 64;
-
 #[derive(Template)]
 #[template(path = "portal/operator/resources.html")]
 struct Resources {
@@ -31,11 +28,7 @@ struct Row {
 pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let mut resources = Vec::new();
-    for is in api.negotiation.resources().await?.resources {
-        let mut nodes = api.negotiation.nodes(&is.name).await?.nodes;
-        if nodes.len() > NODES_SHOWN_MAX {
-            nodes.retain(|node| !node.said.is_empty());
-        }
+    for (is, nodes) in api.negotiation.recent_resources().await? {
         let is_gone = is.state == "retired";
         let more = if is_gone {
             0

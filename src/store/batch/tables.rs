@@ -79,6 +79,8 @@ pub(in crate::store) struct Tables<'a> {
     resources: BTreeMap<&'a str, &'a ResourceRow>,
     /// Since when each has other nodes, and which.
     capacities: BTreeMap<&'a str, (Micros, Vec<Capacity>)>,
+    /// What is added to accounts and taken from them, by account, currency and day.
+    days: BTreeMap<(String, &'a str, i64), (i64, i64)>,
     keys: BTreeSet<(&'a str, &'a str)>,
     /// In their order, as nodes that one gives back another may get.
     bindings: Vec<Run<'a>>,
@@ -122,6 +124,16 @@ impl<'a> Tables<'a> {
             if let Some(of) = of {
                 tables.push(&bulk::INSERT_NODE_STATES, of.values());
             }
+        }
+        for ((account, currency, day), (credits, charges)) in std::mem::take(&mut tables.days) {
+            let row = [
+                account.into(),
+                currency.into(),
+                day.into(),
+                credits.into(),
+                charges.into(),
+            ];
+            tables.push(&bulk::ADD_TO_DAYS, row);
         }
         Ok(tables)
     }
@@ -225,6 +237,14 @@ impl<'a> Tables<'a> {
             Change::Post(posting) => {
                 for side in ledger::ledger_rows(posting) {
                     self.push(&bulk::INSERT_ENTRIES, side);
+                }
+                let (currency, day) = (posting.amount.currency.code(), ledger::day_of(posting.at));
+                let micros = posting.amount.micros;
+                for (account, credit, charge) in [(&posting.from, 0, -micros), (&posting.to, micros, 0)] {
+                    let sums = self.days.entry((account.to_string(), currency, day));
+                    let (credits, charges) = sums.or_default();
+                    *credits += credit;
+                    *charges += charge;
                 }
             }
             Change::AwaitDecision {

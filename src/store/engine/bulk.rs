@@ -233,6 +233,13 @@ bulk! {
     // The ledger: a row for each side of a posting.
     INSERT_ENTRIES (posting Id, account Text, amount_micros Integer, currency Text, agreement Id, kind Text, detail Text,
         at_us Integer) = [ledger];
+    // What the postings of a batch add to the days of the accounts.
+    ADD_TO_DAYS (account Text, currency Text, day Integer, credits_micros Integer, charges_micros Integer)
+        = "INSERT INTO ledger_days (account, currency, day, credits_micros, charges_micros) \
+        SELECT account, currency, day, credits_micros, charges_micros FROM r WHERE TRUE \
+        ON CONFLICT (account, currency, day) DO UPDATE SET \
+        credits_micros = ledger_days.credits_micros + excluded.credits_micros, \
+        charges_micros = ledger_days.charges_micros + excluded.charges_micros";
 
     INSERT_SPENDINGS (agreement Id, api_key Id, micros Integer) = [spendings];
 

@@ -47,6 +47,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "transfers" in "0024_transfers",
     "resources" in "0025_resources",
     "registrations" in "0026_registrations",
+    "past" in "0027_past",
     "open proposals" in "0028_open_proposals",
 };
 /// What Postgres adds to the first step.

@@ -51,24 +51,27 @@ macro_rules! reservation_found {
     };
 }
 
-/// A page of the reservations of a kind that are over, out of the last ones that were made up to $12, by start, the latest first.
+/// A page of the reservations of a kind that are over and match a filter, out of the first $12 of that kind in their order: by start, the
+/// latest first.
 macro_rules! past_reservations {
-    ($which:literal) => {
+    ($which:literal, $order:literal) => {
         concat!(
             "SELECT ",
             agreement_columns!(),
             ", (SELECT old FROM successions WHERE new = agreements.id) AS supersedes, \
              (SELECT new FROM successions WHERE old = agreements.id) AS superseded_by FROM agreements WHERE id IN (SELECT id FROM \
-             (SELECT id, resource, name, state, outcome, planned_start_s, planned_end_s FROM agreements WHERE ",
+             (SELECT id, resource, name, state, outcome, planned_start_s, planned_end_s FROM agreements \
+             WHERE state IN ('Rejected', 'Complete', 'Terminated') AND ",
             $which,
-            "id <= $12 ORDER BY id DESC LIMIT $13) newest WHERE state IN ('Rejected', 'Complete', 'Terminated') AND ",
+            " ORDER BY ",
+            $order,
+            " LIMIT $12) latest WHERE ",
             reservation_found!(),
             "AND (state = 'Complete' AND outcome = 'completed' AND $1 = 'done' \
              OR state = 'Complete' AND outcome NOT IN ('completed', 'lost') AND $1 = 'failed' \
              OR state = 'Complete' AND outcome = 'lost' AND $1 = 'lost' \
              OR state = 'Complete' AND outcome IS NULL AND $1 = 'changed' OR state = 'Terminated' AND $1 = 'cancelled' \
              OR state = 'Rejected' AND $1 = 'refused' OR $1 IS NULL) \
-             AND (planned_start_s < $9 OR planned_start_s = $9 AND id < $10) \
              ORDER BY planned_start_s DESC, id DESC LIMIT $11) ORDER BY planned_start_s DESC, id DESC"
         )
     };
@@ -245,10 +248,18 @@ statements! {
          AND (planned_start_s > $9 OR planned_start_s = $9 AND id > $10) AND (party = $12 OR $12 IS NULL) \
          ORDER BY planned_start_s, id LIMIT $11"
     );
-    PAST_RESERVATIONS = past_reservations!("");
-    PAST_RESERVATIONS_OF = past_reservations!("party = $14 AND ");
-    EARLIER_AGREEMENT = "SELECT id FROM agreements WHERE id <= $1 ORDER BY id DESC LIMIT 1 OFFSET $2";
-    EARLIER_AGREEMENT_OF = "SELECT id FROM agreements WHERE party = $3 AND id <= $1 ORDER BY id DESC LIMIT 1 OFFSET $2";
+    // The party is compared as a range, and ordered by: as a constant it would let PostgreSQL take the index of all parties, and look
+    // through everything for a party that has little.
+    PAST_RESERVATIONS = past_reservations!("(planned_start_s, id) < ($9, $10)", "planned_start_s DESC, id DESC");
+    PAST_RESERVATIONS_OF = past_reservations!(
+        "party >= $13 AND (party, planned_start_s, id) < ($13, $9, $10)",
+        "party DESC, planned_start_s DESC, id DESC"
+    );
+    PAST_PLACES = "SELECT planned_start_s, id FROM agreements WHERE state IN ('Rejected', 'Complete', 'Terminated') \
+        AND (planned_start_s, id) < ($1, $2) ORDER BY planned_start_s DESC, id DESC LIMIT 2 OFFSET $3";
+    PAST_PLACES_OF = "SELECT planned_start_s, id FROM agreements WHERE state IN ('Rejected', 'Complete', 'Terminated') \
+        AND party >= $4 AND (party, planned_start_s, id) < ($4, $1, $2) \
+        ORDER BY party DESC, planned_start_s DESC, id DESC LIMIT 2 OFFSET $3";
 
     // The archive. Each agreement has a document, and one that is not archived yet has it here.
     LONG_OVER = "SELECT d.agreement FROM agreement_documents d JOIN agreements a ON a.id = d.agreement \
@@ -284,6 +295,14 @@ statements! {
         LEAD(start_s) OVER owners AS next_s, LEAD(agreement) OVER owners AS other FROM all_bindings \
         WINDOW owners AS (PARTITION BY resource, node ORDER BY start_s)) AS pairs WHERE next_s < end_s \
         ORDER BY resource, node, next_s LIMIT $1";
+
+    // How the resources were used: node-seconds and node-microseconds between two instants.
+    BOOKED_BETWEEN = "SELECT resource, CAST(SUM(CASE WHEN end_s < $2 THEN end_s ELSE $2 END \
+        - CASE WHEN start_s > $1 THEN start_s ELSE $1 END) AS BIGINT) AS booked_s FROM node_bindings \
+        WHERE end_s > $1 AND start_s < $2 GROUP BY resource";
+    USED_BETWEEN = "SELECT resource, CAST(SUM(nodes * CASE WHEN run_time_us < ended_us - $1 THEN run_time_us \
+        ELSE ended_us - $1 END) AS BIGINT) AS used_us FROM executions WHERE ended_us > $1 AND ended_us <= $2 \
+        GROUP BY resource";
 
     // Executions.
     EXECUTIONS = "SELECT agreement, ended_us, application, version, arguments, input_bytes, output_bytes, resource, \
@@ -379,18 +398,16 @@ statements! {
     OFFERS_OF = select_offer!("WHERE negotiation = $1 ORDER BY id");
 
     // The ledger. A posting takes an amount from one account and adds it to another.
-    BALANCES = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
-        GROUP BY account, currency ORDER BY account, currency";
-    BALANCES_OF = "SELECT account, currency, CAST(SUM(amount_micros) AS BIGINT) AS sum_micros FROM ledger \
-        WHERE account = $1 GROUP BY account, currency ORDER BY currency";
+    BALANCES = "SELECT account, currency, CAST(SUM(credits_micros + charges_micros) AS BIGINT) AS sum_micros \
+        FROM ledger_days GROUP BY account, currency ORDER BY account, currency";
+    BALANCES_OF = "SELECT account, currency, CAST(SUM(credits_micros + charges_micros) AS BIGINT) AS sum_micros \
+        FROM ledger_days WHERE account = $1 GROUP BY account, currency ORDER BY currency";
     ENTRIES_NEWEST = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
         WHERE account <> 'provider' AND posting < $1 ORDER BY posting DESC LIMIT $2";
     ENTRIES_NEWEST_OF = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
         WHERE account = $3 AND posting < $1 ORDER BY posting DESC LIMIT $2";
-    LEDGER_DAYS = "SELECT currency, at_us / 86400000000 AS day, \
-        CAST(SUM(CASE WHEN amount_micros > 0 THEN amount_micros ELSE 0 END) AS BIGINT) AS credits_micros, \
-        CAST(SUM(CASE WHEN amount_micros < 0 THEN amount_micros ELSE 0 END) AS BIGINT) AS charges_micros FROM ledger \
-        WHERE account = $1 GROUP BY currency, at_us / 86400000000 ORDER BY day, currency";
+    LEDGER_DAYS = "SELECT currency, day, credits_micros, charges_micros FROM ledger_days WHERE account = $1 \
+        ORDER BY day, currency";
     // Postings have ids by their time; the bounds on these are for the index.
     ENTRIES_IN_TIME = "SELECT l.posting, l.at_us, l.account, l.amount_micros, l.currency, l.agreement, l.kind, l.detail, a.name, a.job \
         FROM ledger l JOIN agreements a ON a.id = l.agreement WHERE l.account = $1 AND l.posting > $2 AND l.posting < $3 \
@@ -403,6 +420,12 @@ statements! {
         WHERE agreement > $1 AND agreement <= $2 ORDER BY agreement, posting, account";
     UNBALANCED = "SELECT posting FROM ledger GROUP BY posting HAVING SUM(amount_micros) <> 0 OR COUNT(*) <> 2 \
         OR MIN(currency) <> MAX(currency) ORDER BY posting LIMIT $1";
+    WRONG_DAYS = "SELECT account, currency, day FROM (SELECT account, currency, at_us / 86400000000 AS day, \
+        CASE WHEN amount_micros > 0 THEN amount_micros ELSE 0 END AS credits_micros, \
+        CASE WHEN amount_micros < 0 THEN amount_micros ELSE 0 END AS charges_micros FROM ledger \
+        UNION ALL SELECT account, currency, day, -credits_micros, -charges_micros FROM ledger_days) AS both_sides \
+        GROUP BY account, currency, day HAVING SUM(credits_micros) <> 0 OR SUM(charges_micros) <> 0 \
+        ORDER BY account, currency, day LIMIT $1";
 
     // Idempotency.
     IDEMPOTENT = "SELECT party, key, request_hash, answer, created_us FROM idempotency \

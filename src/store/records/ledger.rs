@@ -21,7 +21,7 @@ pub struct AccountDay {
 impl Store {
     /// The amounts of an account, by currency, and at most `limit` of its entries, newest first, older than the posting `after`;
     /// of every party's account where none is named. Every posting has a party's side. Both are of one state of the database.
-    /// Takes time in proportion to the account's entries.
+    /// Takes time in proportion to the days with entries.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
@@ -44,7 +44,7 @@ impl Store {
     }
 
     /// What was added to an account and taken from it on each day (of UTC) and in each currency, oldest first. Takes time in
-    /// proportion to the account's entries.
+    /// proportion to these days.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
@@ -103,6 +103,11 @@ fn first_id_at(at: Micros) -> Uuid {
 
 record! { Balance: account, amount "sum_micros" "currency" }
 record! { Entry: posting, at "at_us", account, amount "amount_micros" "currency", agreement, kind, detail }
+
+/// The day (of UTC) of an instant, since 1970.
+pub(in crate::store) fn day_of(at: Micros) -> i64 {
+    at.div_euclid(24 * 3_600 * MICROS_PER_SECOND)
+}
 
 /// The columns of [`crate::store::engine::bulk::INSERT_ENTRIES`] for both sides of a posting.
 pub(in crate::store) fn ledger_rows(posting: &Posting) -> [[Value<'_>; 8]; 2] {

@@ -5,12 +5,12 @@ use uuid::Uuid;
 
 use crate::agreement::Agreement;
 use crate::store::database::Store;
-use crate::store::engine::{Result, Value, statements};
+use crate::store::engine::{Columns, Result, Value, statements};
 use crate::store::records::agreements::read_with_succession;
 use crate::store::records::negotiations::Succession;
 
-/// The agreements among which those that are over are sorted by start, the last made ones first: as many as one query may look at.
-pub(in crate::store) const BLOCK: u32 = 10_000;
+/// Past reservations that one query looks at where a filter leaves some out.
+const LOOKED_AT: u32 = 10_000;
 
 /// Which reservations are wanted: those that match all that is given.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,35 +50,62 @@ impl Store {
             .await
     }
 
-    /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place; out of the
-    /// [`BLOCK`] last made ones up to the id `newest`.
+    /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
+    /// filter leaves some out it looks at 10,000 of them, and [`Store::end_of_look`] says where these end.
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn past_reservations(
         &self,
         filter: &ReservationFilter,
-        newest: Uuid,
         after: StartPlace,
         limit: u32,
     ) -> Result<Vec<(Agreement, Succession)>> {
         let pattern = Pattern::of(filter.search.as_deref());
-        let mut values = pattern.values(filter, after, limit);
-        values.extend([newest.into(), BLOCK.into()]);
+        let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
+        let mut values = pattern.values(filter, filter.first_after(after), limit);
+        values.push(looked_at.into());
         let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
         self.read_all_or_named(filter.party.as_deref(), &values, statements, read_with_succession)
             .await
     }
 
-    /// The newest agreement behind a block of them that begins at an id, where there are more.
+    /// The last of the reservations that [`Store::past_reservations`] looks at for a filter from a place on; none where nothing comes
+    /// after it.
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn behind_block(&self, party: Option<&str>, newest: Uuid) -> Result<Option<Uuid>> {
-        let statements = [statements::EARLIER_AGREEMENT, statements::EARLIER_AGREEMENT_OF];
-        let values = [newest.into(), BLOCK.into()];
-        let found = self.read_all_or_named(party, &values, statements, |row| row.id("id"));
-        Ok(found.await?.pop())
+    pub async fn end_of_look(
+        &self,
+        filter: &ReservationFilter,
+        after: StartPlace,
+    ) -> Result<Option<StartPlace>> {
+        if !filter.leaves_out() {
+            return Ok(None);
+        }
+        let (start, id) = filter.first_after(after);
+        let values = [start.into(), id.into(), (LOOKED_AT - 1).into()];
+        let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
+        let place = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
+        let found = self.read_all_or_named(filter.party.as_deref(), &values, statements, place);
+        Ok(match found.await?[..] {
+            [last, _] => Some(last),
+            _ => None,
+        })
+    }
+}
+
+impl ReservationFilter {
+    /// Whether it leaves some of a party's reservations out.
+    fn leaves_out(&self) -> bool {
+        let has = [&self.standing, &self.resource, &self.search];
+        has.into_iter().any(Option::is_some) || self.start.is_some() || self.end.is_some()
+    }
+
+    /// The place after which those begin that come after a place and may match.
+    fn first_after(&self, after: StartPlace) -> StartPlace {
+        let end = self.end.map(|end| (end.seconds(), Uuid::nil()));
+        end.map_or(after, |end| end.min(after))
     }
 }
 

@@ -220,6 +220,10 @@ impl Store {
             .read(statements::UNBALANCED, &limit, finding_of_unbalanced_ledger)
             .await?;
         check.findings.extend(unbalanced);
+        let wrong_days = connection
+            .read(statements::WRONG_DAYS, &limit, finding_of_wrong_day)
+            .await?;
+        check.findings.extend(wrong_days);
         snapshot.rollback().await?;
         Ok((check.finish(), trail))
     }
@@ -469,6 +473,12 @@ fn finding_of_two_owners(resource: &str, node: i64, from: Time, (one, other): (U
 
 fn finding_of_unbalanced_ledger(row: &Columns<'_>) -> Result<Finding> {
     let what = format!("posting {} does not balance", row.id("posting")?);
+    Ok(Finding::new(Invariant::I9, "ledger".to_owned(), what))
+}
+
+fn finding_of_wrong_day(row: &Columns<'_>) -> Result<Finding> {
+    let (account, currency, day) = (row.text("account")?, row.text("currency")?, row.integer("day")?);
+    let what = format!("the sums of {account} in {currency} on day {day} are not those of its entries");
     Ok(Finding::new(Invariant::I9, "ledger".to_owned(), what))
 }
 

@@ -224,7 +224,15 @@ fn pack_into(text: &mut String, top: &Path, folder: &Path) {
 }
 
 fn is_left_out(name: &str) -> bool {
-    ["data/operator.key", "log", "output"].contains(&name) || name.starts_with("data/bespeak.db")
+    // What is signed with the trail's key, which is no text, goes with it.
+    let left_out = [
+        "data/operator.key",
+        "data/trail-heads",
+        "data/trail.pub",
+        "log",
+        "output",
+    ];
+    left_out.contains(&name) || name.starts_with("data/bespeak.db")
 }
 
 /// Makes the files in a folder again.
