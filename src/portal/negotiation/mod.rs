@@ -13,6 +13,7 @@ use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{NegotiationView, ReadOffer};
 use crate::portal::negotiation::cards::{Axis, Card, WIDTH, deviation_in_words};
 use crate::portal::path::Path;
+use crate::portal::request::attributes::attributes_in_words;
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
 use crate::portal::request::values_of_request::{form_address, values_of_request};
@@ -190,6 +191,7 @@ fn offer_in_words(offer: &ReadOffer) -> String {
         Some((least, _)) => parts.push(text::nodes(least)),
         None => {}
     }
+    parts.extend(attributes_in_words(&request.attributes));
     match request.duration {
         Some(duration) => parts.push(text::duration(duration.into())),
         None => parts.push("as long as is predicted".to_owned()),

@@ -1,12 +1,15 @@
 //! The offer form: its fields, and the values entered. Only a value that cannot be written into a document, such as a number that
 //! is none, is refused here. The check of every offer does the rest.
 
+use std::collections::BTreeMap;
+
 use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
 use crate::catalogue::{Application, Catalogue};
-use crate::negotiation::{FlatRequest, Run};
+use crate::negotiation::{Attribute, FlatRequest, Run};
+use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
@@ -31,6 +34,9 @@ pub(in crate::portal) enum Place {
     Start,
     Deadline,
     Resource,
+    /// A number that each node must have, as [`NODE_NUMBERS`] has them.
+    NodeNumber(usize),
+    Architecture,
     Flexibility,
     Fix,
     Pieces,
@@ -101,6 +107,7 @@ pub(in crate::portal) fn read_form(
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
         nodes: form.nodes(),
+        attributes: form.attributes(),
         start: form
             .second(field::START, Place::Start)
             .map(DateTime::from_seconds),
@@ -249,6 +256,33 @@ impl Reading<'_> {
             }
             (None, _) => None,
         }
+    }
+
+    /// What each node must have.
+    fn attributes(&mut self) -> BTreeMap<String, Attribute> {
+        let mut attributes = BTreeMap::new();
+        for (index, of) in NODE_NUMBERS.iter().enumerate() {
+            let text = self.values.trimmed(of.field);
+            match of.read(text) {
+                Some(least) => {
+                    attributes.insert(of.attribute.to_owned(), Attribute::Number(least));
+                }
+                None if text.is_empty() => {}
+                None => {
+                    let message = "Enter a number above 0, such as 8, or leave it empty.";
+                    self.problem(Place::NodeNumber(index), message);
+                }
+            }
+        }
+        let architecture = self.text(field::ARCHITECTURE, Place::Architecture);
+        match architecture {
+            Some(name) if is_architecture(&name) => {
+                attributes.insert(attributes::ARCHITECTURE.to_owned(), Attribute::Word(name));
+            }
+            Some(_) => self.problem(Place::Architecture, "Choose one of the values of the list."),
+            None => {}
+        }
+        attributes
     }
 
     /// How the work may be cut.
@@ -438,6 +472,8 @@ mod tests {
             ("flexibility", "0.5"),
             ("fix", "0"),
             ("resource", "large"),
+            ("memory-gb", " 0.5 "),
+            ("architecture", "arm"),
             ("pieces", "4"),
             ("choices", "2"),
             ("start-date", "2026-11-21"),
@@ -463,6 +499,10 @@ mod tests {
             name: Some("my fit".to_owned()),
             run: Some(run),
             nodes: Some((3, 5)),
+            attributes: BTreeMap::from([
+                ("memory_bytes".to_owned(), Attribute::Number(500_000_000)),
+                ("cpu_architecture".to_owned(), Attribute::Word("arm".to_owned())),
+            ]),
             start: Some(DateTime::from_seconds(1_795_278_600)),
             end: Some(DateTime::from_seconds(1_795_305_605)),
             duration: Some(3_605),
@@ -501,6 +541,10 @@ mod tests {
             (&[("fix", "2")], &[Place::Fix]),
             (&[("fix", "NaN")], &[Place::Fix]),
             (&[("pieces", "1")], &[Place::Pieces]),
+            (
+                &[("cpus", "1.5"), ("disk-gb", "0"), ("architecture", "vax")],
+                &[Place::NodeNumber(0), Place::NodeNumber(2), Place::Architecture],
+            ),
             (
                 &[("choices", "7"), ("pieces", "many")],
                 &[Place::Pieces, Place::Choices],

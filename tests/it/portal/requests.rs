@@ -11,7 +11,7 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 const HOUR: i64 = 3_600;
-const ASK: &str = "/portal/offers";
+pub(super) const ASK: &str = "/portal/offers";
 
 const PRICES: &str =
     "\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"10\"\ncancellation_percent = 10\nflexible_percent = 40\n";
@@ -28,7 +28,7 @@ fn actions(page: &Page) -> Vec<&str> {
 }
 
 /// The address where the first offer of a page is taken.
-fn accept(page: &Page) -> String {
+pub(super) fn accept(page: &Page) -> String {
     let found = actions(page)
         .into_iter()
         .find(|action| action.ends_with("/accept"));
@@ -459,40 +459,5 @@ fn what_anybody_asks_for_is_shown_as_text_only() {
             (again.0["name"].as_str(), again.0[SECOND].as_str()),
             (attack, "<large>")
         );
-    });
-}
-
-#[test]
-fn a_request_lies_on_the_resource_that_it_names() {
-    let large = "\n[[resource]]\nname = \"large\"\nkind = \"local\"\nnodes = 8\nmemory_bytes = 8000000000\n";
-    let server = Server::configured(None, &format!("{CONFIGURATION}{large}"));
-    run(async {
-        let mut browser = Browser::signed_in(&server, server.key()).await;
-        let page = browser.get("/portal").await;
-        assert!(page.body.contains("large (8 nodes, 8 GB a node)"), "{page:?}");
-        let (from, to) = (hours_ahead(2), hours_ahead(3));
-        for resource in ["large", "local"] {
-            let form = reserve(browser.form().await, 1, from, to).with("resource", resource);
-            let path = browser.post(ASK, &form).await.location().to_owned();
-            let page = browser.get(&path).await;
-            assert!(page.body.contains(&format!("<dd>{resource}</dd>")), "{page:?}");
-            let again = browser.get(&page.link("Change the request")).await.form();
-            assert_eq!(again.0["resource"], resource);
-            let action = accept(&page);
-            let made = browser
-                .post(&action, &page.form_to(&action))
-                .await
-                .location()
-                .to_owned();
-            let made = made.trim_start_matches("/portal");
-            let shown = server.client().get_json(made).await;
-            assert_eq!(shown["resource"], resource, "{shown}");
-        }
-        let gone = reserve(browser.form().await, 1, from, to).with("resource", "gone");
-        let refused = browser.post("/portal/agreements", &gone).await;
-        assert_eq!(refused.status, StatusCode::CONFLICT);
-        let why = "there is no resource of this name; there are large, local";
-        assert!(refused.body.contains(why), "{refused:?}");
-        server.assert_verified();
     });
 }
