@@ -41,6 +41,8 @@ struct AgreementPage {
     address: String,
     nodes: String,
     duration: String,
+    /// The energy that its nodes take, where their power is known.
+    energy: Option<String>,
     /// How its work ended, in words.
     outcome: Option<String>,
     picture: Option<Picture>,
@@ -105,7 +107,12 @@ pub(in crate::portal) async fn show_agreement_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
-    let Shown { view, room, .. } = api.negotiation.show_agreement(scope(), id).await?;
+    let Shown {
+        view,
+        room,
+        watt_hours,
+        ..
+    } = api.negotiation.show_agreement(scope(), id).await?;
     let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
     let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
@@ -118,6 +125,7 @@ pub(in crate::portal) async fn show_agreement_page(
         address: view.address(&base_address(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
+        energy: watt_hours.map(text::kilowatt_hours),
         outcome: outcome_in_words(&view),
         picture: Picture::large((&view, room.as_ref()), &timeline, instant.as_second()),
         reasons: Reasons::of(&explained),

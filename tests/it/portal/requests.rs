@@ -72,9 +72,13 @@ async fn a_request_becomes_offers_of_which_one_is_taken_once(url: String) {
         2,
         "{page:?}"
     );
-    assert_eq!(page.body.matches("<rect class=\"bar\"").count(), 2, "{page:?}");
+    assert_eq!(
+        page.body.matches("<rect class=\"p-planned\"").count(),
+        2,
+        "{page:?}"
+    );
     for part in [
-        "<rect class=\"asked\"",
+        "<rect class=\"p-asked\"",
         "earlier than asked for",
         "later than asked for",
         "20 EUR for the nodes and the time, by the list",
@@ -154,6 +158,12 @@ fn a_request_without_room_names_changes_that_work_when_they_are_followed() {
         let path = browser.post(ASK, &form).await.location().to_owned();
         let page = browser.get(&path).await;
         assert!(page.body.contains("It costs more than it may"), "{page:?}");
+        // It is noted with the negotiation, and explained by the id that the page names.
+        let id = page.body.split("as refusal <code class=\"address\">").nth(1);
+        let id = id.and_then(|id| id.split('<').next()).expect("an id");
+        let why = server.run(&["explain", id]);
+        let why = String::from_utf8_lossy(&why.stdout).into_owned();
+        assert!(why.contains("BUDGET_TOO_LOW"), "{why}");
         assert!(
             actions(&page).iter().all(|action| !action.ends_with("/accept")),
             "{page:?}"
