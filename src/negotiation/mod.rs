@@ -38,12 +38,13 @@ pub use negotiations::forms::{EstimateView, ReadOffer};
 pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use request::flat_request::{FlatRequest, Run};
 pub use request::json::Json;
+pub use scheduler::domain::Attribute;
 pub use service::{Input, Negotiation, Scope};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
 pub use views::accounts::{AccountsView, EntryView, MonthView, NamedEntryView, is_month};
 pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, ProposalView, StagedView,
-    TemplateView, TimelineView,
+    AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, PieceView, ProposalView,
+    StagedView, TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
 pub use views::calendar::{

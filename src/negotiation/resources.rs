@@ -201,7 +201,10 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
 }
 
 /// Attributes of nodes, by the names that the configuration has for them.
-fn read_node_attributes(check: &mut JsonCheck, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
+pub(super) fn read_node_attributes(
+    check: &mut JsonCheck,
+    at: &At<'_>,
+) -> Option<BTreeMap<String, Attribute>> {
     let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
     let object = check.object(at, &known)?;
     let mut attributes = BTreeMap::new();

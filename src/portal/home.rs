@@ -10,6 +10,7 @@ use wsag::scheduling::Preference;
 use super::negotiation::answers::release_earlier;
 use super::request::field;
 use super::request::fields::{Input, OfferForm};
+use super::request::form::date_and_time;
 use super::request::refusal::Refusal;
 use super::request::values_of_request::FilledForm;
 use super::request::{self, SentRequest, SubmittedForm};
@@ -17,6 +18,7 @@ use super::session::{self, Visitor};
 use super::sign_in::SignIn;
 use super::text;
 use super::values::Values;
+use super::zone::Zone;
 use super::{Answer, Frame, render_page};
 use crate::http::{Api, use_cases_of};
 
@@ -32,8 +34,48 @@ struct Home {
     refusal: Option<Refusal>,
     /// The negotiation whose offers are released when this form asks for others.
     instead: Option<Uuid>,
+    sliders: [Slider; 3],
+    /// The hour that it is in the visitor's zone, from which a slider of a time counts.
+    hour: String,
     /// The time that it is, as a dateTime.
     now: String,
+}
+
+/// A slider, which is one value with fields of the form.
+struct Slider {
+    /// The names of the fields.
+    fields: String,
+    label: &'static str,
+    /// A number, or minutes.
+    least: u32,
+    most: u32,
+    step: u32,
+}
+
+/// Minutes of an hour.
+const HOUR: u32 = 60;
+
+impl Slider {
+    fn of(fields: &[&str], label: &'static str, (least, most, step): (u32, u32, u32)) -> Self {
+        Self {
+            fields: fields.join(" "),
+            label,
+            least,
+            most,
+            step,
+        }
+    }
+
+    /// For the size and the window of a request, with at most so many nodes.
+    fn all(nodes: u32) -> [Self; 3] {
+        let duration = [field::HOURS, field::MINUTES, field::SECONDS];
+        let deadline = [field::DEADLINE.0, field::DEADLINE.1];
+        [
+            Self::of(&[field::NODES], "Nodes", (1, nodes, 1)),
+            Self::of(&duration, "Duration", (5, 24 * HOUR, 5)),
+            Self::of(&deadline, "Latest end", (HOUR, 7 * 24 * HOUR, HOUR)),
+        ]
+    }
 }
 
 /// GET /portal: the sign in form or, signed in, the offer form. A query fills it in.
@@ -139,6 +181,8 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
     };
     let now = request::present_second(api);
     let filled = FilledForm::new_reservation(asked.values.clone());
+    let resources = api.negotiation.offered_resources().resources;
+    let (date, time) = date_and_time(now - now.rem_euclid(3_600), &Zone::present());
     let home = Home {
         frame: visitor.frame(title),
         form: request::make_form(api, visitor, &asked).await,
@@ -149,6 +193,8 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
             .as_ref()
             .map(|refusal| Refusal::of(refusal, &filled, now)),
         instead: asked.values.get(field::INSTEAD).parse().ok(),
+        sliders: Slider::all(resources.iter().map(|of| of.nodes).max().unwrap_or(1)),
+        hour: format!("{date}T{time}Z"),
         now: text::date_time(now),
     };
     render_page(status, &home)

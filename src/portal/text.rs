@@ -189,6 +189,12 @@ pub(super) fn proposal(why: &str, penalties: &[MoneyView]) -> String {
     )
 }
 
+/// Energy, to the thousandth of a kilowatt-hour.
+#[expect(clippy::cast_precision_loss, reason = "watt-hours lie far below 2⁵³")]
+pub(super) fn kilowatt_hours(watt_hours: i64) -> String {
+    format!("{} kWh", watt_hours as f64 / 1e3)
+}
+
 /// A change of the request that would have let it in.
 pub(super) fn change(change: &RelaxationView) -> String {
     let at = |seconds| moment(&date_time(seconds));

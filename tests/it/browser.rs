@@ -1,8 +1,9 @@
-//! The pages in a real browser: the loop of a requester with and without scripts, the operator's drain, and on every page its layout,
-//! its colours, its accessibility, and texts that others have entered.
+//! The pages in a real browser: the loop of a requester with and without scripts, the operator's drain, what the script does in forms,
+//! and on every page its layout, its colours, its accessibility, and texts that others have entered.
 //!
 //! With `BESPEAK_SCREENSHOTS=FOLDER` the steps and the pages are photographed into that folder (`scripts/screenshots`).
 
+mod forms;
 mod pages;
 mod strip;
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::chrome::Chrome;
+use crate::support::chrome::{Chrome, DESK, PHONE};
 use crate::support::server::Server;
 
 /// How long a job that does nothing may take on a busy machine.
@@ -19,6 +20,9 @@ const SOON: Duration = Duration::from_mins(3);
 
 /// The zone of the browsers: never UTC.
 const ZONE: &str = "Asia/Tokyo";
+
+/// The button of the form, which has the name of a link.
+const SEND: &str = "main form button.main";
 
 /// Two resources with prices, and jobs of a few seconds.
 pub(crate) const CONFIGURATION: &str = r#"
@@ -80,6 +84,11 @@ impl Visit {
     /// Signs in on the page that is shown without a session.
     async fn sign_in(&self, key: &str) {
         self.go("/portal").await;
+        self.enter_key(key).await;
+    }
+
+    /// Signs in on the page that is shown.
+    async fn enter_key(&self, key: &str) {
         self.chrome.type_into("#key", key).await;
         self.chrome.press("Sign in").await;
         self.chrome.see("Sign out").await;
@@ -109,11 +118,16 @@ impl Visit {
         }
     }
 
-    /// Asserts that the page that is shown breaks no rule of accessibility and lies in its window, and takes a picture.
+    /// Asserts that the page that is shown breaks no rule of accessibility and lies in its window, on a phone and on a desk, and takes
+    /// pictures.
     async fn look(&mut self, what: &str) {
-        self.photograph(what).await;
-        assert_eq!(self.chrome.misplaced().await, Vec::<String>::new(), "{what}");
-        assert_eq!(self.chrome.barriers().await, Vec::<String>::new(), "{what}");
+        for size in [PHONE, DESK] {
+            self.chrome.resize(size).await;
+            let what = format!("{what}-{}", size.0);
+            self.photograph(&what).await;
+            assert_eq!(self.chrome.misplaced().await, Vec::<String>::new(), "{what}");
+            assert_eq!(self.chrome.barriers().await, Vec::<String>::new(), "{what}");
+        }
     }
 
     /// A value that the page has as it was loaded: whether it was loaded again is seen by that.

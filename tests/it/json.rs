@@ -118,8 +118,8 @@ fn what_is_wrong_with_a_request_is_told_by_its_pointer() {
                 vec!["/budget/amount", "/budget/currency"],
             ),
             (
-                json!({"maxDeviation": -1, "fixAt": 2}),
-                vec!["/maxDeviation", "/fixAt"],
+                json!({"maxDeviation": -1, "fixAt": 2, "attributes": {"cpu_architecture": "vax"}}),
+                vec!["/maxDeviation", "/fixAt", "/attributes/cpu_architecture"],
             ),
             (json!({"weights": {"start": "high"}}), vec!["/weights/start"]),
             (
@@ -192,6 +192,7 @@ fn mutated_requests_are_answered_and_never_fail() {
         let valid = json!({
             "template": "advance-reservation", "name": "n", "application": "sleep", "version": null,
             "arguments": ["2"], "nodes": {"min": 1, "max": 4}, "durationSeconds": 60,
+            "attributes": {"cpus": 1, "memory_bytes": 1, "cpu_architecture": "x86_64"},
             "window": {"start": date_time(later), "end": date_time(later + 600)},
             "budget": {"amount": "12.50", "currency": "EUR"}, "maxDeviation": 0.5, "fixAt": 0.5,
             "weights": {"start": 1, "size": 0, "duration": 0, "price": 2},

@@ -11,6 +11,7 @@ mod gantt;
 mod money;
 mod offers;
 mod operator;
+mod places;
 mod refusals;
 mod requests;
 mod reservations;

@@ -10,10 +10,10 @@ mod elements;
 
 use std::cmp::Ordering;
 
+pub use crate::job::elements::ARCHITECTURES;
 use crate::job::elements::read_honoured_children;
 pub(crate) use crate::job::elements::{
-    ARCHITECTURES, read_architecture_element, read_identification, read_job_description,
-    read_operating_system, read_place,
+    read_architecture_element, read_identification, read_job_description, read_operating_system, read_place,
 };
 use crate::xml::datatypes::parse_non_negative;
 use crate::xml::{element, named_values};
@@ -162,6 +162,15 @@ impl RangeValue {
         };
         RangeValue {
             ranges: vec![(bound(lower), bound(upper))],
+            ..RangeValue::default()
+        }
+    }
+
+    /// Everything from one value on.
+    pub fn at_least(value: f64) -> RangeValue {
+        let exclusive = false;
+        RangeValue {
+            lower: Some(Bound { value, exclusive }),
             ..RangeValue::default()
         }
     }

@@ -30,6 +30,8 @@ pub struct Shown {
     pub room: Option<(String, String)>,
     /// What the offer asks for.
     pub request: FlatRequest,
+    /// Watt-hours that its nodes take in its slots, where their power is known.
+    pub watt_hours: Option<i64>,
     /// The context of the offer, flat.
     pub context: Json,
     /// The terms of the offer, flat.
@@ -63,8 +65,17 @@ impl Negotiation {
             superseded_by: succession.superseded_by,
             ..self.view(&agreement)
         };
-        self.run_document_work(move |_| show_agreement(&agreement, view, words))
-            .await?
+        let watt_hours = self.watt_hours_of(&agreement);
+        let shown = self
+            .run_document_work(move |_| show_agreement(&agreement, view, words))
+            .await??;
+        Ok(Shown { watt_hours, ..shown })
+    }
+
+    fn watt_hours_of(&self, agreement: &Agreement) -> Option<i64> {
+        let templates = self.templates.now();
+        let energy = templates.pricing()?.energy.as_ref()?;
+        energy.watt_hours(&agreement.resource, agreement.node_seconds())
     }
 
     /// Why an agreement was rejected, as its timeline says.
@@ -133,6 +144,7 @@ fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> R
     Ok(Shown {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
         request: FlatRequest::of_offer(&offer),
+        watt_hours: None,
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
         properties: agreement_properties(agreement, *offer, &view, (context, said)),

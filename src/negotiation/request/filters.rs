@@ -1,13 +1,19 @@
 //! The conditions of a job on nodes beyond their number: JSDL's ranges as conditions on the attributes of resources.
 
-use wsag::job::{Bound, FilterKind, RangeValue, Resources};
+use std::collections::BTreeMap;
+
+use scheduler::domain::Attribute;
+use scheduler::prediction::whole_as_real;
+use wsag::Named;
+use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
 
 use crate::agreement::{Filter, Measure};
+use crate::planner::ARCHITECTURE;
 
 /// The filters of a job. A range without parts asks for nothing.
 pub(in crate::negotiation) fn filters_of_job(resources: &Resources) -> Vec<Filter> {
     let architecture = resources.cpu_architecture.as_ref().map(|name| Filter::Word {
-        attribute: "cpu_architecture".to_owned(),
+        attribute: ARCHITECTURE.to_owned(),
         is: name.clone(),
     });
     let numbers = resources.filters.iter().map(|filter| {
@@ -35,6 +41,57 @@ fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
         FilterKind::TotalVirtualMemory => ("virtual_memory_bytes", Measure::Total),
         FilterKind::TotalDiskSpace => ("disk_bytes", Measure::Total),
     }
+}
+
+/// Has a job ask for what each node must have, in place of its own conditions on the same: at least so much of a number, and a
+/// word as it is.
+pub(in crate::negotiation) fn put_attributes(
+    attributes: &BTreeMap<String, Attribute>,
+    resources: &mut Resources,
+) {
+    for (name, attribute) in attributes {
+        match attribute {
+            Attribute::Word(word) => resources.cpu_architecture = Some(word.clone()),
+            Attribute::Number(least) => {
+                let kinds = FilterKind::NAMES.iter().map(|(kind, _)| *kind);
+                let of_node =
+                    |kind: &FilterKind| attribute_of_filter(*kind) == (name.as_str(), Measure::Node);
+                resources
+                    .filters
+                    .extend(kinds.filter(of_node).map(|kind| job::Filter {
+                        kind,
+                        range: RangeValue::at_least(whole_as_real(*least)),
+                    }));
+            }
+        }
+    }
+    // The later one of a kind counts, in the order of JSDL.
+    resources.filters.reverse();
+    resources.filters.sort_by_key(|filter| filter.kind);
+    resources.filters.dedup_by_key(|filter| filter.kind);
+}
+
+/// What each node must have by a job, as far as [`put_attributes`] can say it.
+pub(in crate::negotiation) fn attributes_of_job(resources: &Resources) -> BTreeMap<String, Attribute> {
+    let mut attributes = BTreeMap::new();
+    for filter in filters_of_job(resources) {
+        match filter {
+            Filter::Word { attribute, is } => {
+                attributes.insert(attribute, Attribute::Word(is));
+            }
+            Filter::Number {
+                attribute,
+                measure: Measure::Node,
+                within,
+            } => {
+                if let [(least @ 1.., i64::MAX)] = within[..] {
+                    attributes.insert(attribute, Attribute::Number(least));
+                }
+            }
+            Filter::Number { .. } => {}
+        }
+    }
+    attributes
 }
 
 /// The whole numbers that a range allows: one pair of bounds for each of its parts.
@@ -84,6 +141,7 @@ mod tests {
     use wsag::job::Exact;
 
     use super::*;
+    use crate::planner::NUMBERS;
 
     #[test]
     fn a_range_allows_the_whole_numbers_that_it_contains() {
@@ -109,6 +167,35 @@ mod tests {
             whole_numbers_of_range(&RangeValue::default()),
             [(i64::MIN, i64::MAX)]
         );
+    }
+
+    #[test]
+    fn what_nodes_must_have_is_read_from_a_job_as_it_was_put_there() {
+        let all: BTreeMap<String, Attribute> = NUMBERS
+            .into_iter()
+            .zip(1..)
+            .map(|(name, least)| (name.to_owned(), Attribute::Number(least)))
+            .chain([(ARCHITECTURE.to_owned(), Attribute::Word("arm".to_owned()))])
+            .collect();
+        let mut resources = Resources::default();
+        for least in [7, 3] {
+            let cpus = BTreeMap::from([("cpus".to_owned(), Attribute::Number(least))]);
+            put_attributes(&cpus, &mut resources);
+            assert_eq!(attributes_of_job(&resources), cpus);
+        }
+        put_attributes(&all, &mut resources);
+        assert_eq!(attributes_of_job(&resources), all);
+        assert!(resources.filters.is_sorted_by_key(|of| of.kind), "{resources:?}");
+        // What is no lower bound of each node stays out.
+        let others = [
+            (FilterKind::TotalCpuCount, RangeValue::at_least(4.0)),
+            (FilterKind::IndividualCpuCount, RangeValue::exactly(4.0)),
+        ];
+        let resources = Resources {
+            filters: others.map(|(kind, range)| job::Filter { kind, range }).into(),
+            ..Resources::default()
+        };
+        assert_eq!(attributes_of_job(&resources), BTreeMap::new());
     }
 
     fn at_f64(number: i64) -> f64 {

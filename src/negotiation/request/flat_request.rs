@@ -1,6 +1,9 @@
 //! The wish of a request in any form, and the offer that asks for it: a template's terms with the wish in them. A flat
 //! request in JSON and the form of the portal become offers here, and are checked, shown and stored as any other.
 
+use std::collections::BTreeMap;
+
+use scheduler::domain::Attribute;
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::job::{Application, DataStaging, JobDefinition, PosixApplication, RangeValue};
@@ -8,6 +11,8 @@ use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
+
+use super::filters::{attributes_of_job, put_attributes};
 
 /// Names of the job, time and scheduling terms, for templates without such a term.
 const JOB_TERM: &str = "JOB";
@@ -25,6 +30,8 @@ pub struct FlatRequest {
     pub staging: Option<Vec<DataStaging>>,
     /// How many nodes, least and greatest.
     pub nodes: Option<(u32, u32)>,
+    /// What each node must have: at least this of a number, and the word as it is.
+    pub attributes: BTreeMap<String, Attribute>,
     /// Earliest start.
     pub start: Option<DateTime>,
     /// Latest completion.
@@ -109,6 +116,7 @@ impl FlatRequest {
                     let sizes = definition.resources.nodes.as_ref();
                     let sizes = sizes.and_then(|range| range.whole_numbers().ok());
                     wish.nodes = wish.nodes.or(sizes.map(|(min, max)| (min, max.unwrap_or(min))));
+                    wish.attributes.extend(attributes_of_job(&definition.resources));
                 }
                 ServiceDescription::AllocationTime(window) => {
                     wish.start = wish.start.or(window.start);
@@ -149,9 +157,9 @@ impl FlatRequest {
     /// The contents of terms that say this and nothing else, with the names of the terms where the template has none.
     fn contents(&self) -> Vec<(&'static str, ServiceDescription)> {
         let mut contents = Vec::new();
-        if self.run.is_some() || self.nodes.is_some() || self.staging.is_some() {
-            let mut definition = JobDefinition::default();
-            self.job(&mut definition);
+        let mut definition = JobDefinition::default();
+        self.job(&mut definition);
+        if definition != JobDefinition::default() || self.staging.is_some() {
             contents.push((JOB_TERM, ServiceDescription::JobDefinition(Box::new(definition))));
         }
         let mut window = AllocationTimeConstraint::default();
@@ -181,6 +189,7 @@ impl FlatRequest {
         if let Some(staging) = &self.staging {
             definition.staging.clone_from(staging);
         }
+        put_attributes(&self.attributes, &mut definition.resources);
         match self.nodes {
             None => {}
             Some((least, greatest)) if least == greatest => {

@@ -12,23 +12,29 @@ mod staging;
 pub(super) mod wording;
 pub(super) mod worth;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use scheduler::domain::Attribute;
 use serde_json::{Value, json};
+use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, Places};
 
 use super::idempotency::text_to_keep;
+use super::resources::read_node_attributes;
 use super::templates::Offered;
 use super::{Error, Input, Negotiation, Result};
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Json, JsonCheck, Members, Object};
+use crate::negotiation::views::resources::view_attributes;
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
+use crate::planner::ARCHITECTURE;
 use crate::store::AcceptanceEndpoint;
 
 /// The members of a request.
-const MEMBERS: [&str; 18] = [
+const MEMBERS: [&str; 19] = [
     "template",
     "name",
     "application",
@@ -36,6 +42,7 @@ const MEMBERS: [&str; 18] = [
     "arguments",
     "staging",
     "nodes",
+    "attributes",
     "durationSeconds",
     "window",
     "moldability",
@@ -56,12 +63,25 @@ const ARGUMENT: &str = "jsdl-posix:Argument";
 const STAGING: &str = "jsdl:DataStaging";
 
 /// The other members that an offer says, with the elements that say them.
-const ELEMENTS: [(&str, &[&str]); 19] = [
+const ELEMENTS: [(&str, &[&str]); 26] = [
     ("template", &["wsag:TemplateId", "wsag:TemplateName"]),
     ("name", &["wsag:Name"]),
     ("application", &["jsdl:Application"]),
     ("version", &["jsdl:ApplicationVersion"]),
     ("nodes", &["jsdl:TotalResourceCount"]),
+    ("attributes/cpu_architecture", &["jsdl:CPUArchitecture"]),
+    ("attributes/cpu_speed_hz", &["jsdl:IndividualCPUSpeed"]),
+    ("attributes/cpus", &["jsdl:IndividualCPUCount"]),
+    (
+        "attributes/network_bits_per_second",
+        &["jsdl:IndividualNetworkBandwidth"],
+    ),
+    ("attributes/memory_bytes", &["jsdl:IndividualPhysicalMemory"]),
+    (
+        "attributes/virtual_memory_bytes",
+        &["jsdl:IndividualVirtualMemory"],
+    ),
+    ("attributes/disk_bytes", &["jsdl:IndividualDiskSpace"]),
     ("durationSeconds", &["arp:Duration"]),
     ("window", &["arp:AllocationTimeConstraint"]),
     ("window/start", &["arp:StartTime"]),
@@ -173,6 +193,9 @@ fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (FlatRequest
             Some(staging::read_staged_files(check, at))
         }),
         nodes: object.read(check, "nodes", read_nodes),
+        attributes: object
+            .read(check, "attributes", read_attributes)
+            .unwrap_or_default(),
         duration: object.read(check, "durationSeconds", |check, at| check.count(at, i32::MAX)),
         scheduling: read_scheduling(check, object),
         ..FlatRequest::default()
@@ -272,6 +295,7 @@ impl FlatRequest {
             .with_any("start", self.start.map(|at| at.to_string()))
             .with_any("end", self.end.map(|at| at.to_string()));
         let is_bounded = self.start.or(self.end).is_some();
+        let is_demanding = !self.attributes.is_empty();
         Members::default()
             .with_any("name", self.name.as_deref())
             .with_any("application", run.map(|run| run.name.as_str()))
@@ -279,6 +303,10 @@ impl FlatRequest {
             .with_texts("arguments", run.map_or(&[], |run| &run.arguments))
             .holding_any("staging", self.staging.as_deref().map(view_staged_files))
             .with_any("nodes", self.nodes.map(nodes_as_value))
+            .holding_any(
+                "attributes",
+                is_demanding.then(|| json!(view_attributes(&self.attributes))),
+            )
             .with_any("durationSeconds", self.duration)
             .holding_any("window", is_bounded.then_some(window))
             .and(scheduling::view_scheduling(&self.scheduling))
@@ -351,6 +379,19 @@ fn read_nodes(check: &mut JsonCheck, at: &At<'_>) -> Option<(u32, u32)> {
         );
     }
     Some((min, max))
+}
+
+/// What each node must have: attributes of the names that resources have for them, and an architecture that documents know.
+fn read_attributes(check: &mut JsonCheck, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
+    let attributes = read_node_attributes(check, at)?;
+    match attributes.get(ARCHITECTURE) {
+        Some(Attribute::Word(word)) if !ARCHITECTURES.contains(&word.as_str()) => {
+            let message = format!("one of {} is expected", ARCHITECTURES.join(", "));
+            check.add(&format!("{}/{ARCHITECTURE}", at.pointer), message);
+        }
+        _ => {}
+    }
+    Some(attributes)
 }
 
 fn read_scheduling(check: &mut JsonCheck, object: &Object<'_>) -> Scheduling {
@@ -505,6 +546,7 @@ mod tests {
             texts in prop::collection::vec("[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fffe}\u{ffff}]{1,9}", 4),
             runs: bool, empty: bool, named: bool,
             nodes in prop::option::of((1..9_u32, 0..3_u32)),
+            cpus in prop::option::of(1..i64::MAX),
             duration in prop::option::of(1..i32::MAX),
             (start, end) in (prop::option::of(-9_999_999_999..9_999_999_999_i64), prop::option::of(0..999_999_999_u32)),
             moldability in prop::option::of(moldability()),
@@ -522,6 +564,11 @@ mod tests {
                 run: runs.then_some(run),
                 staging: runs.then(|| vec![file(&texts, named); usize::from(empty)]),
                 nodes: nodes.map(|(least, more)| (least, least + more)),
+                attributes: cpus
+                    .into_iter()
+                    .map(|cpus| ("cpus".to_owned(), Attribute::Number(cpus)))
+                    .chain(named.then(|| (ARCHITECTURE.to_owned(), Attribute::Word("x86_64".to_owned()))))
+                    .collect(),
                 start: start.map(wsag::time::DateTime::from_seconds),
                 end: end.map(|nanos| format!("2027-01-01T00:00:00.{nanos:09}Z").parse().unwrap()),
                 duration,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
 use super::offer::QuotationView;
-use super::resources::view_resource_attributes;
+use super::resources::view_attributes;
 use super::values::MoneyView;
 use crate::agreement::{Money, part_of_amount};
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec};
@@ -140,7 +140,7 @@ impl OfferedResourceView {
             name: of.name.clone(),
             nodes: of.capacity,
             rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: view_resource_attributes(of),
+            attributes: view_attributes(&of.attributes),
         }
     }
 }

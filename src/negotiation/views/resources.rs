@@ -60,13 +60,15 @@ pub struct ResourceView {
     pub troubles: Vec<TroubleView>,
 }
 
-/// The attributes of a resource's nodes.
-pub(super) fn view_resource_attributes(of: &Resource) -> BTreeMap<String, Value> {
+/// Attributes of nodes.
+pub(in crate::negotiation) fn view_attributes(
+    attributes: &BTreeMap<String, Attribute>,
+) -> BTreeMap<String, Value> {
     let value = |attribute: &Attribute| match attribute {
         Attribute::Word(word) => json!(word),
         Attribute::Number(number) => json!(number),
     };
-    let attributes = of.attributes.iter();
+    let attributes = attributes.iter();
     attributes.map(|(name, of)| (name.clone(), value(of))).collect()
 }
 
@@ -198,7 +200,7 @@ impl ResourceView {
             drained: counts.drained,
             down: counts.down,
             rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: view_resource_attributes(of),
+            attributes: view_attributes(&of.attributes),
             limits: of.executor.get("limits").cloned(),
             troubles: faults
                 .into_iter()

@@ -118,20 +118,25 @@ impl Energy {
         /// Watt-seconds of a kilowatt-hour.
         const KWH: i128 = 3_600_000;
         let busy = i128::from(self.watts.get(resource).filter(|_| self.has_tariff())?.busy);
-        let rounded = |of: i128, unit: i128| i64::try_from((of * busy + unit / 2).div_euclid(unit)).ok();
-        let mut sums = [0; 3];
+        let rounded = |of: i128| i64::try_from((of * busy + KWH / 2).div_euclid(KWH)).ok();
+        let mut sums = [0; 2];
         for slot in slots.iter() {
             let (slot, nodes) = slot.stretch();
-            let [micros, grams] = self.sums_over(slot);
-            for (sum, of) in sums.iter_mut().zip([slot.duration().into(), micros, grams]) {
+            for (sum, of) in sums.iter_mut().zip(self.sums_over(slot)) {
                 *sum += of * i128::from(nodes);
             }
         }
         Some(EnergyUse {
-            watt_hours: rounded(sums[0], 3_600)?,
-            cost: Money::new(rounded(sums[1], KWH)?, currency),
-            carbon_grams: rounded(sums[2], KWH)?,
+            watt_hours: self.watt_hours(resource, slots.node_seconds())?,
+            cost: Money::new(rounded(sums[0])?, currency),
+            carbon_grams: rounded(sums[1])?,
         })
+    }
+
+    /// The watt-hours of so many node-seconds of work on a resource, rounded to the nearest; none where its power is not known.
+    pub fn watt_hours(&self, resource: &str, node_seconds: u128) -> Option<i64> {
+        let busy = u128::from(self.watts.get(resource)?.busy);
+        i64::try_from((node_seconds * busy + 1_800) / 3_600).ok()
     }
 
     /// The power of a node of a resource that is weighed. None where no power is known.

@@ -1,4 +1,4 @@
-//! Offers as cards: all that is to be known before one is taken, in words, and the same times as a picture.
+//! Offers as cards: all that is to be known before one is taken, in words.
 
 use uuid::Uuid;
 
@@ -24,6 +24,8 @@ pub(in crate::portal) struct Card {
     /// What the price is made of.
     pub(in crate::portal) parts: Vec<String>,
     pub(in crate::portal) confidence: Option<String>,
+    /// The energy that its nodes take, where their power is known.
+    pub(in crate::portal) energy: Option<String>,
     pub(in crate::portal) held_until: String,
     /// What ending the agreement costs.
     pub(in crate::portal) cancellation: String,
@@ -54,6 +56,7 @@ impl Card {
             confidence: is
                 .confidence
                 .map(|sure| format!("{:.1} % of such jobs end in this time", sure * 100.0)),
+            energy: is.energy.as_ref().map(|of| text::kilowatt_hours(of.watt_hours)),
             held_until,
             cancellation: cancellation_in_words(&is, cost),
             terms: terms_in_words(offer, &is),
@@ -162,92 +165,6 @@ fn button_in_words(offer: &QuotationView, is_change: bool) -> String {
         (Some(price), _) => format!("Buy for {price}"),
         (None, _) => "Reserve this".to_owned(),
     }
-}
-
-/// Offers on an axis of time: a bar for each.
-pub(in crate::portal) struct Axis {
-    /// The window that was asked for, as a bar behind the others.
-    pub(in crate::portal) window: Option<Bar>,
-    pub(in crate::portal) bars: Vec<Bar>,
-    pub(in crate::portal) height: i64,
-    /// Where the axis begins and ends, as dateTimes.
-    pub(in crate::portal) start: String,
-    pub(in crate::portal) end: String,
-}
-
-/// A bar, in units of the picture.
-pub(in crate::portal) struct Bar {
-    pub(in crate::portal) number: usize,
-    pub(in crate::portal) x: i64,
-    pub(in crate::portal) y: i64,
-    pub(in crate::portal) width: i64,
-    /// Where its number stands.
-    pub(in crate::portal) label: i64,
-    /// Whether its number stands beside it, because it has no room inside.
-    pub(in crate::portal) is_narrow: bool,
-}
-
-/// The width of the picture, and the heights of a bar and of a line.
-pub(in crate::portal) const WIDTH: i64 = 720;
-const BAR: i64 = 28;
-const LINE: i64 = 36;
-/// The least width of a bar that can be seen.
-const BAR_LEAST: i64 = 6;
-/// The room beside the number of a bar; the number takes twice as much.
-const BESIDE: i64 = 8;
-
-impl Axis {
-    /// The axis of cards, with the window in seconds where it is bounded; none where there is no card.
-    pub(in crate::portal) fn of(cards: &[Card], window: Option<(i64, i64)>) -> Option<Self> {
-        let of = |card: &Card| Some((seconds_of(&card.is.start)?, seconds_of(&card.is.end)?));
-        let slots: Vec<_> = cards
-            .iter()
-            .filter_map(|card| Some((card.number, of(card)?)))
-            .collect();
-        let all = slots.iter().map(|(_, slot)| *slot).chain(window);
-        let start = all.clone().map(|(start, _)| start).min()?;
-        let end = all.map(|(_, end)| end).max()?.max(start + 1);
-        if slots.is_empty() {
-            return None;
-        }
-        let place = |at: i64| {
-            i64::try_from(i128::from(at - start) * i128::from(WIDTH) / i128::from(end - start)).unwrap_or(0)
-        };
-        let bar = |number, line: usize, (from, to): (i64, i64)| {
-            let x = place(from).min(WIDTH - BAR_LEAST);
-            let width = (place(to) - x).max(BAR_LEAST);
-            let is_narrow = width < 4 * BESIDE;
-            Bar {
-                number,
-                x,
-                y: i64::try_from(line).unwrap_or(0) * LINE + (LINE - BAR) / 2,
-                width,
-                label: match (is_narrow, x + width + 3 * BESIDE < WIDTH) {
-                    (false, _) => x + BESIDE,
-                    (true, true) => x + width + BESIDE,
-                    (true, false) => x - 3 * BESIDE,
-                },
-                is_narrow,
-            }
-        };
-        let bars = slots.iter().enumerate();
-        let bars: Vec<_> = bars
-            .map(|(line, (number, slot))| bar(*number, line, *slot))
-            .collect();
-        Some(Self {
-            window: window.map(|window| bar(0, 0, window)),
-            height: i64::try_from(bars.len()).unwrap_or(0) * LINE,
-            bars,
-            start: text::date_time(start),
-            end: text::date_time(end),
-        })
-    }
-}
-
-/// The second of a dateTime.
-fn seconds_of(date_time: &str) -> Option<i64> {
-    let at: jiff::Timestamp = date_time.parse().ok()?;
-    Some(at.as_second())
 }
 
 #[cfg(test)]

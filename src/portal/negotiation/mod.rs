@@ -12,13 +12,15 @@ use uuid::Uuid;
 
 use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{NegotiationView, ReadOffer};
-use crate::portal::negotiation::cards::{Axis, Card, WIDTH, deviation_in_words};
+use crate::portal::negotiation::cards::{Card, deviation_in_words};
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::path::Path;
+use crate::portal::request::attributes::attributes_in_words;
 use crate::portal::request::field;
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
 use crate::portal::request::values_of_request::{FilledForm, values_of_request};
+use crate::portal::reservation::picture::Picture;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -36,7 +38,8 @@ struct NegotiationPage {
     /// Why the provider proposes that by itself, in words.
     proposed: Option<String>,
     cards: Vec<Card>,
-    axis: Option<Axis>,
+    /// When they lie, and the time that was asked for.
+    picture: Option<Picture>,
     /// The agreements that were made of its offers.
     made: Vec<Uuid>,
     refusal: Option<Refusal>,
@@ -122,7 +125,11 @@ pub(in crate::portal) async fn render_negotiation_page(
     let refusal = asked.filter(|_| cards.is_empty()).and_then(|asked| {
         let answer = offers.iter().find(|of| of.is.counter_offer_to == asked.is.id)?;
         let refusal = answer.is.refusal.as_ref()?;
-        Some(Refusal::of_kept(refusal, &form, present_second(api)))
+        Some(Refusal {
+            // It is noted as every offer is, under the id of the answer.
+            id: Some(answer.is.id.clone()),
+            ..Refusal::of_kept(refusal, &form, present_second(api))
+        })
     });
     let title = if lost.is_some() { "Error: Offers" } else { "Offers" };
     let page = NegotiationPage {
@@ -131,7 +138,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         proposed: negotiation
             .proposed
             .map(|why| text::proposal(why, &negotiation.penalties)),
-        axis: Axis::of(&cards, window),
+        picture: Picture::of_offers(&cards, window, present_second(api)),
         cards,
         // An agreement that was changed is another one by now.
         again: (is_own && (made.is_empty() || negotiation.agreement.is_none())).then(|| form.address()),
@@ -239,6 +246,7 @@ fn offer_in_words(offer: &ReadOffer) -> String {
         Some((least, _)) => parts.push(text::nodes(least)),
         None => {}
     }
+    parts.extend(attributes_in_words(&request.attributes));
     match request.duration {
         Some(duration) => parts.push(text::duration(duration.into())),
         None => parts.push("as long as is predicted".to_owned()),

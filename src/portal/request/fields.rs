@@ -2,6 +2,7 @@
 
 use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
 use crate::negotiation::{OfferedResourceView, PriceListView};
+use crate::portal::request::attributes::{NODE_NUMBERS, architectures_of};
 use crate::portal::request::field;
 use crate::portal::request::form::{self, CHOICES_MAX, Place, Problem};
 use crate::portal::request::values_of_request::{form_address, with_nodes};
@@ -44,7 +45,9 @@ pub(in crate::portal) struct OfferForm {
     pub(in crate::portal) is_exact: bool,
     /// The largest resource, where more nodes are wanted: its size, and the form with it.
     pub(in crate::portal) largest: Option<(u32, String)>,
-    /// The fields that are rarely filled in.
+    /// What each node must have; none where no resource says what its nodes have.
+    pub(in crate::portal) attributes: Option<Group>,
+    /// The other fields that are rarely filled in.
     pub(in crate::portal) more: Vec<Field>,
     /// All that is wrong, with the field to go to.
     pub(in crate::portal) summary: Vec<Line>,
@@ -169,6 +172,7 @@ impl OfferForm {
                 more.field(values, errors)
             })
             .into();
+        let attributes = attributes_group(values, problems, &resources);
         let chosen = form::chosen_application(values, catalogue);
         Self {
             once,
@@ -221,6 +225,7 @@ impl OfferForm {
             ),
             is_exact: values.has(field::EXACT),
             largest: size_of_largest(values, most),
+            attributes,
             more,
             summary: summary_of_problems(problems, chosen, catalogue),
             files,
@@ -258,8 +263,13 @@ impl OfferForm {
 impl OfferForm {
     /// Whether something is said in the fields that are rarely filled in, or wrong there.
     pub(in crate::portal) fn is_more_open(&self) -> bool {
-        let mut more = self.more.iter();
-        more.any(|field| !field.value.is_empty() || !field.errors.is_empty())
+        let attributes = self.attributes.iter().flat_map(|group| &group.fields);
+        let is_said = |field: &Field| !field.value.is_empty() || !field.errors.is_empty();
+        self.more.iter().chain(attributes).any(is_said)
+            || self
+                .attributes
+                .as_ref()
+                .is_some_and(|group| !group.errors.is_empty())
     }
 }
 
@@ -282,6 +292,74 @@ fn nodes_group(errors: Vec<String>) -> Group {
     }
 }
 
+/// What each node must have: what some resource has, and what is asked for already.
+fn attributes_group(
+    values: &Values,
+    problems: &[Problem],
+    resources: &[OfferedResourceView],
+) -> Option<Group> {
+    let field = |name: &str, label: &str, input: Input| Field {
+        id: name.to_owned(),
+        name: name.to_owned(),
+        label: label.to_owned(),
+        hint: String::new(),
+        value: values.get(name).to_owned(),
+        errors: Vec::new(),
+        input,
+    };
+    let is_asked = |name: &str| !values.get(name).is_empty();
+    let numbers = NODE_NUMBERS
+        .iter()
+        .filter(|of| of.found_in_words(resources).is_some() || is_asked(of.field));
+    let mut fields: Vec<_> = numbers
+        .map(|of| field(of.field, of.label, Input::Decimal))
+        .collect();
+    let architectures = architectures_of(resources);
+    if !architectures.is_empty() || is_asked(field::ARCHITECTURE) {
+        let any = (String::new(), "Any".to_owned());
+        let named = architectures.into_iter().map(|name| (name.clone(), name));
+        let options = std::iter::once(any).chain(named).collect();
+        let input = choice_with(options, values.get(field::ARCHITECTURE));
+        fields.push(field(field::ARCHITECTURE, "Architecture", input));
+    }
+    let errors = problems.iter().filter_map(|problem| {
+        let label = label_of_attribute(problem.place)?;
+        Some(format!("{label}: {}", problem.message))
+    });
+    let found: Vec<_> = NODE_NUMBERS
+        .iter()
+        .filter_map(|of| of.found_in_words(resources))
+        .collect();
+    (!fields.is_empty()).then(|| Group {
+        id: "attributes-group".to_owned(),
+        legend: "What must each node have? (optional)".to_owned(),
+        hint: if found.is_empty() {
+            String::new()
+        } else {
+            format!("At least so much. Nodes here have {}.", found.join(", "))
+        },
+        errors: errors.collect(),
+        fields,
+    })
+}
+
+/// What stands before a mistake of an attribute; none for another place.
+fn label_of_attribute(place: Place) -> Option<&'static str> {
+    match place {
+        Place::NodeNumber(index) => Some(NODE_NUMBERS[index].label),
+        Place::Architecture => Some("Architecture"),
+        _ => None,
+    }
+}
+
+/// A list to choose from, with the value that was chosen: a request that was made elsewhere may say what the list does not have.
+fn choice_with(mut options: Vec<(String, String)>, value: &str) -> Input {
+    if !options.iter().any(|(known, _)| known == value) {
+        options.push((value.to_owned(), value.to_owned()));
+    }
+    Input::Choice(options)
+}
+
 /// A field that is rarely filled in.
 struct MoreField {
     name: &'static str,
@@ -292,14 +370,12 @@ struct MoreField {
 }
 
 impl MoreField {
-    fn field(mut self, values: &Values, errors: Vec<String>) -> Field {
+    fn field(self, values: &Values, errors: Vec<String>) -> Field {
         let value = values.get(self.name).to_owned();
-        if let Input::Choice(options) = &mut self.input
-            && !options.iter().any(|(known, _)| *known == value)
-        {
-            // A request that was made elsewhere may say what this list does not have.
-            options.push((value.clone(), value.clone()));
-        }
+        let input = match self.input {
+            Input::Choice(options) => choice_with(options, &value),
+            other => other,
+        };
         Field {
             id: self.name.to_owned(),
             name: self.name.to_owned(),
@@ -307,7 +383,7 @@ impl MoreField {
             hint: self.hint,
             value,
             errors,
-            input: self.input,
+            input,
         }
     }
 }
@@ -512,6 +588,11 @@ fn summary_of_problems(
                 Place::Deadline => of(1_004, field::DEADLINE.0, "Deadline: "),
                 Place::Name => of(1_005, field::NAME, "Name: "),
                 Place::Resource => of(1_006, field::RESOURCE, "Resource: "),
+                Place::NodeNumber(index) => {
+                    let number = &NODE_NUMBERS[index];
+                    of(1_005, number.field, &format!("{}: ", number.label))
+                }
+                Place::Architecture => of(1_005, field::ARCHITECTURE, "Architecture: "),
                 Place::Fix => of(1_006, field::FIX, "Moving: "),
                 Place::Flexibility => of(1_007, field::FLEXIBILITY, "How far: "),
                 Place::Pieces => of(1_008, field::PIECES, "Slots: "),

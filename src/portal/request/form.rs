@@ -1,12 +1,15 @@
 //! The offer form: its fields, and the values entered. Only a value that cannot be written into a document, such as a number that
 //! is none, is refused here. The check of every offer does the rest.
 
+use std::collections::BTreeMap;
+
 use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
 use crate::catalogue::{Application, Catalogue};
-use crate::negotiation::{FlatRequest, Run};
+use crate::negotiation::{Attribute, FlatRequest, Run};
+use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -32,6 +35,9 @@ pub(in crate::portal) enum Place {
     Start,
     Deadline,
     Resource,
+    /// A number that each node must have, as [`NODE_NUMBERS`] has them.
+    NodeNumber(usize),
+    Architecture,
     Flexibility,
     Fix,
     Pieces,
@@ -105,6 +111,7 @@ pub(in crate::portal) fn read_form(
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
         nodes: form.nodes(),
+        attributes: form.attributes(),
         start: start.map(DateTime::from_seconds),
         end: end.map(DateTime::from_seconds),
         duration,
@@ -249,6 +256,33 @@ impl Reading<'_> {
             }
             (None, _) => None,
         }
+    }
+
+    /// What each node must have.
+    fn attributes(&mut self) -> BTreeMap<String, Attribute> {
+        let mut attributes = BTreeMap::new();
+        for (index, of) in NODE_NUMBERS.iter().enumerate() {
+            let text = self.values.trimmed(of.field);
+            match of.read(text) {
+                Some(least) => {
+                    attributes.insert(of.attribute.to_owned(), Attribute::Number(least));
+                }
+                None if text.is_empty() => {}
+                None => {
+                    let message = "Enter a number above 0, such as 8, or leave it empty.";
+                    self.problem(Place::NodeNumber(index), message);
+                }
+            }
+        }
+        let architecture = self.text(field::ARCHITECTURE, Place::Architecture);
+        match architecture {
+            Some(name) if is_architecture(&name) => {
+                attributes.insert(attributes::ARCHITECTURE.to_owned(), Attribute::Word(name));
+            }
+            Some(_) => self.problem(Place::Architecture, "Choose one of the values of the list."),
+            None => {}
+        }
+        attributes
     }
 
     /// How the work may be cut.

@@ -1,5 +1,6 @@
 //! The request of a form: sent, checked, and shown again with all that is wrong.
 
+pub(in crate::portal) mod attributes;
 pub(in crate::portal) mod estimate;
 pub(in crate::portal) mod field;
 pub(in crate::portal) mod fields;

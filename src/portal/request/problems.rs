@@ -2,6 +2,7 @@
 
 use wsag::{Violation, Violations};
 
+use crate::portal::request::attributes::{ARCHITECTURE, NODE_NUMBERS};
 use crate::portal::request::form::{Place, Problem};
 use crate::portal::text::capitalised;
 
@@ -51,6 +52,13 @@ fn place_in_form(violation: &Violation) -> Place {
         "maxDeviation" => Place::Flexibility,
         "fixAt" => Place::Fix,
         "resource" => Place::Resource,
+        "attributes" => match steps.next() {
+            Some(ARCHITECTURE) => Place::Architecture,
+            name => NODE_NUMBERS
+                .iter()
+                .position(|of| Some(of.attribute) == name)
+                .map_or(Place::Whole, Place::NodeNumber),
+        },
         "preemption" => Place::Pieces,
         _ => Place::Whole,
     }
@@ -94,6 +102,8 @@ fn message_as_sentence(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
     use crate::negotiation::{FlatRequest, Run};
@@ -142,6 +152,7 @@ mod tests {
             }),
             staging: None,
             nodes: Some((3, 3)),
+            attributes: BTreeMap::new(),
             start: Some(DateTime::from_seconds(1_795_278_600)),
             end: Some(DateTime::from_seconds(1_795_305_600)),
             duration: Some(30),
@@ -226,6 +237,8 @@ mod tests {
             ("/window", "arp:StartTime is expected", Place::Start),
             ("/durationSeconds", "", Place::Duration),
             ("/preemption", "", Place::Pieces),
+            ("/attributes/memory_bytes", "", Place::NodeNumber(1)),
+            ("/attributes/cpu_architecture", "", Place::Architecture),
             ("/name", "", Place::Name),
             ("", "", Place::Whole),
         ] {

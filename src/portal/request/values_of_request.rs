@@ -4,7 +4,8 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::catalogue::Catalogue;
-use crate::negotiation::{FlatRequest, RelaxationView};
+use crate::negotiation::{Attribute, FlatRequest, RelaxationView};
+use crate::portal::request::attributes::{self, NODE_NUMBERS};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::values::Values;
@@ -98,7 +99,7 @@ pub(in crate::portal) fn values_of_request(request: &FlatRequest, catalogue: &Ca
     )
 }
 
-/// With how the request may be planned.
+/// With how the request may be planned, and what its nodes must have.
 fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
     let plan = &request.scheduling;
     let texts = [
@@ -113,6 +114,19 @@ fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
         (field::RESOURCE, plan.resource.clone()),
         (field::PIECES, plan.preemption.map(|of| of.pieces.to_string())),
     ];
+    let attributes = &request.attributes;
+    let numbers = NODE_NUMBERS.iter().map(|of| match attributes.get(of.attribute) {
+        Some(Attribute::Number(least)) => (of.field, Some(of.text(*least))),
+        _ => (of.field, None),
+    });
+    let architecture = match attributes.get(attributes::ARCHITECTURE) {
+        Some(Attribute::Word(word)) => Some(word.clone()),
+        _ => None,
+    };
+    let texts = texts
+        .into_iter()
+        .chain(numbers)
+        .chain([(field::ARCHITECTURE, architecture)]);
     for (name, text) in texts {
         if let Some(text) = text {
             values = values.with(name, text);
@@ -215,6 +229,8 @@ fn with_change(values: &Values, change: &RelaxationView) -> Values {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use wsag::scheduling::{Budget, Preemption, Scheduling};
 
     use super::*;
@@ -249,6 +265,14 @@ mod tests {
             }),
             staging: None,
             nodes: Some((2, 4)),
+            attributes: BTreeMap::from([
+                ("cpus".to_owned(), Attribute::Number(8)),
+                ("memory_bytes".to_owned(), Attribute::Number(17_179_869_184)),
+                (
+                    "cpu_architecture".to_owned(),
+                    Attribute::Word("x86_64".to_owned()),
+                ),
+            ]),
             start: Some(DateTime::from_seconds(1_795_278_605)),
             end: Some(DateTime::from_seconds(1_795_305_600)),
             duration: Some(3_725),

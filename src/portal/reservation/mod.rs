@@ -45,6 +45,8 @@ struct AgreementPage {
     duration: String,
     /// The deadline where one was given; else it is as far ahead as the provider plans.
     deadline: Option<String>,
+    /// The energy that its nodes take, where their power is known.
+    energy: Option<String>,
     /// How its work ended, in words.
     outcome: Option<String>,
     /// What it has cost, where it is over and was priced.
@@ -118,7 +120,11 @@ pub(in crate::portal) async fn show_agreement_page(
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
     let Shown {
-        view, room, request, ..
+        view,
+        room,
+        request,
+        watt_hours,
+        ..
     } = api.negotiation.show_agreement(scope(), id).await?;
     let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
     let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
@@ -135,6 +141,7 @@ pub(in crate::portal) async fn show_agreement_page(
         address: view.address(&base_address(&api, &headers)),
         nodes: text::nodes(view.nodes),
         duration: text::duration(view.duration_seconds),
+        energy: watt_hours.map(text::kilowatt_hours),
         outcome: outcome_in_words(&view),
         charged: price.map(|price| words::charged(&timeline, &price.currency)),
         again: address_as_before(&api, &visitor, &view, request, instant.as_second()),

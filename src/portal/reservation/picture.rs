@@ -1,7 +1,8 @@
 //! A reservation as a picture on an axis of time: the time it asked for, where it may be moved, where it was, where it is planned, and
-//! when it really ran. Positions are parts of the width, so that texts keep their size on every screen.
+//! when it really ran; and offers, each where it would lie. Positions are parts of the width, so that texts keep their size on every screen.
 
-use crate::negotiation::{AgreementView, TimelineView};
+use crate::negotiation::{AgreementView, PieceView, TimelineView};
+use crate::portal::negotiation::cards::Card;
 use crate::portal::text::{self, second_of};
 
 /// Pixels of a row with its label.
@@ -13,7 +14,7 @@ const WIDTH: i64 = 10_000;
 /// The least width of a bar, so that a short slot in a long window is seen.
 const BAR_LEAST: i64 = 60;
 
-/// A picture of a reservation.
+/// A picture of a reservation, or of offers.
 pub(in crate::portal) struct Picture {
     /// The same in words.
     pub(in crate::portal) title: String,
@@ -29,7 +30,7 @@ pub(in crate::portal) struct Picture {
 
 /// Bars of one kind.
 pub(in crate::portal) struct Row {
-    pub(in crate::portal) label: &'static str,
+    pub(in crate::portal) label: String,
     pub(in crate::portal) class: &'static str,
     /// Pixels from above, of the label and of the bars.
     pub(in crate::portal) label_y: u32,
@@ -52,6 +53,9 @@ pub(in crate::portal) struct Tick {
 
 /// A time in seconds since the epoch.
 type Span = (i64, i64);
+
+/// Times of one kind: the label, the class and the times.
+type Kind = (String, &'static str, Vec<Span>);
 
 impl Picture {
     /// The picture of a reservation's page; none where it has no time to draw.
@@ -81,24 +85,35 @@ impl Picture {
             ("Planned", "p-planned", planned(view)),
             ("Actual run", "p-real", real(view, now)),
         ];
-        Self::of(&rows, view, now, true)
+        let rows = rows.map(|(label, class, spans)| (label.to_owned(), class, spans));
+        Self::of(&rows, in_words(view), now, true)
+    }
+
+    /// The picture of offers, each by its number, with the time that was asked for where that is bounded; none where there is no
+    /// offer.
+    pub(in crate::portal) fn of_offers(cards: &[Card], window: Option<Span>, now: i64) -> Option<Self> {
+        let asked = ("Asked for".to_owned(), "p-asked", Vec::from_iter(window));
+        let offers = cards.iter().map(|card| {
+            let slots = match &card.is.pieces[..] {
+                [] => spans(&[(Some(&card.is.start), Some(&card.is.end))]),
+                pieces => slots_of_pieces(pieces),
+            };
+            (format!("{}. {}", card.number, card.title), "p-planned", slots)
+        });
+        let rows: Vec<_> = std::iter::once(asked).chain(offers).collect();
+        let title = "When the offers lie; the cards below say the same".to_owned();
+        Self::of(&rows, title, now, true).filter(|_| !cards.is_empty())
     }
 
     /// The picture of a line in a list.
     pub(in crate::portal) fn small(view: &AgreementView, now: i64) -> Option<Self> {
-        let rows = [
-            ("", "p-asked", spans(&[(Some(&view.ready), Some(&view.deadline))])),
-            ("", "p-planned", planned(view)),
-        ];
-        Self::of(&rows, view, now, false)
+        let asked = spans(&[(Some(&view.ready), Some(&view.deadline))]);
+        let rows = [("p-asked", asked), ("p-planned", planned(view))];
+        let rows = rows.map(|(class, spans)| (String::new(), class, spans));
+        Self::of(&rows, in_words(view), now, false)
     }
 
-    fn of(
-        rows: &[(&'static str, &'static str, Vec<Span>)],
-        view: &AgreementView,
-        now: i64,
-        is_large: bool,
-    ) -> Option<Self> {
+    fn of(rows: &[Kind], title: String, now: i64, is_large: bool) -> Option<Self> {
         let all = || rows.iter().flat_map(|(_, _, spans)| spans);
         let (first, last) = (all().map(|of| of.0).min()?, all().map(|of| of.1).max()?);
         let axis = Axis {
@@ -109,7 +124,7 @@ impl Picture {
         let rows: Vec<Row> = (0..)
             .zip(filled)
             .map(|(index, (label, class, spans))| Row {
-                label,
+                label: label.clone(),
                 class,
                 label_y: index * ROW + 13,
                 y: if is_large { index * ROW + 18 } else { 1 },
@@ -118,7 +133,7 @@ impl Picture {
             .collect();
         let count = u32::try_from(rows.len()).unwrap_or(0);
         Some(Self {
-            title: in_words(view),
+            title,
             height: if is_large { count * ROW + AXIS } else { 12 },
             rows,
             ticks: if is_large { axis.ticks() } else { Vec::new() },
@@ -182,7 +197,11 @@ fn planned(view: &AgreementView) -> Vec<Span> {
     if view.pieces.is_empty() {
         return spans(&[(view.planned_start.as_ref(), view.planned_end.as_ref())]);
     }
-    let pieces = view.pieces.iter();
+    slots_of_pieces(&view.pieces)
+}
+
+fn slots_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
+    let pieces = pieces.iter();
     let pieces: Vec<_> = pieces
         .map(|of| (Some(&of.planned_start), Some(&of.planned_end)))
         .collect();

@@ -110,7 +110,7 @@ fn every_page_is_accessible_fits_its_window_and_shows_what_others_entered_as_tex
                 visit.photograph(&what).await;
                 assert_eq!(visit.chrome.misplaced().await, Vec::<String>::new(), "{what}");
                 // The description of the API is long, and has the colours of the others.
-                if size == DESK && (scheme == "light" || *page != "/docs") {
+                if (size, scheme) == (DESK, "light") || *page != "/docs" {
                     assert_eq!(visit.chrome.barriers().await, Vec::<String>::new(), "{what}");
                 }
             }

@@ -1,89 +1,133 @@
 //! What a requester does, from signing in to the output of a job, and an operator's drain.
 
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use super::{CONFIGURATION, Visit, ZONE};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{CONFIGURATION, SEND, Visit, ZONE};
+use crate::pieces::program;
 use crate::support::chrome::PHONE;
-use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::client::Client;
+use crate::support::offers::{Offer, date_time, hours_ahead, now};
 use crate::support::run;
 use crate::support::server::Server;
 
-/// The button of the form, which has the name of a link.
-const SEND: &str = "main form button.main";
+const MINUTE: i64 = 60;
+const HOUR: i64 = 3_600;
+
+/// A requester's film: three resources on which two nodes are free for less than an hour between what others have.
+const FILM: &str = r#"
+[pricing]
+currency = "EUR"
+node_hour = "10"
+
+[[resource]]
+name = "north"
+kind = "local"
+nodes = 4
+
+[[resource]]
+name = "south"
+kind = "local"
+nodes = 4
+
+[[resource]]
+name = "west"
+kind = "local"
+nodes = 4
+"#;
+
+/// Has a party take three of four nodes of each resource, but for a while that is shorter from one to the next. What it has now, by the
+/// names of the resources.
+async fn crowd(client: &Client) -> BTreeMap<&'static str, String> {
+    let then = date_time(now() + 75 * MINUTE);
+    let later = date_time(now() + 75 * MINUTE + 12 * HOUR);
+    let mut taken = BTreeMap::new();
+    for (resource, minutes) in [("north", 20), ("south", 30), ("west", 40)] {
+        let present =
+            json!({ "resource": resource, "nodes": 3, "durationSeconds": minutes * MINUTE, "fixAt": 0 });
+        let coming = json!({ "resource": resource, "nodes": 3, "durationSeconds": 12 * HOUR,
+            "window": { "start": then, "end": later } });
+        for (wish, is_present) in [(present, true), (coming, false)] {
+            let made = client.post_json("/agreements", &wish).await;
+            let made = made.json()["id"].as_str().expect("an id").to_owned();
+            if is_present {
+                taken.insert(resource, made);
+            }
+        }
+    }
+    taken
+}
 
 #[test]
-fn a_requester_reserves_watches_and_reads_the_output_on_a_phone() {
-    let server = Server::configured(None, CONFIGURATION);
+fn a_first_visitor_finds_a_time_buys_an_offer_watches_extends_and_reads_the_output() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let over = folder.path().join("over");
+    let script = format!(
+        "echo it runs\nwhile [ ! -e '{}' ]; do sleep 0.1; done\necho 42 >result.txt\n",
+        over.display()
+    );
+    let work = program(folder.path(), "work", &script);
+    let application = format!("[[application]]\nname = \"work\"\nprogram = \"{work}\"\ntrusted = true\n");
+    let server = Server::configured(None, &format!("{FILM}{application}"));
     let key = server.key_for("ann", "consumer");
     run(async {
-        let mut visit = Visit::begin(&server, "requester").await;
-        visit.chrome.resize(PHONE).await;
+        let other = server.client_with(&server.key_for("bob", "consumer"));
+        let taken = crowd(&other).await;
+        let mut visit = Visit::begin(&server, "film").await;
         visit.go("/portal").await;
         visit.look("sign-in").await;
-        visit.sign_in(&key).await;
-        visit.chrome.see(&format!("Times in {ZONE}")).await;
+        visit.chrome.count_loads().await;
+        visit.enter_key(&key).await;
         visit.look("form").await;
         visit.chrome.press("Calendar").await;
         visit.chrome.see("Next times with 1 free node").await;
         visit.look("calendar").await;
-        visit.chrome.press("Reserve").await;
-
-        // What is wrong is said beside its field.
+        // The present time has no start: it is asked for from now on.
         visit
             .chrome
-            .fill(&[("application", "echo\t"), ("nodes", "9")])
+            .click(".cells td > a:not([href*=\"start-date\"])")
             .await;
-        visit.chrome.click(SEND).await;
-        visit.chrome.see("Nothing was reserved yet").await;
-        visit.look("mistakes").await;
+        visit.chrome.see("The form is filled in").await;
         let fields = [
-            ("argument\t0\techo\t", "hello out there"),
-            ("nodes", "1"),
+            ("application", "work\t"),
             ("name", "first steps"),
+            ("nodes", "2"),
+            ("hours", "1"),
+            ("resource", ""),
         ];
         visit.chrome.fill(&fields).await;
+        visit.look("filled").await;
         visit.chrome.click(SEND).await;
-        visit.chrome.see("This is offered to you").await;
+        visit.chrome.see("Choose one of 3").await;
+        let prices =
+            "return new Set([...document.querySelectorAll('.price')].map((one) => one.innerText)).size";
+        assert_eq!(visit.chrome.run(prices, json!([])).await, 3, "three prices");
         visit.look("offers").await;
-        visit.chrome.click("li.offer button.main").await;
+        visit.chrome.click("li.offer:nth-of-type(2) button.main").await;
         visit.chrome.see("first steps").await;
         let path = visit.path().await;
         assert!(path.starts_with("/portal/agreements/"), "{path}");
-        visit.mark().await;
-        visit.look("reservation").await;
-
-        // The page follows the job without being loaded again, and leaves the reader where it was.
-        visit.chrome.see("hello out there\n").await;
-        assert!(visit.is_marked().await, "the page was loaded again");
-        visit.look("output").await;
-        visit.chrome.press("stdout").await;
-        visit.chrome.see("hello out there").await;
-    });
-}
-
-#[test]
-fn a_time_of_the_calendar_is_bought_and_extended() {
-    let server = Server::configured(None, CONFIGURATION);
-    let key = server.key_for("ann", "consumer");
-    run(async {
-        let mut visit = Visit::begin(&server, "extended").await;
-        visit.sign_in(&key).await;
-        // A month that has not begun.
-        let ahead = date_time(hours_ahead(40 * 24));
-        visit
-            .go(&format!("/portal/calendar?view=month&from={}", &ahead[..10]))
-            .await;
-        visit.chrome.click(".cells td > a").await;
-        visit.chrome.see("The form is filled in").await;
-        visit.chrome.fill(&[("application", ""), ("hours", "1")]).await;
-        visit.look("filled").await;
-        visit.chrome.click(SEND).await;
-        visit.chrome.see("This is offered to you").await;
-        visit.chrome.click("li.offer button.main").await;
+        assert!(visit.chrome.loads().await <= 5, "{}", visit.chrome.loads().await);
         visit.chrome.see("Waiting").await;
+        visit.mark().await;
         visit.look("bought").await;
+
+        // The other party has no use for its nodes any more. The page follows without being loaded again.
+        let view = server.client().get_json(path.trim_start_matches("/portal")).await;
+        let freed = &taken[view["resource"].as_str().expect("it is placed")];
+        let ended = other
+            .post_json(&format!("/agreements/{freed}/terminate"), &json!({}))
+            .await;
+        assert!(ended.status.is_success(), "{ended:?}");
+        visit.chrome.see("it runs\n").await;
+        assert!(visit.is_marked().await, "the page was loaded again");
+        visit.look("running").await;
+
         visit.chrome.press("Change or extend…").await;
-        visit.chrome.fill(&[("hours", "2")]).await;
+        let longer = [("hours", ""), ("minutes", "50"), ("seconds", "")];
+        visit.chrome.fill(&longer).await;
         visit.look("change").await;
         visit.chrome.press("Ask for offers").await;
         visit.chrome.see("Offers to change a reservation").await;
@@ -93,8 +137,13 @@ fn a_time_of_the_calendar_is_bought_and_extended() {
             .chrome
             .see("It takes the place of an earlier reservation")
             .await;
-        visit.chrome.see("for 2 h").await;
+        visit.chrome.see("for 50 min").await;
         visit.look("extended").await;
+        std::fs::write(&over, "").expect("the work ends");
+        visit.chrome.see("Its program ended by itself").await;
+        visit.look("output").await;
+        let kept = visit.chrome.download("result.txt").await;
+        assert_eq!(kept, "42\n");
     });
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::browser::{Browser, Form, Page};
 use super::{CONFIGURATION, agreements};
+use crate::proposals::{PROPOSING, proposed};
 use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead};
@@ -347,5 +348,72 @@ fn a_lost_reservation_whose_proposal_is_declined_can_be_asked_for_again() {
             list.body.contains(&path) && list.body.contains(">Past<"),
             "{list:?}"
         );
+    });
+}
+
+#[test]
+fn a_proposal_is_accepted_with_its_discount_or_declined() {
+    for accepts in [true, false] {
+        let server = Server::configured(None, PROPOSING);
+        let keys = ["ann", "bob"].map(|party| server.key_for(party, "consumer"));
+        run(async {
+            let [ann, bob] = keys.each_ref().map(|key| server.client_with(key));
+            let start = hours_ahead(4);
+            let full = Offer::reserve(4, HOUR).within(start, start + HOUR);
+            let id = ann.post("/agreements", full.xml()).await.created();
+            let path = format!("/agreements/{id}");
+            let before = ann.get_json(&path).await;
+            let refused = bob.post("/agreements", full.xml()).await;
+            assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+            let proposal = proposed(&ann, id).await;
+            let mut browser = Browser::signed_in(&server, &keys[0]).await;
+            let list = browser.get(PAGE).await;
+            let negotiation = list.link("A proposal of the provider");
+            let page = browser.get(&negotiation).await;
+            for part in [
+                "would let others in. Nothing moves unless you accept.",
+                "<p class=\"price\">3 EUR</p>",
+                "1 EUR less than now",
+                "<button>Decline</button>",
+            ] {
+                assert!(page.body.contains(part), "no {part} in {page:?}");
+            }
+            if accepts {
+                let (action, form) = accepting(&page, &proposal["offers"][0]);
+                let made = browser.post(&action, &form).await.location().to_owned();
+                let shown = browser.get(&made).await;
+                assert!(shown.body.contains("Price: <strong>3 EUR</strong>"), "{shown:?}");
+            } else {
+                let decline = format!("{negotiation}/release");
+                let declined = browser.post(&decline, &page.form_to(&decline)).await;
+                let page = browser.get(declined.location()).await;
+                assert!(page.body.contains("These offers were released"), "{page:?}");
+                let after = ann.get_json(&path).await;
+                assert_eq!(
+                    (&after["state"], &after["plannedStart"], after.get("proposals")),
+                    (&before["state"], &before["plannedStart"], None),
+                    "{after}"
+                );
+            }
+            server.assert_verified();
+        });
+    }
+}
+
+#[test]
+fn the_energy_of_its_nodes_is_shown_with_an_offer_and_with_its_reservation() {
+    let energy = "[pricing.energy]\nkwh = \"0.25\"\n[[pricing.energy.resource]]\nname = \"local\"\nbusy_watts = 500\nidle_watts = 100\n";
+    let priced = "\n[pricing]\ncurrency = \"EUR\"\nnode_hour = \"10\"\n";
+    let server = Server::configured(None, &format!("{CONFIGURATION}{priced}{energy}"));
+    run(async {
+        let answer = ask(&server.client(), 3, hours_ahead(4), &json!({})).await;
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let page = browser.get(&page_of(&answer)).await;
+        let shown = "<dt>Energy</dt><dd>1.5 kWh</dd>";
+        assert!(page.body.contains(shown), "{page:?}");
+        let (action, form) = accepting(&page, &answer["offers"][0]);
+        let made = browser.post(&action, &form).await.location().to_owned();
+        let page = browser.get(&made).await;
+        assert!(page.body.contains(shown), "{page:?}");
     });
 }

@@ -40,6 +40,9 @@ const ARGUMENTS: [&str; 12] = [
 pub(crate) const PHONE: (u32, u32) = (360, 780);
 pub(crate) const DESK: (u32, u32) = (1_440, 900);
 
+/// The member by which `WebDriver` names an element.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
 /// A browser with one window.
 pub(crate) struct Chrome {
     driver: Child,
@@ -141,6 +144,53 @@ impl Chrome {
             .await;
     }
 
+    /// From now on the pages that are loaded are counted, the present one not.
+    pub(crate) async fn count_loads(&self) {
+        let source = "sessionStorage.loads = Number(sessionStorage.loads ?? 0) + 1";
+        let source = json!({ "source": source });
+        self.command("Page.addScriptToEvaluateOnNewDocument", source)
+            .await;
+    }
+
+    /// How many pages have been loaded since they are counted.
+    pub(crate) async fn loads(&self) -> u64 {
+        let loads = self.run("return Number(sessionStorage.loads)", json!([])).await;
+        loads.as_u64().expect("pages are counted")
+    }
+
+    /// The text of a file that a link of this name leads to and that the browser keeps.
+    pub(crate) async fn download(&self, name: &str) -> String {
+        let folder = self.folder.path().join("downloads");
+        let allowed = json!({ "behavior": "allow", "downloadPath": folder });
+        self.command("Browser.setDownloadBehavior", allowed).await;
+        self.press(name).await;
+        // It has this name once it is whole.
+        let file = folder.join(name);
+        eventually(&format!("the file {name}"), SOON, async || {
+            std::fs::read_to_string(&file).ok()
+        })
+        .await
+    }
+
+    /// Presses the mouse on one element and lets it go on another one.
+    pub(crate) async fn drag(&self, from: &str, to: &str) {
+        let mut places = Vec::new();
+        for selector in [from, to] {
+            let element = self.element("css selector", selector).await;
+            places.push(json!({ ELEMENT: element.trim_start_matches("/element/") }));
+        }
+        let over = |place: &Value| json!({ "type": "pointerMove", "origin": place, "x": 0, "y": 0 });
+        let actions = [
+            over(&places[0]),
+            json!({ "type": "pointerDown", "button": 0 }),
+            over(&places[1]),
+            json!({ "type": "pointerUp", "button": 0 }),
+        ];
+        let mouse = json!({ "type": "pointer", "id": "mouse", "parameters": { "pointerType": "mouse" }, "actions": actions });
+        self.ask(Method::POST, "/actions", Some(json!({ "actions": [mouse] })))
+            .await;
+    }
+
     /// Loads a page.
     pub(crate) async fn open(&self, url: &str) {
         self.ask(Method::POST, "/url", Some(json!({ "url": url }))).await;
@@ -223,11 +273,7 @@ impl Chrome {
             found.ok()
         })
         .await;
-        let ids = found.as_object().expect("an element is an object");
-        let id = ids
-            .values()
-            .find_map(Value::as_str)
-            .expect("an element has an id");
+        let id = found[ELEMENT].as_str().expect("an element has an id");
         format!("/element/{id}")
     }
 

@@ -115,7 +115,7 @@ impl Readable for Resources {
 }
 
 /// The architectures of processors that JSDL knows.
-pub(crate) const ARCHITECTURES: [&str; 10] = [
+pub const ARCHITECTURES: [&str; 10] = [
     "sparc", "powerpc", "x86", "x86_32", "x86_64", "parisc", "mips", "ia64", "arm", "other",
 ];
 

@@ -58,6 +58,8 @@ fn a_filled_form_is_read_whole() {
         ("flexibility", "0.5"),
         ("fix", "0"),
         ("resource", "large"),
+        ("memory-gb", " 0.5 "),
+        ("architecture", "arm"),
         ("pieces", "4"),
         ("choices", "2"),
         ("start-date", "2026-11-21"),
@@ -83,6 +85,10 @@ fn a_filled_form_is_read_whole() {
         name: Some("my fit".to_owned()),
         run: Some(run),
         nodes: Some((3, 5)),
+        attributes: BTreeMap::from([
+            ("memory_bytes".to_owned(), Attribute::Number(500_000_000)),
+            ("cpu_architecture".to_owned(), Attribute::Word("arm".to_owned())),
+        ]),
         start: Some(DateTime::from_seconds(1_795_278_600)),
         end: Some(DateTime::from_seconds(1_795_305_605)),
         duration: Some(3_605),
@@ -169,6 +175,10 @@ fn what_no_offer_can_say_is_named_by_its_place() {
         (&[("fix", "2")], &[Place::Fix]),
         (&[("fix", "NaN")], &[Place::Fix]),
         (&[("pieces", "1")], &[Place::Pieces]),
+        (
+            &[("cpus", "1.5"), ("disk-gb", "0"), ("architecture", "vax")],
+            &[Place::NodeNumber(0), Place::NodeNumber(2), Place::Architecture],
+        ),
         (
             &[("choices", "7"), ("pieces", "many")],
             &[Place::Pieces, Place::Choices],
