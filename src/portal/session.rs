@@ -92,11 +92,13 @@ pub(super) async fn signed_in(
     headers: &HeaderMap,
     back: Option<Uuid>,
 ) -> Result<Visitor, Failure> {
-    let mut visitor = visitor_of_request(api, headers)
+    let visitor = visitor_of_request(api, headers)
         .await?
         .ok_or(Failure::SignedOut(back))?;
-    visitor._place = Some(api.places.take_of(&visitor.caller.party)?);
-    Ok(visitor)
+    Ok(Visitor {
+        _place: Some(api.places.take_of(&visitor.caller.party)?),
+        ..visitor
+    })
 }
 
 /// The sender of a form that changes something, and its values. Only a form that our own page has sent for this session counts.

@@ -245,15 +245,12 @@ impl OfferForm {
         }
         self.more.retain(|field| field.name != field::CHOICES);
         for field in &mut self.more {
-            match &mut field.input {
-                Input::Choice(options) => {
-                    options.retain(|(value, _)| !value.is_empty());
-                    options.insert(0, (String::new(), "As it is in the offer".to_owned()));
-                }
-                _ => {
-                    let kept = field.hint.split("Empty means").next().unwrap_or_default();
-                    field.hint = format!("{} {empty}", kept.trim_end());
-                }
+            if let Input::Choice(options) = &mut field.input {
+                options.retain(|(value, _)| !value.is_empty());
+                options.insert(0, (String::new(), "As it is in the offer".to_owned()));
+            } else {
+                let kept = field.hint.split("Empty means").next().unwrap_or_default();
+                field.hint = format!("{} {empty}", kept.trim_end());
             }
         }
         self
