@@ -13,8 +13,8 @@ use crate::{access, http, negotiation};
 /// Why a page is not shown.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The visitor is not signed in; the agreement to come back to afterwards.
-    SignedOut(Option<Uuid>),
+    /// The visitor is not signed in; the address of the page to come back to afterwards.
+    SignedOut(Option<String>),
     /// The form was sent by another site, or lacks the token of its session.
     Forged,
     /// There is no such page, or it is another party's.

@@ -81,7 +81,8 @@ impl Slider {
 /// GET /portal: the sign in form or, signed in, the offer form. A query fills it in.
 pub(super) async fn show_home_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let Some(visitor) = session::visitor_of_request(&api, &headers).await? else {
-        return Ok(SignIn::offered());
+        let filled = uri.query().map(|query| format!("/portal?{query}"));
+        return Ok(SignIn::offered(filled));
     };
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let uploaded = Some(query.get(field::UPLOADED).to_owned()).filter(|name| !name.is_empty());

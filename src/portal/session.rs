@@ -8,6 +8,8 @@ use uuid::Uuid;
 use super::Answer;
 use super::Frame;
 use super::error::Failure;
+use super::request::field;
+use super::request::values_of_request::form_address;
 use super::sign_in::SignIn;
 use super::values::Values;
 use super::zone::{Zone, cookie};
@@ -85,16 +87,17 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
 /// The visitor that is signed in, with a place among the requests of its party that are answered at a time.
 ///
 /// # Errors
-/// [`Failure::SignedOut`] where nobody is, with the agreement to go `back` to; that the party has no place left; those of
+/// [`Failure::SignedOut`] where nobody is, to come back to this page or to the agreement `back`; that the party has no place left; those of
 /// [`visitor_of_request`].
 pub(super) async fn signed_in(
     api: &Api,
     headers: &HeaderMap,
     back: Option<Uuid>,
 ) -> Result<Visitor, Failure> {
-    let visitor = visitor_of_request(api, headers)
-        .await?
-        .ok_or(Failure::SignedOut(back))?;
+    let visitor = visitor_of_request(api, headers).await?.ok_or_else(|| {
+        let agreement = back.map(|id| format!("/portal/agreements/{id}"));
+        Failure::SignedOut(Some(agreement.unwrap_or_else(super::path_of_request)))
+    })?;
     Ok(Visitor {
         _place: Some(api.places.take_of(&visitor.caller.party)?),
         ..visitor
@@ -116,12 +119,25 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
     if is_from_other_site(headers, &base_address(api, headers)) {
         return Err(Failure::Forged);
     }
-    signed_in(api, headers, None).await
+    // The address of a form's answer is no page to come back to.
+    signed_in(api, headers, None).await.map_err(|why| match why {
+        Failure::SignedOut(_) => Failure::SignedOut(None),
+        other => other,
+    })
 }
 
 /// The same of a form that changes nothing but the session.
 pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
-    let visitor = sender_of_form(api, request.headers()).await?;
+    let visitor = match sender_of_form(api, request.headers()).await {
+        // What was filled in is there again when one has signed in.
+        Err(Failure::SignedOut(_)) => {
+            let _place = api.places.take_sign_in(origin_of_request(&request))?;
+            let values = Values::read(&body_of(api, request).await?);
+            let form = values.has(field::APPLICATION).then(|| form_address(&values));
+            return Err(Failure::SignedOut(form));
+        }
+        visitor => visitor?,
+    };
     let values = Values::read(&body_of(api, request).await?);
     if !visitor.csrf.matches(values.get("csrf")) {
         return Err(Failure::Forged);
@@ -140,13 +156,15 @@ pub(super) async fn sign_in(State(api): State<Api>, request: Request) -> Answer 
     let place = api.places.take_sign_in(origin)?;
     let values = Values::read(&body_of(&api, request).await?);
     drop(place);
-    let back: Option<Uuid> = values.get("back").parse().ok();
+    let back = Some(values.get("back"))
+        .filter(|address| is_own_page(address))
+        .map(str::to_owned);
     let Some(session) = api.access.sign_in(values.trimmed("key")).await? else {
         api.delay_wrong_key(origin).await?;
         let error = "This key is not valid. It may have been mistyped, have expired, or have been revoked.";
         return Ok(SignIn::answer(StatusCode::UNAUTHORIZED, Some(error), back));
     };
-    let to = back.map_or_else(|| "/portal".to_owned(), |id| format!("/portal/agreements/{id}"));
+    let to = back.unwrap_or_else(|| "/portal".to_owned());
     let lasts = SESSION_LASTS / MICROS_PER_SECOND;
     Ok(with_session_cookie(
         &base,
@@ -172,6 +190,13 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer
             .map_err(negotiation::Error::from)?;
     }
     Ok(with_session_cookie(&base, "", 0, Redirect::to("/portal")))
+}
+
+/// Whether an address is one of our pages: a path and a query, as a header can have them.
+fn is_own_page(address: &str) -> bool {
+    let rest = address.strip_prefix("/portal");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '?']))
+        && address.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// An answer that sets the session's cookie.
@@ -219,6 +244,24 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value)))
             .collect()
+    }
+
+    #[test]
+    fn one_goes_back_to_our_own_pages_alone() {
+        for address in ["/portal", "/portal?nodes=2", "/portal/agreements/1"] {
+            assert!(is_own_page(address), "{address}");
+        }
+        for address in [
+            "",
+            "//elsewhere",
+            "/portals",
+            "/portal\\x",
+            "/portal/a b",
+            "/portal/\r\nset-cookie: a",
+            "https://elsewhere",
+        ] {
+            assert!(!is_own_page(address), "{address:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use uuid::Uuid;
 
 use super::Frame;
 
@@ -14,13 +13,13 @@ pub(super) struct SignIn {
     frame: Frame,
     /// The problem of the key that was sent.
     error: Option<&'static str>,
-    /// The agreement to go to afterwards.
-    back: Option<Uuid>,
+    /// The address of our page to go to afterwards.
+    back: Option<String>,
 }
 
 impl SignIn {
     /// The form as an answer.
-    pub(super) fn answer(status: StatusCode, error: Option<&'static str>, back: Option<Uuid>) -> Response {
+    pub(super) fn answer(status: StatusCode, error: Option<&'static str>, back: Option<String>) -> Response {
         let title = if error.is_some() {
             "Error: Sign in"
         } else {
@@ -43,12 +42,12 @@ impl SignIn {
     }
 
     /// The form in place of a page that only a signed-in visitor may see.
-    pub(super) fn asked(back: Option<Uuid>) -> Response {
+    pub(super) fn asked(back: Option<String>) -> Response {
         Self::answer(StatusCode::UNAUTHORIZED, None, back)
     }
 
-    /// The form as a page of its own.
-    pub(super) fn offered() -> Response {
-        Self::answer(StatusCode::OK, None, None)
+    /// The form as a page of its own, with the address to go to afterwards.
+    pub(super) fn offered(back: Option<String>) -> Response {
+        Self::answer(StatusCode::OK, None, back)
     }
 }

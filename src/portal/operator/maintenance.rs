@@ -2,8 +2,9 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 
+use super::followed::Followed;
 use crate::http::Api;
 use crate::negotiation::{MaintenanceView, OfferedResourceView};
 use crate::portal::{Answer, Frame, render_page, text};
@@ -12,6 +13,8 @@ use crate::portal::{Answer, Frame, render_page, text};
 #[template(path = "portal/operator/maintenance.html")]
 struct Maintenance {
     frame: Frame,
+    /// What has followed from the order that led here.
+    followed: Option<Followed>,
     planned: Vec<Row>,
     resources: Vec<OfferedResourceView>,
 }
@@ -24,7 +27,7 @@ struct Row {
 }
 
 /// GET /portal/operator/maintenance.
-pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let planned = api.negotiation.maintenance().maintenance.into_iter();
     let row = |is: MaintenanceView| Row {
@@ -34,6 +37,7 @@ pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: Heade
     };
     let shown = Maintenance {
         frame: visitor.frame("Maintenance"),
+        followed: Followed::read(uri.query()),
         planned: planned.map(row).collect(),
         resources: api.negotiation.offered_resources().resources,
     };

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Redirect};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use super::followed::Followed;
 use crate::http::{self, Api};
 use crate::negotiation::{
     self, AgreementView, EvictRequest, MoneyView, MoveRequest, PlaceChangeView, RepairedView, RequestKey,
@@ -19,6 +20,7 @@ use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
+use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page, text};
 
 /// The field that confirms that the consequences were seen.
@@ -33,6 +35,7 @@ struct Confirm {
     frame: Frame,
     verb: Verb,
     effects: Effects,
+    concerned: Followed,
     /// The fields of the order, to be sent again.
     fields: Vec<(String, String)>,
     once: Uuid,
@@ -207,6 +210,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         }
         effects => effects?,
     };
+    let concerned = Followed::of(&effects.agreements, effects.unlisted);
     let (word, question, ..) = verb.words();
     let back = match verb.words().3 {
         "" => format!("/portal/agreements/{}", values.get("id")),
@@ -218,6 +222,11 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
             party = visitor.caller.party,
             "an operator has ordered this in the portal"
         );
+        // The page of one reservation says what has become of it.
+        let back = match verb.words().3 {
+            "" => back,
+            page => concerned.address(page),
+        };
         return Ok(Redirect::to(&back).into_response());
     }
     let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
@@ -229,6 +238,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         verb,
         fields: fields.chain(version).collect(),
         effects,
+        concerned,
         once: Uuid::now_v7(),
         has_changed,
         back,
@@ -271,9 +281,15 @@ async fn order(
         Verb::AddMaintenance => {
             let times = json!({ "start": time(values, field::START)?, "end": time(values, field::DEADLINE)?,
                 "nodes": count(values, "nodes")? });
+            let sentence = maintenance_in_words(resource, &times);
             let body = body(values, &["resource", "reason"], times);
             let changes = negotiation.add_maintenance(party, &body, is_dry).await?;
-            Ok(Effects::of_changes(changes))
+            let is_new = changes.resources.iter().any(|of| !of.change.is_empty());
+            let mut effects = Effects::of_changes(changes);
+            if is_new {
+                effects.sentences = vec![sentence];
+            }
+            Ok(effects)
         }
         Verb::RemoveMaintenance => {
             let changes = negotiation.remove_maintenance(party, id(values)?, is_dry).await?;
@@ -283,6 +299,20 @@ async fn order(
         Verb::Evict => evict_agreement(api, visitor, values, is_dry).await,
         Verb::RevokeKey | Verb::ExpireKey => change_key(api, visitor, verb, values, is_dry).await,
     }
+}
+
+/// What a maintenance takes, and when.
+fn maintenance_in_words(resource: &str, of: &Value) -> String {
+    let at = |name: &str| Zone::present().tell(of[name].as_str().unwrap_or_default());
+    let nodes = of["nodes"].as_u64().map_or_else(
+        || "All nodes".to_owned(),
+        |nodes| text::nodes(u32::try_from(nodes).unwrap_or(u32::MAX)),
+    );
+    format!(
+        "{nodes} of {resource}: out of use from {} to {}.",
+        at("start"),
+        at("end")
+    )
 }
 
 async fn move_agreement(
@@ -376,8 +406,13 @@ async fn change_key(
     let which = format!("The key of {}{label}, a {}'s,", key.party, key.role.word());
     let (sentence, is_there) = if verb == Verb::RevokeKey {
         http::require_key_keeper(&visitor.caller)?;
+        let own = if id == visitor.caller.key {
+            " It is the key that you have signed in with: you are signed out."
+        } else {
+            ""
+        };
         let sentence =
-            format!("{which} is worth nothing any more, and its sessions end. This cannot be undone.");
+            format!("{which} is worth nothing any more, and its sessions end. This cannot be undone.{own}");
         (sentence, is_dry || api.access.revoke(id, by).await?)
     } else {
         http::require_key_maker(&visitor.caller)?;

@@ -2,8 +2,9 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 
+use super::followed::Followed;
 use crate::http::Api;
 use crate::negotiation::{NodeView, ResourceView};
 use crate::portal::{Answer, Frame, render_page};
@@ -12,6 +13,8 @@ use crate::portal::{Answer, Frame, render_page};
 #[template(path = "portal/operator/resources.html")]
 struct Resources {
     frame: Frame,
+    /// What has followed from the order that led here.
+    followed: Option<Followed>,
     resources: Vec<Row>,
 }
 
@@ -25,7 +28,7 @@ struct Row {
 }
 
 /// GET /portal/operator/resources.
-pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let mut resources = Vec::new();
     for (is, nodes) in api.negotiation.recent_resources().await? {
@@ -39,6 +42,7 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
     }
     let shown = Resources {
         frame: visitor.frame("Resources"),
+        followed: Followed::read(uri.query()),
         resources,
     };
     render_page(StatusCode::OK, &shown)

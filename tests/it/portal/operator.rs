@@ -117,12 +117,17 @@ fn a_drain_names_the_reservations_that_move_and_happens_when_it_is_confirmed() {
         let unchanged = client.get_json(&format!("/agreements/{id}")).await;
         assert_eq!(unchanged["resource"], before["resource"], "nothing is done yet");
         let done = order(&mut browser, &drain, &told).await;
-        assert_eq!(done.location(), "/portal/operator/resources");
+        assert_eq!(
+            done.location(),
+            "/portal/operator/resources?lost=0&moved=1&unlisted=0"
+        );
         let moved = client.get_json(&format!("/agreements/{id}")).await;
         assert_ne!(moved["resource"], before["resource"]);
         let page = browser.get(done.location()).await;
         assert!(
-            page.body.contains("1 drained") && page.body.contains("a new fan"),
+            ["1 drained", "a new fan", "and 1 has another one."]
+                .iter()
+                .all(|told| page.body.contains(told)),
             "{page:?}"
         );
         let unknown = browser.post(ORDERS, &drain.with("nodes", "77")).await;
@@ -131,9 +136,13 @@ fn a_drain_names_the_reservations_that_move_and_happens_when_it_is_confirmed() {
         order(&mut browser, &frozen, &["frozen"]).await.location();
         let page = browser.get("/portal/operator/resources").await;
         let thawed = form_with(&page, "value=\"thaw\"").with("verb", "thaw");
-        order(&mut browser, &thawed, &["No reservation loses"])
-            .await
-            .location();
+        order(
+            &mut browser,
+            &thawed,
+            &["No reservation loses", "2 nodes of local: out of use from "],
+        )
+        .await
+        .location();
         server.assert_verified();
     });
 }
@@ -211,11 +220,7 @@ fn a_reservation_is_moved_and_evicted_once_with_what_follows_shown_before() {
         let evict = form_with(&page, "value=\"evict\"")
             .with("reason", "misuse")
             .with("compensation", "3");
-        let told = [
-            "3 EUR are paid as compensation",
-            "without a place",
-            "in penalties",
-        ];
+        let told = ["3 EUR are paid as compensation", ">lost</strong>", "in penalties"];
         let asked = browser.post(ORDERS, &evict).await;
         let confirmed = form_with(&asked, "name=\"confirmed\"");
         for text in told {
