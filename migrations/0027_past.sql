@@ -19,3 +19,5 @@ INSERT INTO ledger_days (account, currency, day, credits_micros, charges_micros)
 CREATE INDEX agreements_past ON agreements (planned_start_s, id) WHERE state IN ('Rejected', 'Complete', 'Terminated');
 CREATE INDEX agreements_past_of ON agreements (party, planned_start_s, id)
     WHERE state IN ('Rejected', 'Complete', 'Terminated');
+-- Pages say at once that the provider proposes something: this is looked up for each of them.
+CREATE INDEX negotiations_proposed ON negotiations (party, expires_s) WHERE proposed IS NOT NULL AND ended_us IS NULL;

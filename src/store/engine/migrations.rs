@@ -48,7 +48,6 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "resources" in "0025_resources",
     "registrations" in "0026_registrations",
     "past" in "0027_past",
-    "open proposals" in "0028_open_proposals",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
