@@ -130,14 +130,17 @@ fn cancellation_in_words(offer: &QuotationView, cost: Option<&CostView>) -> Stri
 
 fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
     let is_exact = (&is.ready, &is.deadline) == (&is.start, &is.end);
+    let has_deadline = offer.request.end.is_some();
     let moving = match offer.request.scheduling.fix_at {
         _ if is_exact => "Its times are exact: it does not move.",
         Some(part) if part <= 0.0 => "Its time is fixed at once.",
         Some(part) if part < 1.0 => "It may move inside these times for a part of its wait.",
+        _ if !has_deadline => {
+            "You gave no deadline: until it starts it may move as far ahead as the provider plans."
+        }
         _ => "It may move inside these times until it starts.",
     };
     let times = (is.deadline.as_str(), is.duration_seconds);
-    let has_deadline = offer.request.end.is_some();
     let guarantees = offer
         .guarantees
         .iter()

@@ -210,7 +210,7 @@ fn all_files_and_both_documents_of_a_reservation_can_be_downloaded() {
         let page = over.await;
         for text in [
             "Its program ended by itself (exit status 0).",
-            "Ends by ",
+            "Ends in time; no deadline was given",
             "A guarantee was kept",
             "Its time began",
             "Why it is there",
