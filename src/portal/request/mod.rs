@@ -5,6 +5,7 @@ pub(in crate::portal) mod estimate;
 pub(in crate::portal) mod field;
 pub(in crate::portal) mod fields;
 pub(in crate::portal) mod form;
+mod hints;
 pub(in crate::portal) mod problems;
 pub(in crate::portal) mod refusal;
 pub(in crate::portal) mod upload;
