@@ -1,6 +1,6 @@
 //! What the fields of the form say of applications, resources and prices.
 
-use crate::catalogue::{ArgumentKind, ArgumentSpec};
+use crate::catalogue::ArgumentSpec;
 use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::text;
 
@@ -38,6 +38,6 @@ pub(super) fn hint_of_argument(spec: &ArgumentSpec) -> String {
     let expected = expected.strip_prefix(spec.name.as_str()).unwrap_or(&expected);
     format!(
         "{}.",
-        capitalised(expected.trim_start_matches(", ")).replace('`', "")
+        text::capitalised(expected.trim_start_matches(", ")).replace('`', "")
     )
 }
