@@ -3,7 +3,6 @@
 use askama::Template;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use uuid::Uuid;
 
 use super::Frame;
 use super::sign_in::SignIn;

@@ -11,7 +11,7 @@ use crate::portal::{Answer, Frame, render_page};
 
 #[derive(Template)]
 #[template(path = "portal/operator/resources.html")]
-struct Resources {
+struct ResourcesPage {
     frame: Frame,
     /// What has followed from the order that led here.
     followed: Option<Followed>,
@@ -40,7 +40,7 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
         };
         resources.push(Row { is, nodes, more });
     }
-    let shown = Resources {
+    let shown = ResourcesPage {
         frame: visitor.frame("Resources"),
         followed: Followed::read(uri.query()),
         resources,

@@ -1,6 +1,6 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
-use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, Catalogue};
+use crate::catalogue::{Application, ArgumentKind, Catalogue};
 use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::request::attributes::{NODE_NUMBERS, architectures_of};
 use crate::portal::request::field;
