@@ -225,7 +225,9 @@ impl CostView {
         let micros = of.resources.get(&offer.resource).unwrap_or(&of.node_hour_micros);
         let part = |of: Fraction| (i128::from(of.numerator), i128::from(of.denominator.max(1)));
         let (own, whole) = of.profiles.get(party).map_or((1, 1), |own| part(*own));
-        let list = offer.node_seconds() * i128::from(*micros) * own / (HOUR * whole);
+        // To the nearest, as the price is: the rules are not told of a remainder.
+        let exact = 2 * offer.node_seconds() * i128::from(*micros) * own / (HOUR * whole);
+        let list = (exact + 1).div_euclid(2);
         let list = Money::new(i64::try_from(list).ok()?, price.currency);
         let rules = Money::new(price.micros.checked_sub(list.micros)?, price.currency);
         let (kept, whole) = (of.cancellation.numerator, of.cancellation.denominator);
