@@ -159,6 +159,10 @@ fn view_variant(name: &'static str, values: &Values, estimate: &EstimateView) ->
             text::size(first.nodes, first.duration_seconds),
             deviation_in_words(first)
         ),
+        // The party may ask no more, or have no more: which of these, is said there.
+        (None, Some(refusal)) if refusal.reason.word() == "QUOTA_EXCEEDED" => {
+            format!("{}.", text::capitalised(&refusal.binding_constraint))
+        }
         (None, Some(refusal)) => text::reason(refusal.reason.word()).to_owned(),
         (None, None) => "It cannot be offered.".to_owned(),
     };
