@@ -18,6 +18,7 @@ use reqwest::{Method, StatusCode};
 use scheduler::Interval;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -228,6 +229,13 @@ pub(crate) async fn fill(url: &str, many: usize) {
     // As a service does every ten minutes.
     store.verify_new_lines().await.expect("the trail is right");
     store.close().await;
+    if url.starts_with("postgres") {
+        // As the server does by itself some minutes after so much was stored.
+        let server = PgConnection::connect(url).await;
+        let mut server = server.expect("the server can be reached");
+        let tidied = sqlx::raw_sql("VACUUM ANALYZE").execute(&mut server).await;
+        tidied.expect("the server gathers its statistics");
+    }
 }
 
 /// The life of an agreement whose job ran in a slot on a node, as the service would have stored it.
