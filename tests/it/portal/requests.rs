@@ -419,7 +419,10 @@ fn an_estimate_holds_nothing_and_its_variants_fill_the_form() {
         let form = reserve(asking.form().await, 2, hours_ahead(2), hours_ahead(3));
         let to = asking.post("/portal/estimate", &form).await.location().to_owned();
         let page = asking.get(&to).await;
-        assert!(page.body.contains("A party may ask 3 times a minute."), "{page:?}");
+        assert!(
+            page.body.contains("A party may ask 3 times a minute."),
+            "{page:?}"
+        );
     });
 }
 
