@@ -129,7 +129,7 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
 /// The same of a form that changes nothing but the session.
 pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     let visitor = match sender_of_form(api, request.headers()).await {
-        // What was filled in is there again when one has signed in.
+        // The form is filled in again after the visitor has signed in.
         Err(Failure::SignedOut(_)) => {
             let _place = api.places.take_sign_in(origin_of_request(&request))?;
             let values = Values::read(&body_of(api, request).await?);

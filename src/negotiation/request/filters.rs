@@ -186,7 +186,7 @@ mod tests {
         put_attributes(&all, &mut resources);
         assert_eq!(attributes_of_job(&resources), all);
         assert!(resources.filters.is_sorted_by_key(|of| of.kind), "{resources:?}");
-        // What is no lower bound of each node stays out.
+        // Conditions other than lower bounds of each node stay out.
         let others = [
             (FilterKind::TotalCpuCount, RangeValue::at_least(4.0)),
             (FilterKind::IndividualCpuCount, RangeValue::exactly(4.0)),

@@ -43,7 +43,7 @@ pub struct PeriodUseView {
 #[derive(Clone, Default)]
 pub(in crate::negotiation) struct PastUses(pub(in crate::negotiation) Arc<Mutex<Sums>>);
 
-/// What was added up last.
+/// The last sums.
 #[derive(Default)]
 pub(in crate::negotiation) struct Sums {
     /// When, and what.

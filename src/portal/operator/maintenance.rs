@@ -13,7 +13,7 @@ use crate::portal::{Answer, Frame, render_page, text};
 #[template(path = "portal/operator/maintenance.html")]
 struct Maintenance {
     frame: Frame,
-    /// What has followed from the order that led here.
+    /// The effects of the order that led here.
     followed: Option<Followed>,
     planned: Vec<Row>,
     resources: Vec<OfferedResourceView>,

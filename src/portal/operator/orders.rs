@@ -199,7 +199,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         )))
     );
     if has_changed {
-        // What would follow by now is asked about again.
+        // The present effects are asked for again.
         is_dry = true;
         ordered = order(&api, &visitor, verb, &values, is_dry).await;
     }
@@ -222,7 +222,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
             party = visitor.caller.party,
             "an operator has ordered this in the portal"
         );
-        // The page of one reservation says what has become of it.
+        // The page of one reservation shows its new state.
         let back = match verb.words().3 {
             "" => back,
             page => concerned.address(page),

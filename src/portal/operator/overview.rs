@@ -47,7 +47,7 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         .accounts(Scope::All, None, Some(POSTINGS))
         .await?
         .view();
-    // What is taken from a party for a guarantee of its own is below zero.
+    // A penalty of a party is below zero.
     let is_paid = |of: &EntryView| {
         matches!(of.kind.as_str(), "penalty" | "compensation") && !of.amount.amount.starts_with('-')
     };

@@ -13,7 +13,7 @@ use crate::portal::{Answer, Frame, render_page};
 #[template(path = "portal/operator/resources.html")]
 struct ResourcesPage {
     frame: Frame,
-    /// What has followed from the order that led here.
+    /// The effects of the order that led here.
     followed: Option<Followed>,
     resources: Vec<Row>,
 }

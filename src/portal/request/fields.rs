@@ -54,7 +54,7 @@ pub(in crate::portal) struct OfferForm {
     pub(in crate::portal) summary: Vec<Line>,
     /// Names of the provider's input files.
     pub(in crate::portal) files: Vec<String>,
-    /// Whether it answers an offer, so that it asks for less and what is left empty stays as it is in the offer.
+    /// Whether it answers an offer: then it asks for less, and an empty field means the value of the offer.
     pub(in crate::portal) is_counter: bool,
 }
 

@@ -29,7 +29,7 @@ impl FilledForm {
         Self::at("/portal".to_owned(), values)
     }
 
-    /// A form on another page. What is left empty in it stays as it is agreed or offered.
+    /// A form on another page. An empty field means the agreed or offered value.
     pub(in crate::portal) fn at(path: String, values: Values) -> Self {
         Self { path, values }
     }
@@ -202,7 +202,7 @@ fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>)
 fn with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if values.has(field::EXACT) {
-        // What would let it in changes one thing alone.
+        // Each change that would let it in changes one thing alone.
         let start = form::read_time(&values, field::START).ok().flatten();
         let end = start
             .zip(form::read_duration(&values))

@@ -58,7 +58,7 @@ fn prices_and_sliders_follow_the_form_without_a_reload() {
         assert!(visit.is_marked().await, "the page was loaded again");
         visit.look("sliders").await;
 
-        // What is wrong is said beside its field.
+        // Each mistake stands beside its field.
         visit.chrome.fill(&[("nodes", "9")]).await;
         visit.chrome.click(SEND).await;
         visit.chrome.see("Nothing was reserved yet").await;

@@ -1,4 +1,4 @@
-//! What is said in a negotiation: counter offers, rejections, refusals, and asking again.
+//! Messages in a negotiation: counter offers, rejections, refusals, and new requests.
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};

@@ -168,7 +168,7 @@ fn an_extension_of_exact_times_takes_its_deadline_along() {
             "{}",
             offers.body
         );
-        // A wider window stays as it is, and its form says what would do.
+        // A wider window stays as it is, and its form says which deadline would do.
         let form = form_to(&browser.get(&made[1]).await, &made[1]);
         let refused = browser.post(&made[1], &form.with("hours", "4")).await;
         assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
@@ -257,7 +257,7 @@ fn a_change_that_cannot_be_had_leaves_nothing_open_and_names_what_fills_the_form
         };
         let lasts = at("expires").as_second() - at("created").as_second();
         assert!(lasts <= HOUR, "{opened}");
-        // Asked for otherwise, it is about the same reservation, and lets go of what was offered before.
+        // Another request changes the same reservation, and releases the earlier offers.
         let page = browser.get(&asked).await;
         let again = browser.get(&page.link("Change the request")).await;
         let again = form_to(&again, &change);

@@ -224,7 +224,7 @@ fn pack_into(text: &mut String, top: &Path, folder: &Path) {
 }
 
 fn is_left_out(name: &str) -> bool {
-    // What is signed with the trail's key, which is no text, goes with it.
+    // The signed heads go with the trail's key, which is no text.
     let left_out = [
         "data/operator.key",
         "data/trail-heads",

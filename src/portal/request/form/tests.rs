@@ -1,4 +1,4 @@
-//! Forms that are read, and what is wrong with them.
+//! Forms that are read, and their mistakes.
 
 use super::*;
 use crate::catalogue::{ArgumentKind, ArgumentSpec};
