@@ -19,18 +19,23 @@ pub enum Account {
     Provider,
     /// A party's, by its name.
     Party(String),
+    /// That of another domain which carries agreements out for us, by its name.
+    Peer(String),
 }
 
 /// The prefix of a party's account; the provider's has none.
 const PARTY: &str = "party:";
+/// The prefix of a peer's account.
+const PEER: &str = "peer:";
 
 impl Account {
     /// The account that a stored word names.
     pub fn from_word(word: &str) -> Option<Self> {
-        match word.strip_prefix(PARTY) {
-            Some(name) => Some(Self::Party(name.to_owned())),
-            None if word == "provider" => Some(Self::Provider),
-            None => None,
+        match (word.strip_prefix(PARTY), word.strip_prefix(PEER)) {
+            (Some(name), _) => Some(Self::Party(name.to_owned())),
+            (_, Some(name)) => Some(Self::Peer(name.to_owned())),
+            _ if word == "provider" => Some(Self::Provider),
+            _ => None,
         }
     }
 }
@@ -41,6 +46,7 @@ impl fmt::Display for Account {
         match self {
             Self::Provider => f.write_str("provider"),
             Self::Party(name) => write!(f, "{PARTY}{name}"),
+            Self::Peer(name) => write!(f, "{PEER}{name}"),
         }
     }
 }
@@ -125,6 +131,7 @@ mod tests {
             Account::Provider,
             Account::Party("provider".into()),
             Account::Party("party:x".into()),
+            Account::Peer("party:x".into()),
         ] {
             assert_eq!(Account::from_word(&account.to_string()), Some(account));
         }

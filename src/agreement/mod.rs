@@ -2,6 +2,7 @@
 //! guarantees. Nothing here is stored, sent or waited for; the planner applies it.
 
 mod assessment;
+mod at_peer;
 mod energy;
 mod holds;
 mod ledger;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess, next_assessment};
+pub use at_peer::{AtPeer, HeldAtPeer, SeenAtPeer};
 pub use energy::EnergyUse;
 pub use holds::{Stretch, held_stretches, stretches_held_beyond};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
@@ -283,6 +285,23 @@ impl RunOutcome {
         }
     }
 
+    /// The outcome that a word and, of a process that failed, its exit status name.
+    pub fn from_words(word: &str, exit: Option<i32>) -> Option<Self> {
+        let candidates = [
+            Self::Completed,
+            Self::Killed,
+            Self::Checkpointed,
+            Self::Terminated,
+            Self::Unstaged,
+            Self::Lost,
+        ];
+        exit.map(|exit| Self::Failed { exit })
+            .into_iter()
+            .chain(candidates)
+            .chain(Limit::ALL.map(|limit| Self::Exceeded { limit }))
+            .find(|outcome| outcome.word() == word)
+    }
+
     /// The exit status, where a process ended by itself.
     pub fn exit(self) -> Option<i32> {
         match self {
@@ -367,6 +386,8 @@ worded! {
     pub enum EventKind {
         /// The offer was taken, and is to be decided.
         Offered = "offered",
+        /// A peer was asked to carry it out.
+        Forwarded = "forwarded",
         /// The offer was accepted and placed.
         Accepted = "accepted",
         /// The placement moved inside its window to let another agreement in, or into time that became free.

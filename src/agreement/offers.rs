@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::stored::StoredTime;
-use super::{EnergyUse, Guarantee, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
+use super::{EnergyUse, Guarantee, HeldAtPeer, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -178,6 +178,9 @@ pub struct OfferTerms {
     pub difference: Option<Money>,
     /// The price of changing an agreement, besides.
     pub fee: Option<Money>,
+    /// The peer's offer behind it, where a peer would carry it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<Box<HeldAtPeer>>,
     /// The energy of its slots, where the power of their nodes is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyUse>,

@@ -25,6 +25,9 @@ pub enum ExecutionError {
         /// The fault.
         reason: String,
     },
+    /// It is not known how a job at another domain stands; another try may help.
+    #[error("{0}")]
+    Peer(String),
     /// Slurm did not do it; another try may help.
     #[error(transparent)]
     Slurm(#[from] Error),

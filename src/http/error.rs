@@ -102,6 +102,7 @@ impl Error {
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
             Self::Negotiation(N::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
+            Self::Negotiation(N::AskingPeer) => (StatusCode::SERVICE_UNAVAILABLE, "ASKING_PEER"),
             Self::Negotiation(N::Unavailable | N::Short(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
             }

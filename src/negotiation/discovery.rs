@@ -18,7 +18,7 @@ impl Negotiation {
     /// The resources on which something can be placed: what they have, and nothing of how they are used.
     pub fn offered_resources(&self) -> OfferedResourcesView {
         let resources = self.planner.resources();
-        let in_service = resources.iter().filter(|of| !of.is_retired() && !of.is_frozen());
+        let in_service = resources.iter().filter(|of| of.takes_new());
         OfferedResourcesView {
             resources: in_service.map(OfferedResourceView::of).collect(),
         }

@@ -69,6 +69,9 @@ pub enum Error {
     /// Nothing was stored; worth another try.
     #[error("the service cannot store decisions at the moment; try again")]
     Unavailable,
+    /// Another domain was asked and has not answered yet; the same request under its Idempotency-Key gets the answer.
+    #[error("another domain was asked and has not answered yet: ask again with the same Idempotency-Key")]
+    AskingPeer,
     /// This machine is short of something, which the log tells; worth another try.
     #[error("the service is short of resources at the moment; try again")]
     Short(String),

@@ -23,6 +23,7 @@ use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
+use crate::federation::Federation;
 use crate::metrics::{Exposition, metrics};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
@@ -84,6 +85,8 @@ pub struct Negotiation {
     pub(crate) faults: Faults,
     /// The executors of resources, for the metrics and the refusals of clusters.
     pub(crate) executors: Executors,
+    /// The other domains that may be asked; none where there are none.
+    pub(crate) federation: Option<Federation>,
     /// Where orders to read the configuration again go; none where there is nothing to read.
     pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
     /// Had by the one that fits the templates to the resources, from reading these until the templates are offered.
@@ -142,6 +145,7 @@ impl Negotiation {
             staging: Rules::default(),
             faults: Faults::default(),
             executors: Executors::of([]),
+            federation: None,
             reloading: None,
             fitting: Arc::default(),
             spender: None,

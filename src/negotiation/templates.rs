@@ -323,7 +323,7 @@ fn nodes_of_largest_resource(resources: &[Resource]) -> u32 {
 
 /// The name of the only resource in service.
 fn only_resource_in_service(resources: &[Resource]) -> Option<String> {
-    let mut in_service = resources.iter().filter(|of| !of.is_retired());
+    let mut in_service = resources.iter().filter(|of| !of.is_retired() && !of.is_peer());
     let first = in_service.next()?;
     in_service.next().is_none().then(|| first.name.clone())
 }

@@ -216,6 +216,9 @@ impl Decider<'_> {
         {
             return Err(Error::Changed);
         }
+        if is_undecided(&agreement) && self.is_at_peer(&agreement) {
+            return Err(Error::Conflict("being agreed with another domain; try again in a moment"));
+        }
         let ending = if order.by_provider && !is_undecided(&agreement) {
             self.end_taken_back(agreement)?
         } else {
@@ -284,6 +287,8 @@ impl Decider<'_> {
                     RunOutcome::Completed
                 };
                 self.finish_reservation(agreement, outcome)?;
+            } else if self.is_at_peer(&agreement) {
+                starting.extend(self.begin_at_peer(agreement)?);
             } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
                 missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement) {
@@ -324,7 +329,7 @@ impl Decider<'_> {
     }
 
     /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
-    fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
+    pub(super) fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
         let now = self.present_second();
         // A job of an earlier time makes way for the one that starts now.
         self.plan.has_lost_work_stopped(agreement.id);

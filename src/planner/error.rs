@@ -104,6 +104,9 @@ pub enum Lost {
     /// Its cluster would refuse the job by now: which one, and in its words.
     #[error("the offer has been withdrawn, since {0}")]
     Barred(String),
+    /// The peer that was to carry it out does not: why.
+    #[error("the offer has been withdrawn, since the domain that was to carry it out does not: {0}")]
+    AtPeer(String),
 }
 
 /// What a command comes to.

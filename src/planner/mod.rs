@@ -46,6 +46,7 @@ pub use admission::share::{PartyUsage, ResourceUsage};
 pub use error::{AlternativeSlot, Error, Lost, Refusal, StartError};
 pub use handle::Planner;
 pub use impossible::IMPOSSIBLE;
+pub use lifecycle::at_peer::MadeAtPeer;
 pub use lifecycle::eviction::{Evicted, Eviction};
 pub use lifecycle::overruns::Overruns;
 pub use lifecycle::pending::{CallBackTarget, Settlement, Ways};
@@ -71,7 +72,7 @@ pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 pub use resources::resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, RATES, Resource, Scaling,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, PEER, RATES, Resource, Scaling,
     is_resource_name, rate_of_multiple,
 };
 pub use resources::resource_plan::NodeStatus;

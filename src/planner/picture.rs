@@ -261,7 +261,7 @@ impl Decider<'_> {
         PicturedResource {
             name: resource.name.clone(),
             capacity: resource.capacity,
-            takes_new: !resource.is_retired() && !resource.is_frozen(),
+            takes_new: resource.takes_new(),
             free: of.schedule.tree().steps_from(now).collect(),
             slots: Vec::new(),
             unused: of.nodes.unused(resource.capacity, now, &self.settings.failures),

@@ -82,7 +82,7 @@ impl Decider<'_> {
     /// The best place of a need on one resource.
     fn best_place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
         let of = &self.plan.resources.get(at)?.resource;
-        let resource = (!of.is_retired() && !of.is_frozen()).then(|| of.name.clone())?;
+        let resource = of.takes_new().then(|| of.name.clone())?;
         let only = |shape| {
             let best = self
                 .plan

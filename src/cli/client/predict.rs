@@ -125,9 +125,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let store = options.store.open().await?;
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>()?;
-    settings
-        .resources
-        .retain(|of| !of.is_retired() && !of.is_frozen());
+    settings.resources.retain(Resource::takes_new);
     let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     let barred = bar_others_than(options.resource.as_deref(), &settings)?;

@@ -242,6 +242,8 @@ pub(in crate::cli) enum Executor {
     Local(Allowance),
     /// A cluster.
     Slurm(Box<Settings>),
+    /// Another domain.
+    Peer,
 }
 
 /// What an executor needs, as it is stored with its resource.
@@ -265,6 +267,9 @@ pub(in crate::cli) fn executor_of_resource(
         .transpose()
         .map_err(|why| why.to_string())?
         .unwrap_or_default();
+    if of.is_peer() {
+        return Ok(Executor::Peer);
+    }
     if of.kind != "local" {
         let slurm = stored
             .slurm

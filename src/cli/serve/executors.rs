@@ -19,6 +19,7 @@ use crate::execution::job::control_group::use_control_groups;
 use crate::execution::job::isolation::why_not_isolated;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
+use crate::federation::{Followed, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
 use crate::store::Store;
@@ -28,6 +29,7 @@ pub(super) fn make_executors(
     config: &Config,
     folders: &JobFolders,
     data_dir: &Path,
+    followed: Followed,
 ) -> Result<Executors, Failure> {
     let unisolated = why_not_isolated();
     if let Some(why) = &unisolated {
@@ -53,6 +55,7 @@ pub(super) fn make_executors(
                 }
                 Ok(local.clone().allowing(allowance))
             }
+            Executor::Peer => Ok(Shared::new(PeerExecutor::new(&resource.name, followed.clone()))),
             Executor::Slurm(cluster) => {
                 folders.add_cluster(&cluster);
                 let executor = SlurmExecutor::new(*cluster, &data_dir).map_err(|why| why.to_string())?;
@@ -92,7 +95,7 @@ async fn sample_resources(
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
     loop {
         let present = Arc::clone(&resources.borrow_and_update());
-        let in_service = || present.iter().filter(|of| !of.is_retired());
+        let in_service = || present.iter().filter(|of| !of.is_retired() && !of.is_peer());
         samplers.retain(|name, (kind, nodes, token)| {
             let is_as_told = |of: &Resource| of.name == *name && of.kind == *kind && of.capacity == *nodes;
             let stays = in_service().any(is_as_told);

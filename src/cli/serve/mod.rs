@@ -4,6 +4,7 @@ pub(super) mod check;
 pub(super) mod descriptors;
 mod executors;
 mod heads;
+mod peers;
 mod prices;
 pub(super) mod reload;
 
@@ -36,6 +37,7 @@ use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Stager;
+use crate::federation::Followed;
 use crate::http::{self, Api, Places, WrongKeys};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -134,7 +136,9 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     heads::start_signing_heads(&config.trail, data_dir, &store, &clock, &stop)?;
     let folders = open_folders(&config, data_dir)?;
-    let executors = executors::make_executors(&config, &folders, data_dir)?;
+    let followed = Followed::default();
+    let federation = peers::make_federation(federation, followed.clone(), data_dir, &clock)?;
+    let executors = executors::make_executors(&config, &folders, data_dir, followed)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
     let (known, predictions) = Predictions::of(learn_before_start(&config, &settings, &store, &clock).await);
     settings.predictions = Some(predictions.clone());
@@ -154,11 +158,14 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
     executors::start_sampling(&planner, &executors, &store, &clock, &stop);
 
+    if let Some(federation) = &federation {
+        peers::start_following(federation, &planner, &store, &clock, &stop);
+    }
     let own_address = own_address(&config, scheme, address);
     start_call_backs(&config, &store, &clock, &own_address, &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
-    negotiation.predictions = Some(predictions);
+    (negotiation.predictions, negotiation.federation) = (Some(predictions), federation);
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
     (negotiation.faults, negotiation.executors) = (faults, executors);
     (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
@@ -176,6 +183,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     };
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
+    let seek_places = negotiation.clone().seek_places(stop.clone());
     // Operators' pages show the last sums, so there have to be some.
     negotiation.past_use();
     let api = Api {
@@ -194,6 +202,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         await_first_look(unseen).await;
         reloader.prices.await_first().await;
         tokio::spawn(decide_pending);
+        tokio::spawn(seek_places);
         tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.
         let _ = router.set(http::router(api, portal::pages()));

@@ -94,7 +94,7 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
-            return Ok(answer);
+            return self.word_of_peer(answer).await;
         }
         let accepting = Accepting {
             holds: true,
@@ -117,6 +117,9 @@ impl Negotiation {
             Acceptable::Before(answer) => return Ok(*answer),
         };
         self.check_new_id(&proposal, &instance).await?;
+        if row.terms.as_ref().is_some_and(|terms| terms.peer.is_some()) {
+            return self.accept_at_peer(party, &accepting, (*row, proposal), key).await;
+        }
         let again = key.as_ref().map(|key| key.step(0));
         proposal.idempotency = key.map(RequestKey::of_acceptance);
         proposal.spender = self.spender;
@@ -137,7 +140,13 @@ impl Negotiation {
                     .error_of_lost_offer(lost, (&row, &instance), accepting.holds, form, again)
                     .await)
             }
-            accepted => answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted)),
+            accepted => {
+                if let Some(federation) = self.federation.as_ref().filter(|_| accepted.is_ok()) {
+                    // Peers held others beside it.
+                    federation.end_unused(instance.id, &[]);
+                }
+                answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted))
+            }
         }
     }
 
@@ -245,7 +254,7 @@ impl Negotiation {
 
     /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
     /// changed since. The words that accept it have to say the same, but for their name; without them its own are taken.
-    fn draft_accepted(
+    pub(super) fn draft_accepted(
         &self,
         said: &WordedOffer,
         words: Option<&str>,

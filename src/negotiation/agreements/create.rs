@@ -44,7 +44,7 @@ impl Negotiation {
     ) -> Result<AcceptedView> {
         // An accepted offer stays accepted, even if the same offer would come too late by now.
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
-            return Ok(answer);
+            return self.word_of_peer(answer).await;
         }
         let of = party.to_owned();
         let input = Arc::new(input);
@@ -60,7 +60,7 @@ impl Negotiation {
             .await??
         {
             CreateRequest::New(offer, drafts, DecisionTime::Now) => {
-                self.place_agreement(offer, drafts, key.clone()).await
+                self.place_agreement(party, offer, drafts, key.clone()).await
             }
             CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
                 self.pend_proposal(
@@ -130,7 +130,7 @@ impl Negotiation {
         let drafted = self.run_document_work(move |this| this.drafts_of_form(&request, &of));
         let (offer, drafts) = drafted.await??;
         // A refusal is not kept: the form is corrected, and sent again under the same name.
-        self.place_agreement(offer, drafts, key).await
+        self.place_agreement(party, offer, drafts, key).await
     }
 
     /// Checks the request of a form, and decides nothing.
@@ -180,6 +180,7 @@ impl Negotiation {
     /// Has the first of the requests that has a place become an agreement.
     async fn place_agreement(
         &self,
+        party: &str,
         offer: Box<AgreementOffer>,
         drafts: Vec<Draft>,
         key: Option<RequestKey>,
@@ -209,10 +210,11 @@ impl Negotiation {
                 }
             }
         }
-        Err(refusal.map_or_else(
-            || Error::Internal("an offer can be read in no way".to_owned()),
-            Error::Refused,
-        ))
+        let Some(refusal) = refusal else {
+            return Err(Error::Internal("an offer can be read in no way".to_owned()));
+        };
+        let forwarded = self.forward_offer(party, &offer, &refusal, key).await?;
+        forwarded.ok_or(Error::Refused(refusal))
     }
 
     /// The requests that an offer makes: one, or one for each way to read it, and the time of its decision; or the

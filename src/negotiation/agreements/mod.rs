@@ -1,7 +1,8 @@
 //! Agreements, one file a verb.
 
 pub(super) mod accept;
-pub(super) mod begun;
+pub(super) mod at_peer;
+mod begun;
 pub(super) mod create;
 pub(super) mod ending;
 pub(super) mod evict;
@@ -12,4 +13,5 @@ pub(super) mod pending;
 mod repeated;
 pub(super) mod reservations;
 pub(super) mod show;
+mod sought;
 pub(super) mod terminate;

@@ -143,6 +143,12 @@ impl Negotiation {
     }
 
     async fn decide_undecided(&self, undecided: Undecided) -> Result<()> {
+        if let Some(offer) = undecided.offer
+            && let Some((row, _)) = self.store.offer(offer).await?
+            && let Some(held) = row.terms.as_ref().and_then(|terms| terms.peer.clone())
+        {
+            return self.settle_at_peer(&undecided, row, &held).await;
+        }
         let Undecided {
             agreement,
             party,
@@ -186,7 +192,7 @@ impl Negotiation {
                 }
             }
             Ok(Ways::Offered(acceptance)) => acceptance.proposal.spender = spender,
-            Err(_) => {}
+            Ok(Ways::AtPeer(_)) | Err(_) => {}
         }
         let settlement = Settlement {
             id: agreement,

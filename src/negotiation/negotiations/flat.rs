@@ -338,7 +338,7 @@ fn read_demands(check: &mut JsonCheck, object: &Object<'_>) -> NegotiationConstr
 }
 
 /// An offer as it enters a negotiation, with the defaults of the members that it leaves out.
-fn offer_in_negotiation(
+pub(in crate::negotiation) fn offer_in_negotiation(
     offer: AgreementOffer,
     of_itself: OfItself,
     otherwise: NegotiationOfferState,

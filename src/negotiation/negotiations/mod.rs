@@ -7,6 +7,7 @@ pub(super) mod exchange;
 pub(super) mod flat;
 pub(super) mod forms;
 pub(super) mod list;
+pub(super) mod of_peers;
 pub(super) mod offers;
 pub(super) mod proposals;
 pub(super) mod relaxations;
@@ -294,7 +295,12 @@ impl Negotiation {
             Err(planner::Error::NotFound) => {
                 Err(negotiation_is_over(&self.visible_negotiation(scope, id).await?))
             }
-            ended => answer_of_repeated_request(ended, |ended| answer_about_end(&ended)),
+            ended => {
+                if let Some(federation) = self.federation.as_ref().filter(|_| ended.is_ok()) {
+                    federation.end_unused(id, &[]);
+                }
+                answer_of_repeated_request(ended, |ended| answer_about_end(&ended))
+            }
         }
     }
 

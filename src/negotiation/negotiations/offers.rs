@@ -19,6 +19,7 @@ use super::counter::{
 };
 use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
+use super::of_peers::is_held;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
@@ -198,13 +199,25 @@ impl Negotiation {
         placed: &Placed,
     ) -> Result<Vec<WordedOffer>> {
         let Placed { offer, places, .. } = placed;
+        if let Some(why) = offer
+            .offer_context
+            .travel()
+            .and_then(|travel| self.why_travel_ends(&travel, instance))
+        {
+            let below = "/wsag-neg:NegotiationOfferContext/bsp:Travel";
+            let rejection = Rejection::Violations(vec![violation_below_offer(places, below, why)]);
+            return Ok(vec![self.rejection_of_offer(instance.id, Some(parent), offer, &rejection)]);
+        }
         let mut rejected = None;
         for asked in readings_of_offer(offer) {
             let tried = self
                 .try_reading(instance, parent, &understood, placed, asked)
                 .await?;
             match tried {
-                Ok(answers) => return Ok(answers),
+                Ok(answers) => {
+                    self.end_unused_at_peers(instance, &answers);
+                    return Ok(answers);
+                }
                 // The answer is about the requester's first preference.
                 Err(rejection) => drop(rejected.get_or_insert(rejection)),
             }
@@ -263,19 +276,24 @@ impl Negotiation {
         self.note_barred_clusters(&mut draft.proposal, others.as_deref().unwrap_or_default())
             .await;
         let barred = draft.proposal.barred.clone();
+        let proposal = draft.proposal;
         let ask = Ask {
             about: understood.about.clone(),
-            proposal: draft.proposal,
+            proposal: proposal.clone(),
             others,
             weights,
         };
-        let quote = match self.planner.quote(ask).await {
+        let mut quote = match self.planner.quote(ask).await {
             Ok(quote) => quote,
             Err(planner::Error::NotFound) if !matches!(understood.about, About::Opening(_)) => {
                 return Err(self.why_over(instance).await);
             }
             Err(why) => return Err(why.into()),
         };
+        if is_held(understood.state) && replaced.as_ref().is_none_or(Agreement::is_waiting) {
+            self.add_offers_of_peers(instance, placed, (&asked, &proposal), &mut quote)
+                .await;
+        }
         let window = draft.window;
         let state = match understood.state {
             OfferState::Advisory => OfferState::Advisory,

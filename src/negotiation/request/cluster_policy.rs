@@ -153,6 +153,7 @@ mod tests {
         let size = |nodes, duration| Shape { nodes, duration };
         let slot = |nodes, start| Slot::planned((Interval::of(Time(start), 600), nodes));
         let mut terms = OfferTerms {
+            peer: None,
             resource: "cluster".into(),
             slots: Slots::one((Interval::of(Time(0), 1_800), 4)),
             ready: Time(0),

@@ -17,7 +17,7 @@ use wsag::refusals::Refusal;
 use super::agreement::PieceView;
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
-use crate::agreement::{EnergyUse, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
+use crate::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
 use crate::planner::{Lost, OfferWords};
 
 /// An offer or counter offer.
@@ -123,6 +123,36 @@ pub struct QuotationView {
     /// The energy of its nodes, where their power is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyView>,
+    /// The other domain that would carry it out, where one would.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<OfferingPeerView>,
+}
+
+/// Another domain that would carry out an offer.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfferingPeerView {
+    /// Its name here.
+    pub name: String,
+    /// Its price.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price: Option<MoneyView>,
+    /// What the provider adds to that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub added: Option<MoneyView>,
+}
+
+impl OfferingPeerView {
+    fn of(terms: &OfferTerms) -> Option<Self> {
+        let there = terms.peer.as_deref()?.price;
+        let added = terms.price.zip(there);
+        let added = added.map(|(here, there)| Money::new(here.micros - there.micros, here.currency));
+        Some(Self {
+            name: terms.resource.clone(),
+            price: there.map(MoneyView::of),
+            added: added.filter(|added| added.micros != 0).map(MoneyView::of),
+        })
+    }
 }
 
 /// The energy that nodes take.
@@ -193,7 +223,7 @@ impl LostOffer {
     pub fn is_withdrawn(&self) -> bool {
         matches!(
             self.lost,
-            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_)
+            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_) | Lost::AtPeer(_)
         )
     }
 
@@ -334,6 +364,7 @@ impl QuotationView {
             price_difference: terms.difference.map(MoneyView::of),
             fee: terms.fee.map(MoneyView::of),
             energy: terms.energy.map(EnergyView::of),
+            peer: OfferingPeerView::of(terms),
         }
     }
 }

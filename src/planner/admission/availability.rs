@@ -53,7 +53,7 @@ impl Decider<'_> {
             .plan
             .resources
             .in_service()
-            .filter(|of| !of.resource.is_frozen())
+            .filter(|of| of.resource.takes_new())
             .filter(|of| of_kind(&of.resource.kind) && of.resource.capacity >= asked.nodes)
             .flat_map(|of| of.schedule.tree().gaps(within, asked.nodes).take(GAPS_MAX))
             .collect();

@@ -201,7 +201,7 @@ impl Decider<'_> {
         event
     }
 
-    fn post(
+    pub(in crate::planner) fn post(
         &mut self,
         agreement: Uuid,
         kind: PostingKind,

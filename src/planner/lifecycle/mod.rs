@@ -1,5 +1,6 @@
 //! The life of an agreement: pending, its job's reports, longer slots, new attempts, its end and its bill.
 
+pub(super) mod at_peer;
 pub(super) mod billing;
 pub(super) mod deadlines;
 pub(super) mod eviction;
@@ -10,4 +11,5 @@ pub(super) mod pending;
 pub(super) mod pieces;
 pub(super) mod reports;
 pub(super) mod retry;
+pub(super) mod sought;
 pub(super) mod starts;

@@ -16,6 +16,10 @@ use crate::planner::plan::Plan;
 impl Plan {
     /// When it is to be looked at whether the work of an agreement is over.
     pub(in crate::planner) fn next_overrun_look(&self, agreement: &Agreement) -> Option<Time> {
+        if self.is_at_peer(agreement) {
+            // Its slot there is the peer's to make longer.
+            return None;
+        }
         let grace = match self.ending.get(&agreement.id) {
             Some(Last::Never) => return None,
             Some(Last::Unsaved(_)) => 0,

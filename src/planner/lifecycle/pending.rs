@@ -9,6 +9,7 @@ use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Step};
 use crate::planner::error::{Error, Result, bare_refusal};
 use crate::planner::handle::Planner;
+use crate::planner::lifecycle::at_peer::MadeAtPeer;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{Accepted, Idempotency, Proposal};
 use crate::planner::resources::need::Placement;
@@ -47,6 +48,8 @@ pub enum Ways {
     New(Vec<Proposal>),
     /// The words of a counter offer that is held for it.
     Offered(Box<Acceptance>),
+    /// The agreement of a peer that carries it out.
+    AtPeer(Box<MadeAtPeer>),
 }
 
 /// The data that decide a pending agreement.
@@ -116,8 +119,11 @@ impl Decider<'_> {
         self.check_key_is_new(proposal.idempotency.as_ref())?;
         let talks = pending.offer.and_then(|offer| self.plan.table.of_offer(offer));
         let replaced = talks.and_then(|talks| talks.instance.agreement);
+        let terms = pending.offer.zip(talks);
+        let terms = terms.and_then(|(offer, talks)| talks.offers.get(&offer)?.terms.as_ref());
+        let at_peer = terms.filter(|terms| terms.peer.is_some()).map(|terms| terms.resource.clone());
         self.check_new_id(&proposal, &[replaced])?;
-        // It is on the first resource until it is decided.
+        // It is on the first resource until it is decided, or on that of the peer that is asked.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";
             return Err(bare_refusal(Reason::ResourceNotOffered, why).into());
@@ -137,18 +143,27 @@ impl Decider<'_> {
         let deadline = proposal.deadline_within(now + self.settings.horizon);
         let window = Interval::new(ready, deadline.max(ready));
         let nowhere = Slots::one((Interval::new(ready, ready), shape.nodes));
+        let at = at_peer
+            .as_ref()
+            .and_then(|peer| self.plan.resources.place_of(peer))
+            .unwrap_or(0);
         let agreement = Agreement {
             duration: shape.duration,
             leeway: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
-            ..self.make_agreement(&proposal, window, &Placement::at(0, nowhere, None))
+            ..self.make_agreement(&proposal, window, &Placement::at(at, nowhere, None))
+        };
+        // What a peer is to carry out was not asked to be decided later.
+        let taken = match &at_peer {
+            Some(peer) => self.event(EventKind::Forwarded, format!("{peer} is asked to carry it out")),
+            None => self.event(EventKind::Offered, "to be decided".to_owned()),
         };
         self.plan.insert_unplaced(agreement.clone());
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,
-            events: vec![self.event(EventKind::Offered, "to be decided".to_owned())],
+            events: vec![taken],
         });
         self.batch.push(Change::AwaitDecision {
             agreement: agreement.id,
@@ -183,6 +198,10 @@ impl Decider<'_> {
                         .map_err(|why| why.to_string()),
                 }
             }
+            Ok(Ways::AtPeer(made)) => match self.make_agreement_at_peer(&pending, *made) {
+                Err(why @ (Error::Unavailable | Error::Unfit(_))) => return Err(why),
+                made => made.map(Step::Done).map_err(|why| why.to_string()),
+            },
             Err(why) => Err(why),
         };
         let (decided, words) = match placed {

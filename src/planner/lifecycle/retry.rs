@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
-use crate::planner::placement::find::RESTART;
+use crate::planner::placement::find::{Found, RESTART};
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
 use crate::planner::words::time_difference_in_words;
 use crate::store::Change;
@@ -221,20 +221,35 @@ impl Decider<'_> {
                 this.find_place(agreement, index, RESTART, now)
             })
         };
-        if let Some((placed, moves)) = found {
-            let detail = format!(
-                "{why}: it waits for another{}",
-                new_slot_in_words(agreement, &placed)
-            );
-            let event = self.event(EventKind::Moved, detail);
-            self.update(placed, vec![event]);
-            self.apply_moves(&moves, RESTART.others);
+        if let Some(found) = found {
+            self.take_other_slot(agreement, found, why);
         } else if is_over {
             self.end_without_place(agreement.clone(), index, why);
         } else {
             return;
         }
         self.keep_all_holds_again(given_way);
+    }
+
+    /// Gives an agreement another place whose slot of this index is lost and has left the plan, or ends it where there is none.
+    pub(in crate::planner) fn place_lost_slot(&mut self, agreement: &Agreement, index: usize, why: &str) {
+        let now = self.present_second();
+        let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
+        match self.find_before_offers(agreement, index, RESTART, now, &mut given_way) {
+            Some(found) => self.take_other_slot(agreement, found, why),
+            None => self.end_without_place(agreement.clone(), index, why),
+        }
+        self.keep_all_holds_again(given_way);
+    }
+
+    fn take_other_slot(&mut self, agreement: &Agreement, (placed, moves): Found, why: &str) {
+        let detail = format!(
+            "{why}: it waits for another{}",
+            new_slot_in_words(agreement, &placed)
+        );
+        let event = self.event(EventKind::Moved, detail);
+        self.update(placed, vec![event]);
+        self.apply_moves(&moves, RESTART.others);
     }
 
     /// Keeps again as much as possible for the offers of answers that have given way.

@@ -223,7 +223,7 @@ impl Decider<'_> {
         self.plan.table.put(taken);
     }
 
-    fn sibling_offers(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
+    pub(in crate::planner) fn sibling_offers(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
         let talks = self.plan.table.get(offer.negotiation);
         let offers = talks.into_iter().flat_map(|talks| talks.offers.values());
         offers
@@ -233,7 +233,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
-    fn supersede_offers(
+    pub(in crate::planner) fn supersede_offers(
         &mut self,
         mut old: Agreement,
         mut events: Vec<Event>,
@@ -259,7 +259,7 @@ fn name_as_pending(proposal: &mut Proposal, pending: &Agreement) {
 }
 
 /// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
-fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+pub(in crate::planner) fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
     if let Some(promise) = terms.promise.as_deref().cloned() {
         agreement.template = promise.template;
         agreement.leeway = promise.leeway;

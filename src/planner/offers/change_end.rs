@@ -25,6 +25,8 @@ use crate::planner::resources::resource::Scaling;
 
 /// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
+/// A peer has the slot of an agreement.
+const RUNS_AT_PEER: &str = "being carried out by another domain: its end cannot change";
 
 impl Decider<'_> {
     /// The possible offers in place of an agreement with a slot that has begun. The agreement is out of the plan
@@ -35,6 +37,9 @@ impl Decider<'_> {
         expires: Time,
         old: &Agreement,
     ) -> Result<Result<Quote, Refusal>> {
+        if self.is_at_peer(old) {
+            return Err(Error::Conflict(RUNS_AT_PEER));
+        }
         if !goes_on_in_proposal(old, &ask.proposal) {
             return Err(Error::Conflict(GOES_ON));
         }
@@ -117,6 +122,7 @@ impl Decider<'_> {
         let price = self.price_of_change(at, old, reached);
         let slots = old.slots.ending(reached);
         let terms = OfferTerms {
+            peer: None,
             resource: old.resource.clone(),
             energy: self.energy(&old.resource, &slots),
             slots,
@@ -144,7 +150,11 @@ impl Decider<'_> {
             });
         }
         let expires = until;
-        Ok(Quote::of(vec![Candidate { terms, expires }]))
+        Ok(Quote::of(vec![Candidate {
+            terms,
+            expires,
+            doubt: 0.0,
+        }]))
     }
 
     /// Refuses a later end on a frozen resource, which takes nothing new.

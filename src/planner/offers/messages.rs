@@ -86,6 +86,8 @@ pub struct Candidate {
     pub terms: OfferTerms,
     /// Until when it can be offered.
     pub expires: Time,
+    /// How much less it is worth than it says, as a deviation: the part of its promises that its domain has not kept; 0 for ours.
+    pub doubt: f64,
 }
 
 impl Quote {

@@ -264,8 +264,9 @@ impl Decider<'_> {
         need: &Need<'_>,
         (elsewhere, shape): (usize, Shape),
     ) -> Option<Candidate> {
-        let here = self.plan.resources.place_of(&search.replaced?.resource)?;
-        if here == elsewhere {
+        let replaced = search.replaced?;
+        let here = self.plan.resources.place_of(&replaced.resource)?;
+        if here == elsewhere || self.is_at_peer(replaced) {
             return None;
         }
         let part = (shape, need.window);
@@ -426,6 +427,7 @@ impl Decider<'_> {
         };
         let resource = self.plan.resources.get(place.resource)?.resource.name.clone();
         let terms = OfferTerms {
+            peer: None,
             energy: self.energy(&resource, &slots),
             resource,
             slots,
@@ -440,7 +442,11 @@ impl Decider<'_> {
             fee,
             promise: None,
         };
-        Some(Candidate { terms, expires })
+        Some(Candidate {
+            terms,
+            expires,
+            doubt: 0.0,
+        })
     }
 
     /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter

@@ -30,6 +30,11 @@ pub(in crate::planner) fn candidate_price(candidate: &Candidate) -> i64 {
     of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
 }
 
+/// How far a candidate lies from the request, and how far its domain is to be doubted.
+fn distance(candidate: &Candidate) -> f64 {
+    candidate.terms.deviation + candidate.doubt
+}
+
 /// The part of the asked work that a candidate does: another size takes as long as the work needs, and only a shorter slot does less.
 fn work_of_candidate(candidate: &Candidate) -> f64 {
     match candidate.terms.kind {
@@ -47,7 +52,7 @@ fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
     let mut candidates = all.to_vec();
     let priced = candidates.iter().any(|of| of.terms.price.is_some());
     let dominates = |one: &Candidate, other: &Candidate| {
-        let nearer = one.terms.deviation.total_cmp(&other.terms.deviation);
+        let nearer = distance(one).total_cmp(&distance(other));
         let cheaper = candidate_price(one).cmp(&candidate_price(other));
         let comparable = priced || one.terms.kind == other.terms.kind;
         let does_as_much = work_of_candidate(one) + PHI_EPSILON >= work_of_candidate(other);
@@ -91,7 +96,7 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
         .collect();
     scored.sort_by(|(score, one), (other_score, other)| {
         let by_score = score.total_cmp(other_score);
-        let by_distance = one.terms.deviation.total_cmp(&other.terms.deviation);
+        let by_distance = distance(one).total_cmp(&distance(other));
         let by_price = price_for_equal_work(one).total_cmp(&price_for_equal_work(other));
         let by_start = one.terms.placement().start.cmp(&other.terms.placement().start);
         let orders = [by_score, by_distance, by_price, by_start];

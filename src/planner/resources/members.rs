@@ -217,7 +217,8 @@ impl Resources {
             let plans = self.plans().enumerate().filter(|(_, of)| is(&of.resource));
             plans.map(|(at, _)| at).collect()
         };
-        let (retired, frozen) = (places_of(Resource::is_retired), places_of(Resource::is_frozen));
+        let retired = places_of(Resource::is_retired);
+        let frozen = places_of(|of| of.is_frozen() || of.is_peer());
         (self.capacity_max, self.rate_max) = (capacity_max, rate_max);
         (self.retired, self.frozen) = (retired, frozen);
     }

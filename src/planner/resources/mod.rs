@@ -62,7 +62,7 @@ pub(super) struct Resources {
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
     looks: Timetable<usize>,
-    /// The closed resources, the retired ones, and the frozen ones.
+    /// The closed resources, the retired ones, and those on which nothing new is placed: the frozen ones and the peers.
     closed: BTreeSet<usize>,
     retired: BTreeSet<usize>,
     frozen: BTreeSet<usize>,
@@ -101,9 +101,9 @@ impl Resources {
         (0..self.places.len()).filter_map(|at| self.get(at))
     }
 
-    /// The ones of these that are not retired.
+    /// The domain's own ones of these that are not retired.
     pub(super) fn in_service(&self) -> impl Iterator<Item = &ResourcePlan> {
-        self.plans().filter(|of| !of.resource.is_retired())
+        self.plans().filter(|of| !of.resource.is_retired() && !of.resource.is_peer())
     }
 
     /// The resource at a place.
@@ -140,7 +140,7 @@ impl Resources {
     /// The resources that are frozen.
     pub(super) fn frozen(&self) -> impl Iterator<Item = &Resource> {
         let frozen = self.frozen.iter().filter_map(|at| self.get(*at));
-        frozen.map(|of| &of.resource)
+        frozen.map(|of| &of.resource).filter(|of| of.is_frozen())
     }
 
     /// One size of a need as a request to the domain.
@@ -172,9 +172,10 @@ impl Resources {
             task.except.extend(self.closed.iter().copied().map(domain_id));
         }
         task.except.extend(self.retired.iter().copied().map(domain_id));
-        // What is agreed there may stay there.
+        // What is agreed there may stay there; at a peer only where the peer has it.
         let own = need.of.filter(|_| !need.is_new);
         let own = own.and_then(|of| self.place_of(&of.resource));
+        let own = own.filter(|at| self.get(*at).is_some_and(|of| !of.resource.is_peer()));
         let frozen = self.frozen.iter().filter(|at| Some(**at) != own);
         task.except.extend(frozen.copied().map(domain_id));
         task

@@ -247,6 +247,11 @@ impl Decider<'_> {
             }
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
             let Some((placed, moves)) = found else {
+                if let Some(sought) = self.seek_at_peers(&agreement, index, &why) {
+                    repaired.note(&agreement, Some(&sought));
+                    repaired.moved += 1;
+                    continue;
+                }
                 repaired.note(&agreement, None);
                 self.end_without_place(agreement, index, &why);
                 repaired.broken += 1;
@@ -300,9 +305,16 @@ impl Decider<'_> {
         Some(lost)
     }
 
+    /// Ends an agreement with a slot that has no place any more, unless peers can be asked for one.
+    pub(in crate::planner) fn end_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
+        if self.seek_at_peers(&agreement, index, why).is_none() {
+            self.break_without_place(agreement, index, why);
+        }
+    }
+
     /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
     /// Leaves the agreement at its contract where that slot would have added to it.
-    pub(in crate::planner) fn end_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
+    pub(in crate::planner) fn break_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
         if agreement.adds_to_contract(index) {
             self.give_up_rest_of_saved(&agreement, why);
             return;

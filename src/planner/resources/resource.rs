@@ -15,6 +15,8 @@ use crate::clock::Micros;
 pub(in crate::planner) const LOCAL: &str = "local";
 /// The kind of resources that others use, too.
 pub(in crate::planner) const CLUSTER: &str = "slurm";
+/// The kind of resources that are another domain's: only its own offers are placed there.
+pub const PEER: &str = "peer";
 
 /// The names of the attributes of nodes that are numbers.
 pub const NUMBERS: [&str; 6] = [
@@ -95,6 +97,8 @@ impl Resource {
     pub(in crate::planner) fn meets(&self, required: &Requirement) -> bool {
         match required {
             Requirement::Is(attribute, Attribute::Word(name)) if attribute == RESOURCE => *name == self.name,
+            // The peer has judged what its offers are for.
+            _ if self.is_peer() => true,
             of_nodes => of_nodes.holds(&self.attributes),
         }
     }
@@ -134,6 +138,16 @@ impl Resource {
     /// Whether it is in service and takes nothing new.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some() && !self.is_retired()
+    }
+
+    /// Whether it is another domain's.
+    pub fn is_peer(&self) -> bool {
+        self.kind == PEER
+    }
+
+    /// Whether the planner places something new on it by itself.
+    pub fn takes_new(&self) -> bool {
+        !self.is_retired() && !self.is_frozen() && !self.is_peer()
     }
 
     /// All of its planned times without nodes, each with the number of nodes.

@@ -94,7 +94,7 @@ impl ResourcePlan {
         let leeway = &agreement.leeway;
         let is_here = self.resource.name == agreement.resource;
         !self.resource.is_retired()
-            && (is_here || !self.resource.is_frozen())
+            && (is_here && !self.resource.is_peer() || self.resource.takes_new())
             && may_take_shape(&self.resource, shape, &leeway.filters, &leeway.barred)
     }
 

@@ -4,7 +4,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
+    Agreement, AtPeer, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
 };
 use crate::clock::Micros;
 use crate::store::records::call_backs::{AcceptanceEndpoint, CallBack};
@@ -91,6 +91,8 @@ pub enum Change {
         /// Its price, in millionths of the cap's currency.
         micros: i64,
     },
+    /// Stores how an agreement stands at the peer that carries it out, in place of what is stored of it.
+    PutAtPeer(AtPeer),
     /// Stores that an agreement does not wait for its decision any more.
     DecideAgreement(Uuid),
     /// Stores a call that is to be made.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::trail::Trail;
-use crate::agreement::{Agreement, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate};
+use crate::agreement::{Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
@@ -76,6 +76,7 @@ pub(in crate::store) struct Tables<'a> {
     changed: BTreeMap<Uuid, (i64, &'a Agreement)>,
     changed_offers: BTreeMap<Uuid, &'a NegotiationOffer>,
     nodes: BTreeMap<(&'a str, u32, &'a str), Option<&'a NodeRow>>,
+    at_peers: BTreeMap<Uuid, &'a AtPeer>,
     resources: BTreeMap<&'a str, &'a ResourceRow>,
     /// Since when each has other nodes, and which.
     capacities: BTreeMap<&'a str, (Micros, Vec<Capacity>)>,
@@ -107,6 +108,9 @@ impl<'a> Tables<'a> {
         }
         for offer in std::mem::take(&mut tables.changed_offers).into_values() {
             tables.push(&bulk::UPDATE_OFFERS, negotiations::changed_offer_row(offer));
+        }
+        for row in std::mem::take(&mut tables.at_peers).into_values() {
+            tables.push(&bulk::PUT_AT_PEERS, row.values());
         }
         for resource in std::mem::take(&mut tables.resources).into_values() {
             tables.push(&bulk::PUT_RESOURCES, resource.values());
@@ -264,6 +268,9 @@ impl<'a> Tables<'a> {
             } => {
                 let row = [(*agreement).into(), (*key).into(), (*micros).into()];
                 self.push(&bulk::INSERT_SPENDINGS, row);
+            }
+            Change::PutAtPeer(row) => {
+                self.at_peers.insert(row.id, row);
             }
             Change::DecideAgreement(agreement) => {
                 self.push(&bulk::DECIDED, [(*agreement).into()]);

@@ -48,6 +48,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "resources" in "0025_resources",
     "registrations" in "0026_registrations",
     "past" in "0027_past",
+    "peers" in "0028_peers",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");

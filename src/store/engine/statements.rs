@@ -433,6 +433,11 @@ statements! {
     FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
 
     // Pending agreements and calls.
+    OPEN_AT_PEERS = "SELECT * FROM peer_agreements WHERE settled_us IS NULL AND id > $1 ORDER BY id LIMIT $2";
+    ALL_AT_PEER = "SELECT * FROM peer_agreements WHERE peer = $1 AND id > $2 ORDER BY id LIMIT $3";
+    PROMISES_OF_PEERS = "SELECT peer, CAST(SUM(1 - lost) AS BIGINT) AS kept, CAST(SUM(lost) AS BIGINT) AS broken FROM peer_agreements \
+        WHERE settled_us IS NOT NULL GROUP BY peer ORDER BY peer";
+    AT_PEERS = "SELECT * FROM peer_agreements WHERE agreement = $1 ORDER BY id";
     UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, \
         p.reference_parameters, p.offer, k.id AS api_key, k.cap_micros, k.cap_currency FROM pending_agreements p \
         LEFT JOIN api_keys k ON k.id = p.api_key JOIN agreements a ON a.id = p.agreement JOIN agreement_documents d ON d.agreement = p.agreement \

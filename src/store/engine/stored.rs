@@ -7,7 +7,7 @@ use super::connection::Value;
 use super::error::{Error, Result};
 use super::rows::{Columns, read_json_column, to_json};
 use crate::agreement::{
-    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, Job, Limit, Money,
+    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, HeldAtPeer, Job, Money,
     OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind, ProposalReason,
     RunOutcome, ServiceState, Wording,
 };
@@ -119,6 +119,7 @@ in_one_column! {
     ProposalReason: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     ServiceState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     // Values that are kept as JSON.
+    HeldAtPeer: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     Job: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     OfferTerms: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     PlacementConstraints: Text, |row, column| read_json_column(row, column), |value| to_json(value);
@@ -162,19 +163,7 @@ impl Stored for RunOutcome {
         let word = row.text(columns[0])?;
         let exit = row.maybe_integer("exit_status")?;
         let exit = exit.map(i32::try_from).transpose().ok().flatten();
-        let candidates = [
-            Self::Completed,
-            Self::Killed,
-            Self::Checkpointed,
-            Self::Terminated,
-            Self::Unstaged,
-            Self::Lost,
-        ];
-        exit.map(|exit| Self::Failed { exit })
-            .into_iter()
-            .chain(candidates)
-            .chain(Limit::ALL.map(|limit| Self::Exceeded { limit }))
-            .find(|outcome| outcome.word() == word)
+        Self::from_words(&word, exit)
             .ok_or_else(|| Error::Corrupt(format!("outcome is {word:?} with exit status {exit:?}")))
     }
 

@@ -1,6 +1,7 @@
 //! The stored records, a file a noun: how their rows are read, and the columns that a batch writes.
 
 pub(super) mod agreements;
+pub(super) mod at_peer;
 pub(super) mod bindings;
 pub(super) mod call_backs;
 pub(super) mod executions;

@@ -1,6 +1,6 @@
 //! I9: the ledger balances, and its entries of an agreement are the agreed amounts of the events that came about.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Findings;
 use super::Invariant::I9;
@@ -12,8 +12,15 @@ use crate::agreement::{
 /// Checks the ledger's entries of one agreement.
 pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut Findings) {
     let party = Account::Party(agreement.party.clone());
+    // The money between a peer and us is not its party's.
+    let of_peers: BTreeSet<_> = entries
+        .iter()
+        .filter(|entry| matches!(entry.account, Account::Peer(_)))
+        .map(|entry| entry.posting)
+        .collect();
+    let entries: Vec<&Entry> = entries.iter().filter(|entry| !of_peers.contains(&entry.posting)).collect();
     let mut sums: BTreeMap<&str, i128> = BTreeMap::new();
-    for entry in entries {
+    for entry in &entries {
         let stranger = entry.account != party && entry.account != Account::Provider;
         found.must(!stranger, I9, || {
             format!("posting {} is on the account {}", entry.posting, entry.account)
@@ -54,7 +61,7 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
     found.must(compensated == 0 || is_lost && compensated > 0, I9, || {
         format!("it was compensated with {compensated} millionths, and the provider has not ended it")
     });
-    check_compensations(agreement, entries, &party, found);
+    check_compensations(agreement, &entries, &party, found);
     if let Some(Money { currency, .. }) = agreement.price {
         let foreign = entries.iter().any(|entry| {
             let own = [
@@ -77,7 +84,7 @@ fn owes_price(agreement: &Agreement) -> bool {
 }
 
 /// Every compensation that a guarantee says was paid is in the ledger, and no other.
-fn check_compensations(agreement: &Agreement, entries: &[Entry], party: &Account, found: &mut Findings) {
+fn check_compensations(agreement: &Agreement, entries: &[&Entry], party: &Account, found: &mut Findings) {
     for (kind, state) in [
         (PostingKind::Penalty, GuaranteeState::Violated),
         (PostingKind::Reward, GuaranteeState::Fulfilled),

@@ -55,7 +55,7 @@ impl From<&ExecutionError> for Reply {
     fn from(error: &ExecutionError) -> Self {
         match error {
             ExecutionError::System { source, .. } => Self::System(source.raw_os_error(), error.to_string()),
-            ExecutionError::Damaged { .. } => Self::System(None, error.to_string()),
+            ExecutionError::Damaged { .. } | ExecutionError::Peer(_) => Self::System(None, error.to_string()),
             ExecutionError::Slurm(error) => Self::Slurm(error.clone()),
         }
     }

@@ -1,0 +1,63 @@
+//! What another domain, a peer, holds and carries out for agreements here.
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::Money;
+use crate::clock::Micros;
+
+/// A peer's offer behind an offer of ours: all that accepts it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldAtPeer {
+    /// The address of the negotiation there.
+    pub negotiation: String,
+    /// The id of the peer's offer.
+    pub offer: String,
+    /// Its words, which accept it.
+    pub document: String,
+    /// Its price there, where something is charged.
+    pub price: Option<Money>,
+    /// Its planned start and end there, in seconds.
+    pub slot: (i64, i64),
+}
+
+/// An agreement of ours that a peer carries out by an agreement with us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AtPeer {
+    /// The key under which the peer was asked for it.
+    pub id: Uuid,
+    /// Ours.
+    pub agreement: Uuid,
+    /// The name of the peer, which is that of its resource here.
+    pub peer: String,
+    /// The address of the peer's; none until it is known to be made.
+    pub address: Option<String>,
+    /// The peer's offer that it is made of, until then.
+    pub intent: Option<HeldAtPeer>,
+    /// Its price there.
+    pub price: Option<Money>,
+    /// When it was made, by our clock.
+    pub made: Micros,
+    /// Its state there as it was last seen, in the word of the specification.
+    pub state: String,
+    /// What the peer has charged for it, in millionths of the price's currency.
+    pub charged: i64,
+    /// What the peer has paid because it broke guarantees, in millionths of the same.
+    pub paid_back: i64,
+    /// Whether the peer has lost it: it was to carry it out and did not.
+    pub lost: bool,
+    /// When it was over there and its money was posted here; none before.
+    pub settled: Option<Micros>,
+}
+
+/// How an agreement at a peer stands, as it was seen there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeenAtPeer {
+    /// The row as it is from now on.
+    pub row: AtPeer,
+    /// Its planned start and end there, in seconds, where they are said.
+    pub slot: Option<(i64, i64)>,
+    /// Why the peer does not carry it out any more, where that is so and ours waits still.
+    pub lost: Option<String>,
+}

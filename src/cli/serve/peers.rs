@@ -1,0 +1,48 @@
+//! The other domains: made known to the service, and what they carry out followed.
+
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Failure;
+use crate::clock::Clock;
+use crate::federation::secret::ensure_secret;
+use crate::federation::settings::Federation as FederationSettings;
+use crate::federation::{Federation, Followed, Follower};
+use crate::planner::Planner;
+use crate::store::Store;
+
+/// The file of the data folder with the secret behind the ids of requesters.
+const SECRET: &str = "federation.secret";
+
+/// The peers of a configuration; none where it has none.
+///
+/// # Errors
+/// Where a peer cannot be spoken to, or the secret cannot be kept.
+pub(super) fn make_federation(
+    settings: Option<FederationSettings>,
+    followed: Followed,
+    data_dir: &Path,
+    clock: &Clock,
+) -> Result<Option<Federation>, Failure> {
+    let Some(settings) = settings.filter(|of| !of.peers.is_empty()) else {
+        return Ok(None);
+    };
+    let file = data_dir.join(SECRET);
+    let secret = ensure_secret(&file)
+        .map_err(|why| Failure::Unavailable(format!("the secret {}: {why}", file.display())))?;
+    let made = Federation::new(settings, followed, &secret, clock);
+    made.map(Some).map_err(|why| Failure::Refused(format!("peers: {why}")))
+}
+
+/// Begins to follow what peers carry out, until `stop`.
+pub(super) fn start_following(
+    federation: &Federation,
+    planner: &Planner,
+    store: &Store,
+    clock: &Clock,
+    stop: &CancellationToken,
+) {
+    let follower = Follower::new(federation.clone(), planner.clone(), store.clone(), clock.clone());
+    tokio::spawn(follower.run(stop.clone()));
+}

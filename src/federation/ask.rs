@@ -1,0 +1,250 @@
+//! Asking peers side by side, within a budget of time: for what the own domain cannot place exactly.
+//!
+//! A request travels with its path, so that it never comes back to a domain, and with the number of domains that it may still be
+//! passed on to. One that comes by several ways is answered once.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::travel::Travel;
+
+use super::Federation;
+use super::client::{Peer, PeerAnswer, PeerOffer};
+
+/// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
+const SEEN_FOR: Duration = Duration::from_secs(600);
+/// Requests that are known at most: the oldest are forgotten before.
+const SEEN_MAX: usize = 100_000;
+/// The part of the time that we are given for which we let others wait, in percent: the rest is for our own answer.
+const PASSED_ON_PERCENT: u32 = 80;
+
+/// A request that the own domain cannot place exactly.
+pub struct Question<'a> {
+    /// In its requester's words, without an open choice.
+    pub offer: &'a AgreementOffer,
+    /// How it has come here, where it came from another domain.
+    pub travel: Option<&'a Travel>,
+    /// The negotiation here.
+    pub negotiation: Uuid,
+    /// Its party here.
+    pub party: &'a str,
+    /// Node-seconds that it asks for.
+    pub node_seconds: u64,
+}
+
+/// An offer that a peer holds.
+pub struct FoundAtPeer {
+    /// The peer.
+    pub peer: Peer,
+    /// The address of the negotiation there.
+    pub negotiation: String,
+    /// The offer.
+    pub offer: PeerOffer,
+    /// The part of its promises that the peer has kept, from 0 to 1.
+    pub kept: f64,
+}
+
+/// The requests that were seen lately.
+#[derive(Default)]
+pub(super) struct Seen(BTreeMap<Uuid, (Uuid, Instant)>);
+
+/// A negotiation at a peer in which it may hold something for us.
+pub(super) struct HeldThere {
+    peer: String,
+    pub(super) negotiation: String,
+    node_seconds: u64,
+    until: Instant,
+}
+
+/// How a peer has kept its word.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Record {
+    pub(super) kept: u64,
+    pub(super) broken: u64,
+}
+
+impl Record {
+    /// The part that it has kept; one promise that is kept is taken for granted.
+    fn rate(self) -> f64 {
+        let real = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
+        (real(self.kept) + 1.0) / (real(self.kept) + real(self.broken) + 1.0)
+    }
+}
+
+impl Seen {
+    /// Whether a request came before, in another negotiation than this one; it is known from now on.
+    fn has_come_before(&mut self, request: Uuid, negotiation: Uuid, now: Instant) -> bool {
+        if self.0.len() >= SEEN_MAX {
+            self.0.retain(|_, (_, at)| now.duration_since(*at) < SEEN_FOR);
+        }
+        if self.0.len() >= SEEN_MAX {
+            self.0.pop_first();
+        }
+        let (first, at) = self.0.entry(request).or_insert((negotiation, now));
+        if now.duration_since(*at) >= SEEN_FOR {
+            (*first, *at) = (negotiation, now);
+        }
+        *first != negotiation
+    }
+}
+
+impl Federation {
+    /// Why a request that has travelled is not answered here, in words; none where it is.
+    pub fn why_not_answered(&self, travel: &Travel, negotiation: Uuid) -> Option<&'static str> {
+        if travel.path.contains(&self.0.settings.name) {
+            return Some("it has been in this domain before");
+        }
+        let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_again = seen.has_come_before(travel.request, negotiation, Instant::now());
+        is_again.then_some("it has come to this domain by another way, and is answered there")
+    }
+
+    /// Asks the peers that may be asked, side by side, and returns what they hold, in no order. It waits for the slowest, but no
+    /// longer than is allowed; what comes later is given back.
+    pub async fn ask(&self, question: Question<'_>) -> Vec<FoundAtPeer> {
+        let Some((travel, within)) = self.next_travel(&question) else {
+            return Vec::new();
+        };
+        let mut asked = JoinSet::new();
+        for peer in self.0.peers.iter().filter(|peer| self.may_ask(peer, &travel, &question)) {
+            let (peer, offer, travel) = (peer.clone(), question.offer.clone(), travel.clone());
+            asked.spawn(async move {
+                let answer = peer.ask(&offer, &travel, None, within).await;
+                (peer, answer)
+            });
+        }
+        let mut found = Vec::new();
+        while let Some(answered) = asked.join_next().await {
+            let Ok((peer, answer)) = answered else { continue };
+            match answer {
+                Ok(answer) => found.extend(self.take_answer(&peer, answer, &question)),
+                Err(why) => tracing::debug!(peer = peer.name(), error = %why, "a peer offers nothing"),
+            }
+        }
+        found
+    }
+
+    /// The way on of a request from here, and how long peers are waited for; none where it goes no further.
+    fn next_travel(&self, question: &Question<'_>) -> Option<(Travel, Duration)> {
+        let settings = &self.0.settings;
+        let (request, mut path, hops, waits) = match question.travel {
+            Some(travel) => {
+                let waits = travel.waits / 100 * PASSED_ON_PERCENT;
+                (travel.request, travel.path.clone(), travel.hops.min(settings.hops), waits)
+            }
+            None => (Uuid::now_v7(), Vec::new(), settings.hops, u32::MAX),
+        };
+        let hops = hops.checked_sub(1)?;
+        if question.travel.is_some() && !self.passes_on_for(question.party) {
+            return None;
+        }
+        if question.travel.is_none() {
+            // It may come back by another way.
+            let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.has_come_before(request, question.negotiation, Instant::now());
+        }
+        path.push(settings.name.clone());
+        let own = u32::try_from(settings.ask_within.as_millis()).unwrap_or(u32::MAX);
+        let waits = own.min(waits);
+        let requester = settings
+            .tell_requesters
+            .then(|| self.opaque_id(question.party))
+            .filter(|_| question.travel.is_none());
+        let requester = requester.or_else(|| question.travel.and_then(|travel| travel.requester.clone()));
+        let travel = Travel {
+            request,
+            path,
+            hops,
+            waits,
+            requester,
+        };
+        Some((travel, Duration::from_millis(waits.into())))
+    }
+
+    /// Whether requests of a party that is a peer are passed on.
+    fn passes_on_for(&self, party: &str) -> bool {
+        let of = self.0.settings.peer_of_party(party);
+        of.is_none_or(|of| of.forwards)
+    }
+
+    fn may_ask(&self, peer: &Peer, travel: &Travel, question: &Question<'_>) -> bool {
+        let held = u128::from(self.node_seconds_held(peer.name())) + u128::from(question.node_seconds);
+        !travel.path.iter().any(|domain| domain == peer.name())
+            && held <= u128::from(peer.settings().held_node_hours) * 3_600
+    }
+
+    fn node_seconds_held(&self, peer: &str) -> u64 {
+        let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        for of in held.values_mut() {
+            of.retain(|of| of.until > now);
+        }
+        held.retain(|_, of| !of.is_empty());
+        let of_peer = held.values().flatten().filter(|of| of.peer == peer);
+        of_peer.map(|of| of.node_seconds).sum()
+    }
+
+    /// The offers of an answer that are held. A negotiation without any is ended there.
+    fn take_answer(&self, peer: &Peer, answer: PeerAnswer, question: &Question<'_>) -> Vec<FoundAtPeer> {
+        let (negotiation, offers) = (answer.negotiation, answer.offers);
+        let held: Vec<PeerOffer> = offers.into_iter().filter(|of| of.held_for.is_some()).collect();
+        let Some(longest) = held.iter().filter_map(|of| of.held_for).max() else {
+            end_there(peer, negotiation);
+            return Vec::new();
+        };
+        let there = HeldThere {
+            peer: peer.name().to_owned(),
+            negotiation: negotiation.clone(),
+            node_seconds: question.node_seconds,
+            until: Instant::now() + longest,
+        };
+        let mut all = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(question.negotiation).or_default().push(there);
+        drop(all);
+        let record = self.record_of(peer.name());
+        let found = held.into_iter().map(|offer| FoundAtPeer {
+            peer: peer.clone(),
+            negotiation: negotiation.clone(),
+            offer,
+            kept: record.rate(),
+        });
+        found.collect()
+    }
+
+    fn record_of(&self, peer: &str) -> Record {
+        let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.get(peer).copied().unwrap_or_default()
+    }
+
+    /// Ends the negotiations at peers about one here, but for those whose offers are used: their addresses.
+    pub fn end_unused(&self, negotiation: Uuid, used: &[&str]) {
+        let mut all = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(there) = all.remove(&negotiation) else {
+            return;
+        };
+        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|of| used.contains(&of.negotiation.as_str()));
+        if !stay.is_empty() {
+            all.insert(negotiation, stay);
+        }
+        drop(all);
+        for of in go {
+            if let Some(peer) = self.peer(&of.peer) {
+                end_there(&peer, of.negotiation);
+            }
+        }
+    }
+}
+
+/// Ends a negotiation at a peer in the background. Where that fails, the peer ends it when its time is over.
+fn end_there(peer: &Peer, negotiation: String) {
+    let peer = peer.clone();
+    tokio::spawn(async move {
+        if let Err(why) = peer.end_negotiation(&negotiation).await {
+            tracing::debug!(peer = peer.name(), error = %why, "a negotiation at a peer was not ended");
+        }
+    });
+}

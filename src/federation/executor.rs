@@ -1,0 +1,38 @@
+//! A peer as the executor of its resource here: the peer runs the job, and the follower has looked how it stands.
+
+use super::followed::Followed;
+use crate::agreement::Run;
+use crate::execution::{ExecutionError, Executor, JobSpec, JobStatus};
+
+/// Tells of a peer's jobs what the follower has seen of them.
+pub struct PeerExecutor {
+    peer: String,
+    followed: Followed,
+}
+
+impl PeerExecutor {
+    /// The executor of the resource of a peer.
+    pub fn new(peer: &str, followed: Followed) -> Self {
+        Self {
+            peer: peer.to_owned(),
+            followed,
+        }
+    }
+}
+
+impl Executor for PeerExecutor {
+    /// The peer starts it by its own plan.
+    fn start(&self, _job: &JobSpec) -> Result<(), ExecutionError> {
+        Ok(())
+    }
+
+    fn poll(&self, run: Run) -> Result<JobStatus, ExecutionError> {
+        let unknown = || ExecutionError::Peer(format!("{} has not been asked about {run} yet", self.peer));
+        self.followed.job(&self.peer, run.agreement).ok_or_else(unknown)
+    }
+
+    fn stop(&self, run: Run) -> Result<(), ExecutionError> {
+        self.followed.ask_to_end(&self.peer, run.agreement);
+        Ok(())
+    }
+}

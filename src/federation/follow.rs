@@ -1,0 +1,327 @@
+//! Follows the agreements that peers carry out: looks how each stands, tells the planner, has ended there what is over here, and
+//! settles each when both are over.
+//!
+//! It remembers nothing that matters: what is to be done follows from how both agreements stand. So a restart is no special case.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use scheduler::{Interval, Time};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::Named;
+use wsag::time::DateTime;
+
+use super::client::{Peer, PeerError, PeerStatus};
+use super::followed::Following;
+use super::{Federation, Followed};
+use crate::agreement::{
+    Agreement, AgreementState, AtPeer, JobEnd, RunOutcome, SeenAtPeer, ServiceState,
+};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::execution::JobStatus;
+use crate::planner::Planner;
+use crate::store::{self, Store};
+
+/// How often it is looked what is to be done.
+const TICK: Duration = Duration::from_millis(500);
+/// How often an agreement is looked at that begins soon, runs, or is to end.
+const NEAR: Duration = Duration::from_secs(1);
+/// The longest time between two looks at any.
+const FAR: Duration = Duration::from_secs(60);
+/// Looks at a time.
+const LOOKS_MAX: usize = 16;
+/// Rows read at a time.
+const PAGE: u32 = 1_000;
+/// How long after the end of its slot work counts as lost whose peer cannot be asked.
+const LOST_AFTER: Micros = 3_600 * MICROS_PER_SECOND;
+
+/// The task that follows agreements at peers.
+pub struct Follower {
+    federation: Federation,
+    planner: Planner,
+    store: Store,
+    clock: Clock,
+    /// When each is looked at next.
+    next: BTreeMap<Uuid, Instant>,
+}
+
+impl Follower {
+    /// One for the peers of a federation.
+    pub fn new(federation: Federation, planner: Planner, store: Store, clock: Clock) -> Self {
+        Self {
+            federation,
+            planner,
+            store,
+            clock,
+            next: BTreeMap::new(),
+        }
+    }
+
+    /// Runs until it is told to stop.
+    pub async fn run(mut self, stop: CancellationToken) {
+        while let Err(why) = self.read_rows().await {
+            tracing::warn!(error = %why, "what peers carry out cannot be read");
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(NEAR) => {}
+            }
+        }
+        let followed = self.federation.followed().clone();
+        loop {
+            self.look_at_due(&followed).await;
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = followed.changed() => {}
+                () = tokio::time::sleep(TICK) => {}
+            }
+        }
+    }
+
+    /// Reads the agreements that are not settled, and how peers have kept their word.
+    async fn read_rows(&self) -> Result<(), store::Error> {
+        let mut after = Uuid::nil();
+        loop {
+            let rows = self.store.open_at_peers(after, PAGE).await?;
+            let Some(last) = rows.last() else { break };
+            after = last.id;
+            for row in rows {
+                self.federation.followed().add(row);
+            }
+        }
+        for (peer, kept, broken) in self.store.promises_of_peers().await? {
+            self.federation.recall_kept(&peer, kept, broken);
+        }
+        Ok(())
+    }
+
+    /// Looks at all whose time has come, some at a time.
+    async fn look_at_due(&mut self, followed: &Followed) {
+        let now = Instant::now();
+        let all = followed.all();
+        self.next.retain(|id, _| all.iter().any(|of| of.row.id == *id));
+        let is_due = |of: &Following| of.is_to_end || self.next.get(&of.row.id).is_none_or(|at| *at <= now);
+        let due: Vec<Following> = all.into_iter().filter(is_due).collect();
+        let mut looks = JoinSet::new();
+        let mut due = due.into_iter();
+        loop {
+            while looks.len() < LOOKS_MAX
+                && let Some(following) = due.next()
+            {
+                let look = Look {
+                    federation: self.federation.clone(),
+                    planner: self.planner.clone(),
+                    store: self.store.clone(),
+                    clock: self.clock.clone(),
+                };
+                looks.spawn(async move {
+                    let id = following.row.id;
+                    (id, look.look(following).await)
+                });
+            }
+            match looks.join_next().await {
+                Some(Ok((id, wait))) => {
+                    self.next.insert(id, Instant::now() + wait);
+                }
+                Some(Err(cut_off)) => tracing::error!(%cut_off, "a look at a peer's agreement failed"),
+                None => return,
+            }
+        }
+    }
+}
+
+/// One look at one agreement.
+struct Look {
+    federation: Federation,
+    planner: Planner,
+    store: Store,
+    clock: Clock,
+}
+
+impl Look {
+    /// Looks at an agreement and does what follows; answers how long there is nothing more to do.
+    async fn look(&self, following: Following) -> Duration {
+        let row = &following.row;
+        let Some(peer) = self.federation.peer(&row.peer) else {
+            tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
+            return FAR;
+        };
+        let ours = match self.store.agreement(row.agreement).await {
+            Ok(Some(ours)) => ours,
+            Ok(None) | Err(_) => return NEAR,
+        };
+        let Some(address) = &row.address else {
+            return self.resolve_intent(&peer, row, &ours).await;
+        };
+        let is_here = ours.resource == row.peer && !ours.state.is_final();
+        if following.is_to_end || !is_here {
+            // One that has ended there already cannot be ended; how it stands is looked at anyway.
+            if let Err(why) = peer.terminate(address, "it is over at the domain that asked for it").await {
+                tracing::debug!(agreement = %row.agreement, error = %why, "the peer does not end it");
+            }
+        }
+        match peer.status(address).await {
+            Ok(status) => self.take_status(&peer, &following, &ours, status).await,
+            Err(PeerError::Refused { words, .. }) => self.take_gone(&following, &ours, words).await,
+            Err(why) => {
+                tracing::debug!(agreement = %row.agreement, error = %why, "its peer does not tell how it stands");
+                let end = ours.slot().end.seconds().saturating_mul(MICROS_PER_SECOND);
+                if is_here && ours.service == ServiceState::Processing && end + LOST_AFTER < self.clock.micros() {
+                    let lost = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
+                    self.federation.followed().note(row, Some(JobStatus::Ended(lost)));
+                }
+                NEAR * 4
+            }
+        }
+    }
+
+    /// Finds out whether an agreement was made at a peer that was to be made there, where it is over here meanwhile.
+    async fn resolve_intent(&self, peer: &Peer, row: &AtPeer, ours: &Agreement) -> Duration {
+        let is_sought = ours.is_waiting() && !ours.state.is_final();
+        let Some(intent) = row.intent.as_ref().filter(|_| !is_sought) else {
+            return NEAR;
+        };
+        let next = match peer.create(&intent.negotiation, &intent.document, None, row.id).await {
+            Ok(address) => AtPeer {
+                address: Some(address),
+                intent: None,
+                ..row.clone()
+            },
+            Err(PeerError::Refused { .. }) => AtPeer {
+                state: AgreementState::Rejected.word().to_owned(),
+                settled: Some(self.clock.micros()),
+                ..row.clone()
+            },
+            Err(_) => return NEAR * 4,
+        };
+        if self.planner.put_at_peer(next.clone()).await.is_ok() {
+            if next.settled.is_some() {
+                self.federation.followed().forget(next.id);
+            } else {
+                self.federation.followed().replace(next);
+            }
+        }
+        NEAR
+    }
+
+    /// Takes over how an agreement stands at its peer.
+    async fn take_status(
+        &self,
+        peer: &Peer,
+        following: &Following,
+        ours: &Agreement,
+        status: PeerStatus,
+    ) -> Duration {
+        let state = state_at_peer(&status);
+        let row = AtPeer {
+            state: state.word().to_owned(),
+            charged: sum_of(&status.charged, following.row.price),
+            paid_back: sum_of(&status.paid, following.row.price),
+            ..following.row.clone()
+        };
+        let job = job_status(&status, state, following.is_to_end, self.clock.micros());
+        let waits = ours.resource == row.peer && ours.is_waiting();
+        let lost = (state.is_final() && waits && !following.is_to_end)
+            .then(|| format!("{} does not carry it out any more", peer.name()));
+        self.report(following, ours, (row, job), (planned_there(&status), lost)).await
+    }
+
+    /// Takes note that a peer knows nothing of an agreement any more.
+    async fn take_gone(&self, following: &Following, ours: &Agreement, why: String) -> Duration {
+        let row = AtPeer {
+            state: AgreementState::Terminated.word().to_owned(),
+            ..following.row.clone()
+        };
+        let ended = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
+        let lost = Some(format!("{} does not know it any more: {why}", row.peer));
+        self.report(following, ours, (row, JobStatus::Ended(ended)), (None, lost))
+            .await
+    }
+
+    /// Tells the planner what has changed, and settles what is over here and there.
+    async fn report(
+        &self,
+        following: &Following,
+        ours: &Agreement,
+        (mut row, job): (AtPeer, JobStatus),
+        (slot, lost): (Option<Interval>, Option<String>),
+    ) -> Duration {
+        let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
+        row.lost |= !following.is_to_end
+            && ours.resource == row.peer
+            && !ours.state.is_final()
+            && (lost.is_some() || is_lost_running);
+        self.federation.followed().note(&row, Some(job.clone()));
+        let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
+        let has_left = ours.state.is_final() || ours.resource != row.peer;
+        if is_over && has_left {
+            row.settled = Some(self.clock.micros());
+        }
+        let moved = slot.filter(|slot| ours.is_waiting() && *slot != ours.slot());
+        if row == following.row && moved.is_none() && lost.is_none() {
+            return wait_until_next_look(ours, &job, self.clock.now());
+        }
+        let seen = SeenAtPeer {
+            slot: moved.map(|slot| (slot.start.seconds(), slot.end.seconds())),
+            lost,
+            row: row.clone(),
+        };
+        if let Err(why) = self.planner.report_at_peer(seen).await {
+            tracing::debug!(agreement = %row.agreement, error = %why, "the planner does not take the report");
+            return NEAR;
+        }
+        if row.settled.is_some() {
+            self.federation.note_kept(&row.peer, !row.lost);
+            self.federation.followed().forget(row.id);
+        }
+        NEAR
+    }
+}
+
+/// How long there is nothing to see of an agreement.
+fn wait_until_next_look(ours: &Agreement, job: &JobStatus, now: Time) -> Duration {
+    let is_near = !ours.is_waiting() || matches!(job, JobStatus::Running { started: Some(_) });
+    let until = ours.slot().start - now;
+    if is_near {
+        return NEAR;
+    }
+    let part = Duration::from_secs(u64::try_from(until / 4).unwrap_or(0));
+    part.clamp(NEAR, FAR)
+}
+
+/// The sum in the currency of a price, in millionths.
+fn sum_of(sums: &[crate::agreement::Money], price: Option<crate::agreement::Money>) -> i64 {
+    let own = sums.iter().filter(|of| price.is_some_and(|price| price.currency == of.currency));
+    own.map(|of| of.micros).sum::<i64>().max(0)
+}
+
+/// The state of an agreement at its peer, in the words of the specification.
+fn state_at_peer(status: &PeerStatus) -> AgreementState {
+    AgreementState::from_word(status.state.name()).unwrap_or(AgreementState::Observed)
+}
+
+/// Where an agreement lies at its peer.
+fn planned_there(status: &PeerStatus) -> Option<Interval> {
+    let (start, end) = status.planned?;
+    Some(Interval::new(Time(start.floor()), Time(end.floor())))
+}
+
+/// How the job of an agreement stands, as its peer says it.
+fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: Micros) -> JobStatus {
+    let at = |time: DateTime| time.micros_ceil();
+    let started = status.started.map(at);
+    if !state.is_final() {
+        return JobStatus::Running { started };
+    }
+    let said = status.outcome.as_deref();
+    let said = said.and_then(|word| RunOutcome::from_words(word, status.exit_status));
+    let outcome = match (said, state) {
+        // Nobody here has asked for that.
+        (Some(RunOutcome::Terminated) | None, AgreementState::Terminated) if !is_to_end => RunOutcome::Lost,
+        (Some(outcome), _) => outcome,
+        (None, AgreementState::Complete) => RunOutcome::Completed,
+        (None, _) => RunOutcome::Terminated,
+    };
+    JobStatus::Ended(JobEnd::new(outcome, started, status.ended.map_or(now, at)))
+}

@@ -1,0 +1,103 @@
+//! What is known of the agreements that peers carry out: the follower writes it, the executor of a peer's resource reads it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::agreement::AtPeer;
+use crate::execution::JobStatus;
+
+/// The agreements at peers that are not settled, by their ids. Cheap to clone, and one for all clones.
+#[derive(Clone, Default)]
+pub struct Followed {
+    present: Arc<Mutex<BTreeMap<Uuid, Following>>>,
+    changed: Arc<Notify>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct Following {
+    /// As it is stored.
+    pub(super) row: AtPeer,
+    /// How its job stands; none where that is not known since the start.
+    pub(super) job: Option<JobStatus>,
+    /// Whether it is to be ended at its peer.
+    pub(super) is_to_end: bool,
+}
+
+impl Following {
+    fn is(&self, peer: &str, agreement: Uuid) -> bool {
+        self.row.peer == peer && self.row.agreement == agreement
+    }
+}
+
+impl Followed {
+    /// Follows an agreement from now on.
+    pub fn add(&self, row: AtPeer) {
+        let following = Following {
+            row,
+            job: None,
+            is_to_end: false,
+        };
+        self.lock().entry(following.row.id).or_insert(following);
+        self.changed.notify_one();
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<Following> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// How the job of an agreement of ours stands at a peer; none where that is not known.
+    pub(super) fn job(&self, peer: &str, agreement: Uuid) -> Option<JobStatus> {
+        let present = self.lock();
+        let found = present.values().rfind(|of| of.is(peer, agreement))?;
+        found.job.clone()
+    }
+
+    /// Asks for the end of an agreement of ours at a peer.
+    pub(super) fn ask_to_end(&self, peer: &str, agreement: Uuid) {
+        for of in self.lock().values_mut().filter(|of| of.is(peer, agreement)) {
+            if !of.is_to_end {
+                of.is_to_end = true;
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Whether an agreement of ours is or is to be at a peer.
+    pub(crate) fn has(&self, peer: &str, agreement: Uuid) -> bool {
+        self.lock().values().any(|of| of.is(peer, agreement) && of.row.address.is_some() && !of.row.lost)
+    }
+
+    /// Notes how an agreement stands.
+    pub(super) fn note(&self, row: &AtPeer, job: Option<JobStatus>) {
+        if let Some(of) = self.lock().get_mut(&row.id) {
+            of.row.clone_from(row);
+            of.job = job.or(of.job.take());
+        }
+    }
+
+    /// Follows an agreement as it is stored from now on.
+    pub(crate) fn replace(&self, row: AtPeer) {
+        if let Some(of) = self.lock().get_mut(&row.id) {
+            of.row = row;
+        }
+    }
+
+    /// Follows an agreement no more.
+    pub(crate) fn forget(&self, id: Uuid) {
+        self.lock().remove(&id);
+    }
+
+    /// Waits until there is something new to do.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uuid, Following>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,112 @@
+//! Federation: other domains, the peers: they are asked before a requester is turned down, and carry out what they have agreed with us.
+//!
+//! [`client`] is the way to one peer, over the same messages that our own clients use. [`ask`] asks several side by side within a
+//! budget of time. What a peer holds for an offer of ours is kept with that offer; once it is accepted, [`follow`] looks how the
+//! peer's agreement stands, and [`executor`] tells the dispatcher. Nothing here decides: the planner does.
+
+pub mod ask;
+pub mod client;
+mod executor;
+mod follow;
+mod followed;
+pub mod secret;
+pub mod settings;
+
+pub use ask::{FoundAtPeer, Question};
+pub use executor::PeerExecutor;
+pub use follow::Follower;
+pub use followed::Followed;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ring::hmac;
+use uuid::Uuid;
+
+use crate::clock::Clock;
+use client::Peer;
+use settings::Federation as FederationSettings;
+
+/// The peers of this domain. Cheap to clone.
+#[derive(Clone)]
+pub struct Federation(Arc<Shared>);
+
+struct Shared {
+    settings: FederationSettings,
+    peers: Vec<Peer>,
+    followed: Followed,
+    /// What requesters are told by: with it their ids are opaque, and always the same.
+    secret: hmac::Key,
+    /// The requests that were seen lately, each with the negotiation in which it is answered.
+    seen: Mutex<ask::Seen>,
+    /// What is held at peers for the negotiations here.
+    held: Mutex<BTreeMap<Uuid, Vec<ask::HeldThere>>>,
+    /// How peers have kept their word.
+    kept: Mutex<BTreeMap<String, ask::Record>>,
+}
+
+impl Federation {
+    /// The peers of these settings; `secret` makes the ids of requesters opaque.
+    ///
+    /// # Errors
+    /// Why a peer cannot be spoken to, in words.
+    pub fn new(
+        settings: FederationSettings,
+        followed: Followed,
+        secret: &[u8],
+        clock: &Clock,
+    ) -> Result<Self, String> {
+        let peers = settings.peers.iter().map(|of| Peer::new(of.clone(), clock.clone()));
+        Ok(Self(Arc::new(Shared {
+            peers: peers.collect::<Result<_, _>>()?,
+            settings,
+            followed,
+            secret: hmac::Key::new(hmac::HMAC_SHA256, secret),
+            seen: Mutex::default(),
+            held: Mutex::default(),
+            kept: Mutex::default(),
+        })))
+    }
+
+    /// What the configuration says of this domain among others.
+    pub fn settings(&self) -> &FederationSettings {
+        &self.0.settings
+    }
+
+    /// The peers, in the order of the configuration.
+    pub fn peers(&self) -> &[Peer] {
+        &self.0.peers
+    }
+
+    /// The peer of this name.
+    pub fn peer(&self, name: &str) -> Option<Peer> {
+        self.0.peers.iter().find(|peer| peer.name() == name).cloned()
+    }
+
+    /// The agreements that peers carry out.
+    pub fn followed(&self) -> &Followed {
+        &self.0.followed
+    }
+
+    /// Takes back how a peer has kept its word before.
+    fn recall_kept(&self, peer: &str, kept: u64, broken: u64) {
+        let mut all = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(peer.to_owned(), ask::Record { kept, broken });
+    }
+
+    /// Notes how a peer has kept its word.
+    fn note_kept(&self, peer: &str, is_kept: bool) {
+        let mut all = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = all.entry(peer.to_owned()).or_default();
+        if is_kept {
+            record.kept += 1;
+        } else {
+            record.broken += 1;
+        }
+    }
+
+    /// The id by which peers may know a party, which tells nothing else of it.
+    fn opaque_id(&self, party: &str) -> String {
+        crate::store::hex(&hmac::sign(&self.0.secret, party.as_bytes()).as_ref()[..16])
+    }
+}

@@ -1,0 +1,44 @@
+//! The secret by which the ids of requesters that peers are told stay the same and tell nothing else.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Bytes of the secret.
+const LENGTH: usize = 32;
+
+/// The secret that is kept in a file; a new one, kept there from now on, where there is none.
+///
+/// # Errors
+/// Where the file cannot be read or written.
+pub fn ensure_secret(file: &Path) -> io::Result<Vec<u8>> {
+    match fs::read(file) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+        known => return known,
+    }
+    let mut secret = vec![0; LENGTH];
+    getrandom::fill(&mut secret).map_err(io::Error::other)?;
+    let draft = file.with_extension("new");
+    let mut options = OpenOptions::new();
+    let options = options.create(true).write(true).truncate(true).mode(0o600);
+    let mut written = options.open(&draft)?;
+    written.write_all(&secret)?;
+    written.sync_all()?;
+    fs::rename(&draft, file)?;
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_stays_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("secret");
+        let first = ensure_secret(&file).unwrap();
+        assert_eq!(first.len(), LENGTH);
+        assert_eq!(ensure_secret(&file).unwrap(), first);
+    }
+}

@@ -1,0 +1,272 @@
+//! An offer that a peer holds is accepted there first. Ours is stored as Pending meanwhile, with the peer's offer; the peer's
+//! agreement is made under a key that follows from ours, so that after any cut the question is asked again and answered the same.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+use wsag::Places;
+use wsag::agreements::AgreementOffer;
+use wsag::negotiations::NegotiationOfferState;
+
+use super::accept::Accepting;
+use crate::agreement::{
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, NegotiationOffer, OfferKind,
+};
+use crate::federation::client::{Peer, PeerError};
+use crate::negotiation::idempotency::answer_of_repeated_request;
+use crate::negotiation::negotiations::flat::{OfItself, offer_in_negotiation};
+use crate::negotiation::negotiations::of_peers::may_ask_peers;
+use crate::negotiation::negotiations::offers::{Arrival, Placed};
+use crate::negotiation::negotiations::{Opening, opening_document};
+use crate::negotiation::views::offer::{LostOffer, WordedOffer};
+use crate::negotiation::{AcceptedView, Error, Negotiation, RefusalView, RequestKey, Result};
+use crate::planner::{self, Initiation, Lost, MadeAtPeer, NegotiationEnd, Proposal, Settlement, Ways};
+use crate::store::Undecided;
+
+/// How long a requester waits for a peer's word; it asks again under its key after that.
+const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
+/// How often it is looked whether that has come, beside every change of the plan.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
+
+impl Negotiation {
+    /// Accepts an offer that a peer holds: stores ours as Pending, has the peer asked, and waits for its word.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] where the peer refuses, [`Error::AskingPeer`] where its word has not come in time, and those of
+    /// accepting any offer.
+    pub(super) async fn accept_at_peer(
+        &self,
+        party: &str,
+        accepting: &Accepting,
+        (offer, mut proposal): (NegotiationOffer, Proposal),
+        key: Option<RequestKey>,
+    ) -> Result<AcceptedView> {
+        proposal.idempotency = key.map(RequestKey::of_acceptance);
+        proposal.spender = self.spender;
+        let taken = self.planner.submit_pending(proposal, None, Some(offer.id)).await;
+        let taken = answer_of_repeated_request(taken, |accepted| AcceptedView::of(&accepted))?;
+        if self.planner.is_dry() {
+            return Ok(taken);
+        }
+        self.undecided.notify_one();
+        match self.word_of_peer(taken).await {
+            Err(Error::Lost(lost)) => {
+                let before = self.accepted_before(party, accepting, false).await?;
+                before.ok_or(Error::Lost(lost))
+            }
+            told => told,
+        }
+    }
+
+    /// Has peers asked for an offer that the own domain has refused, and accepts at once what one of them holds of exactly that. None
+    /// where no peer does, or may be asked.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::accept_at_peer`].
+    pub(super) async fn forward_offer(
+        &self,
+        party: &str,
+        offer: &AgreementOffer,
+        refusal: &RefusalView,
+        key: Option<RequestKey>,
+    ) -> Result<Option<AcceptedView>> {
+        let asks = self.federation.is_some() && may_ask_peers(refusal.reason) && !self.planner.is_dry();
+        if !asks {
+            return Ok(None);
+        }
+        let instance = self.opened_by(party, &Opening::default()).await?;
+        let arrival = Arrival {
+            key: key.as_ref().map(|key| key.step(1)),
+            opening: Some(Initiation {
+                negotiation: instance.clone(),
+                document: opening_document(None),
+                idempotency: None,
+            }),
+        };
+        let placed = Placed::new(
+            offer_in_negotiation(offer.clone(), OfItself::default(), NegotiationOfferState::Solicited),
+            Places::document("/wsag:AgreementOffer"),
+        );
+        let said = self.answer_offer(&instance, placed, arrival).await?;
+        let negotiation = said.first().map_or(instance.id, |of| of.row.negotiation);
+        let is_it = |of: &&WordedOffer| {
+            let terms = of.row.terms.as_ref();
+            let exact = terms.filter(|terms| terms.kind == OfferKind::Exact && terms.peer.is_some());
+            of.row.is_held() && exact.is_some()
+        };
+        let accepted = match said.iter().find(is_it) {
+            Some(found) => {
+                let accepting = Accepting::as_it_stands(found.row.id);
+                Box::pin(self.accept(party, accepting, key)).await.map(Some)
+            }
+            None => Ok(None),
+        };
+        if !matches!(accepted, Ok(Some(_)) | Err(Error::AskingPeer)) {
+            self.end_forwarded(negotiation).await;
+        }
+        accepted
+    }
+
+    /// Ends the negotiation that was opened to forward an offer.
+    async fn end_forwarded(&self, negotiation: Uuid) {
+        let end = NegotiationEnd {
+            id: negotiation,
+            party: None,
+            idempotency: None,
+        };
+        if let Some(federation) = &self.federation {
+            federation.end_unused(negotiation, &[]);
+        }
+        // It lapses by itself otherwise.
+        if let Err(why) = self.planner.end_negotiation(end).await {
+            tracing::debug!(%negotiation, error = %why, "a negotiation with peers is not ended");
+        }
+    }
+
+    /// The present answer to an acceptance that a peer was asked about, once its word has come. Any other answer stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`Negotiation::accept_at_peer`].
+    pub(in crate::negotiation) async fn word_of_peer(&self, taken: AcceptedView) -> Result<AcceptedView> {
+        if taken.agreement.state != AgreementState::Pending.word() {
+            return Ok(taken);
+        }
+        let id = taken.agreement.id;
+        if !self.was_forwarded(id).await? {
+            return Ok(taken);
+        }
+        let mut changes = self.planner.subscribe_changes();
+        let told = async {
+            loop {
+                changes.borrow_and_update();
+                let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
+                if agreement.state != AgreementState::Pending {
+                    return self.told_by_peer(&agreement).await;
+                }
+                let _ = tokio::time::timeout(LOOK_AGAIN, changes.changed()).await;
+            }
+        };
+        let told = tokio::time::timeout(ACCEPT_WITHIN, told).await;
+        told.unwrap_or(Err(Error::AskingPeer))
+    }
+
+    /// The answer about an agreement after its peer's word.
+    async fn told_by_peer(&self, agreement: &Agreement) -> Result<AcceptedView> {
+        match self.rejection_of(agreement).await? {
+            Some(why) => Err(Error::Lost(Box::new(LostOffer {
+                lost: Lost::AtPeer(why),
+                fresh: Vec::new(),
+            }))),
+            None => Ok(AcceptedView {
+                agreement: self.view(agreement),
+                moved: Vec::new(),
+            }),
+        }
+    }
+
+    /// Whether a peer was asked to carry an agreement out when it was accepted.
+    async fn was_forwarded(&self, id: Uuid) -> Result<bool> {
+        let first = self.store.timeline(id).await?.into_iter().next();
+        Ok(first.is_some_and(|line| line.kind == EventKind::Forwarded.word()))
+    }
+
+    /// Asks the peer that holds the offer behind a pending agreement for its agreement, and decides ours by its word.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the peer's word is not known: it has to be asked again.
+    pub(super) async fn settle_at_peer(
+        &self,
+        undecided: &Undecided,
+        offer: NegotiationOffer,
+        held: &HeldAtPeer,
+    ) -> Result<()> {
+        let id = undecided.agreement;
+        let name = offer.terms.as_ref().map_or("", |terms| terms.resource.as_str());
+        let Some((federation, peer)) = self.federation.as_ref().and_then(|of| Some((of, of.peer(name)?))) else {
+            tracing::error!(agreement = %id, peer = name, "it waits for a peer that the configuration has no more");
+            return Err(Error::Unavailable);
+        };
+        let address = match peer.create(&held.negotiation, &held.document, None, id).await {
+            Ok(address) => address,
+            Err(PeerError::Refused { words, .. }) => return self.reject_at_peer(id, words).await,
+            Err(why) => {
+                tracing::info!(agreement = %id, peer = name, error = %why, "the peer's word is not known; it is asked again");
+                return Err(Error::Unavailable);
+            }
+        };
+        let negotiation = offer.negotiation;
+        let row = AtPeer {
+            id,
+            agreement: id,
+            peer: name.to_owned(),
+            address: Some(address.clone()),
+            intent: None,
+            price: held.price,
+            made: self.clock.micros(),
+            state: AgreementState::Observed.word().to_owned(),
+            charged: 0,
+            paid_back: 0,
+            lost: false,
+            settled: None,
+        };
+        let made = self.made_at_peer(undecided, offer, row.clone()).await?;
+        let settlement = Settlement {
+            id,
+            ways: Ok(Ways::AtPeer(Box::new(made))),
+            telling: None,
+        };
+        match self.planner.decide_pending(settlement).await {
+            Ok(_) => {
+                federation.followed().add(row.clone());
+                federation.end_unused(negotiation, &[&held.negotiation]);
+            }
+            Err(planner::Error::Unfit(why)) => return self.undo_at_peer(&peer, (id, &address), why).await,
+            Err(why) => return Err(why.into()),
+        }
+        Ok(())
+    }
+
+    async fn made_at_peer(
+        &self,
+        undecided: &Undecided,
+        offer: NegotiationOffer,
+        row: AtPeer,
+    ) -> Result<MadeAtPeer> {
+        let said = self.worded_offer(offer.id).await?;
+        let instance = self.store.negotiation(offer.negotiation).await?;
+        let instance = instance.ok_or(Error::NotFound)?;
+        let party = undecided.party.clone();
+        let replaced = instance.agreement;
+        let proposal = self
+            .run_document_work(move |this| this.draft_accepted(&said, None, &party, None))
+            .await??;
+        Ok(MadeAtPeer {
+            proposal: Proposal {
+                spender: undecided.spender,
+                ..proposal
+            },
+            offer,
+            replaced,
+            row,
+        })
+    }
+
+    async fn reject_at_peer(&self, id: Uuid, why: String) -> Result<()> {
+        let settlement = Settlement {
+            id,
+            ways: Err(why),
+            telling: None,
+        };
+        self.planner.decide_pending(settlement).await?;
+        Ok(())
+    }
+
+    /// Ends the peer's agreement for which there is no room here, and rejects ours.
+    async fn undo_at_peer(&self, peer: &Peer, (id, address): (Uuid, &str), why: String) -> Result<()> {
+        if let Err(unended) = peer.terminate(address, "there is no room for it").await {
+            tracing::warn!(agreement = %id, %unended, "the peer's agreement is to be ended");
+            return Err(Error::Unavailable);
+        }
+        self.reject_at_peer(id, why).await
+    }
+}

@@ -1,0 +1,185 @@
+//! Agreements that have lost their place here are offered to peers before they are broken.
+
+use std::time::Duration;
+
+use scheduler::{Interval, Time};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use wsag::time::DateTime;
+
+use crate::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms};
+use crate::federation::client::PeerError;
+use crate::federation::{Federation, Question};
+use crate::negotiation::request::flat_request::FlatRequest;
+use crate::negotiation::{Error, Negotiation, Result};
+use crate::planner::Candidate;
+
+/// How often it is looked whether there are some.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+impl Negotiation {
+    /// Asks peers for agreements that have lost their place, until it is told to stop.
+    pub async fn seek_places(self, stop: CancellationToken) {
+        let Some(federation) = self.federation.clone() else {
+            return;
+        };
+        loop {
+            if let Err(why) = self.seek_all(&federation).await {
+                tracing::debug!(error = %why, "agreements wait for a place at peers");
+            }
+            tokio::select! {
+                () = stop.cancelled() => return,
+                () = tokio::time::sleep(LOOK_AGAIN) => {}
+            }
+        }
+    }
+
+    async fn seek_all(&self, federation: &Federation) -> Result<()> {
+        let resources = self.planner.resources();
+        for peer in resources.iter().filter(|of| of.is_peer()) {
+            let planned = self.planner.planned_on(peer.name.clone()).await?;
+            for (agreement, _) in planned.agreements {
+                let is_its = agreement.resource == peer.name && agreement.state == AgreementState::Observed;
+                if !is_its || federation.followed().has(&peer.name, agreement.id) {
+                    continue;
+                }
+                self.seek_place(federation, &agreement).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks peers for one agreement, and places or ends it by their word.
+    async fn seek_place(&self, federation: &Federation, agreement: &Agreement) -> Result<()> {
+        let rows = self.store.at_peers(agreement.id).await?;
+        let mut open = rows.into_iter().filter(|of| of.settled.is_none() && !of.lost);
+        let open = open.next();
+        if open.as_ref().is_none_or(|of| of.intent.is_some()) && !agreement.is_waiting() {
+            // Its time has come. The follower ends what the peer may have made.
+            return Ok(self.planner.end_sought(agreement.id).await?);
+        }
+        if let Some(row) = open {
+            let Some(intent) = row.intent.clone() else {
+                // The follower is about to follow it.
+                return Ok(());
+            };
+            let slot = intent.slot;
+            return self.make_at_peer(federation, agreement, row, &intent, slot).await;
+        }
+        match self.find_at_peers(federation, agreement).await? {
+            Some(terms) => self.intend_at_peer(federation, agreement, &terms).await,
+            None => Ok(self.planner.end_sought(agreement.id).await?),
+        }
+    }
+
+    /// The best of what peers hold for an agreement as it was agreed, for no more than its price.
+    async fn find_at_peers(&self, federation: &Federation, agreement: &Agreement) -> Result<Option<OfferTerms>> {
+        let offer = self.words_of(agreement.id).await?.offer()?;
+        let start = agreement.ready.max(self.clock.now());
+        let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
+        let wish = FlatRequest {
+            start: second(start),
+            end: second(agreement.deadline),
+            ..FlatRequest::default()
+        };
+        let offered = self.templates.get(&agreement.template);
+        let asked = wish.change(&offer, offered.as_ref().map(|of| &of.template));
+        let negotiation = Uuid::now_v7();
+        let node_seconds = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
+        let question = Question {
+            offer: &asked,
+            travel: None,
+            negotiation,
+            party: &agreement.party,
+            node_seconds,
+        };
+        let found = federation.ask(question).await.into_iter();
+        let candidates = found.filter_map(|found| self.candidate_of_peer(found));
+        let fits = |of: &Candidate| {
+            let terms = &of.terms;
+            let price = |money: Option<crate::agreement::Money>| money.map_or(0, |money| money.micros);
+            terms.kind == OfferKind::Exact
+                && !terms.slots.is_split()
+                && terms.nodes() == agreement.nodes()
+                && agreement.window().contains(terms.placement())
+                && price(terms.price) <= price(agreement.price)
+        };
+        let best = candidates
+            .filter(fits)
+            .min_by_key(|of| (of.terms.price.map(|price| price.micros), of.terms.placement().end));
+        let used = best.as_ref().and_then(|of| of.terms.peer.as_ref());
+        let used: Vec<&str> = used.iter().map(|held| held.negotiation.as_str()).collect();
+        federation.end_unused(negotiation, &used);
+        Ok(best.map(|of| of.terms))
+    }
+
+    /// Stores that an agreement is to be made at a peer, and makes it.
+    async fn intend_at_peer(
+        &self,
+        federation: &Federation,
+        agreement: &Agreement,
+        terms: &OfferTerms,
+    ) -> Result<()> {
+        let Some(held) = terms.peer.as_deref() else {
+            return Err(Error::Internal("what a peer holds has no peer".to_owned()));
+        };
+        let row = AtPeer {
+            id: Uuid::now_v7(),
+            agreement: agreement.id,
+            peer: terms.resource.clone(),
+            address: None,
+            intent: Some(held.clone()),
+            price: held.price,
+            made: self.clock.micros(),
+            state: AgreementState::Pending.word().to_owned(),
+            charged: 0,
+            paid_back: 0,
+            lost: false,
+            settled: None,
+        };
+        self.planner.put_at_peer(row.clone()).await?;
+        federation.followed().add(row.clone());
+        let slot = terms.placement();
+        self.make_at_peer(federation, agreement, row, held, (slot.start.seconds(), slot.end.seconds()))
+            .await
+    }
+
+    /// Makes the peer's agreement under the key that is stored for it.
+    async fn make_at_peer(
+        &self,
+        federation: &Federation,
+        agreement: &Agreement,
+        row: AtPeer,
+        intent: &HeldAtPeer,
+        (start, end): (i64, i64),
+    ) -> Result<()> {
+        let peer = federation.peer(&row.peer).ok_or(Error::Unavailable)?;
+        match peer.create(&intent.negotiation, &intent.document, None, row.id).await {
+            Ok(address) => {
+                let row = AtPeer {
+                    address: Some(address),
+                    intent: None,
+                    state: AgreementState::Observed.word().to_owned(),
+                    ..row
+                };
+                let slot = (Interval::new(Time(start), Time(end)), agreement.nodes());
+                self.planner.place_sought(row.clone(), slot).await?;
+                federation.followed().replace(row);
+                Ok(())
+            }
+            Err(PeerError::Refused { words, .. }) => {
+                tracing::info!(agreement = %agreement.id, peer = row.peer, why = words, "the peer does not carry it out");
+                let settled = AtPeer {
+                    state: AgreementState::Rejected.word().to_owned(),
+                    settled: Some(self.clock.micros()),
+                    ..row
+                };
+                self.planner.put_at_peer(settled.clone()).await?;
+                federation.followed().forget(settled.id);
+                Ok(())
+            }
+            // The follower asks again where it is over here meanwhile.
+            Err(_) => Err(Error::Unavailable),
+        }
+    }
+}

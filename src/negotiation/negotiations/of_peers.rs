@@ -1,0 +1,160 @@
+//! Offers of peers beside the own ones: for a request that the own domain cannot place exactly.
+
+use scheduler::{Interval, Reason, Time};
+use wsag::Named;
+use wsag::agreements::AgreementOffer;
+use wsag::quotation::Quotation;
+use wsag::time::DateTime;
+use wsag::travel::Travel;
+
+use super::offers::Placed;
+use crate::agreement::{
+    Currency, HeldAtPeer, Money, NegotiationInstance, OfferKind, OfferState, OfferTerms, Slot, Slots, Stretch,
+};
+use crate::federation::{FoundAtPeer, Question};
+use crate::negotiation::Negotiation;
+use crate::negotiation::views::offer::WordedOffer;
+use crate::planner::{Candidate, Proposal, Quote};
+
+/// Seconds by which an offer of ours lapses before the peer's behind it: its acceptance takes a while.
+const BEFORE_LAPSE: i64 = 5;
+
+/// The reasons of a refusal for which peers are asked: others may have what we have not. A party's quota or budget is the same there.
+pub(in crate::negotiation) fn may_ask_peers(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::NoCapacityInWindow
+            | Reason::SizeExceedsCapacity
+            | Reason::ResourceNotOffered
+            | Reason::HorizonExceeded
+    )
+}
+
+impl Negotiation {
+    /// Adds to the possible offers for a request those that peers hold, where none of the own ones is exact.
+    pub(super) async fn add_offers_of_peers(
+        &self,
+        instance: &NegotiationInstance,
+        placed: &Placed,
+        (asked, proposal): (&AgreementOffer, &Proposal),
+        quote: &mut Quote,
+    ) {
+        let Some(federation) = self.federation.as_ref().filter(|_| !self.planner.is_dry()) else {
+            return;
+        };
+        let is_exact = |of: &Candidate| of.terms.kind == OfferKind::Exact;
+        let is_hopeless = quote.refusal.as_ref().is_some_and(|of| !may_ask_peers(of.reason));
+        if is_hopeless || quote.candidates.iter().any(is_exact) {
+            return;
+        }
+        let travel = placed.offer.offer_context.travel();
+        let sizes = proposal.shapes.iter();
+        let largest = sizes.map(|of| u64::from(of.nodes) * of.duration.max(0).unsigned_abs()).max();
+        let question = Question {
+            offer: asked,
+            travel: travel.as_ref(),
+            negotiation: instance.id,
+            party: &instance.party,
+            node_seconds: largest.unwrap_or(0),
+        };
+        for found in federation.ask(question).await {
+            let candidate = self.candidate_of_peer(found);
+            let is_affordable = |of: &Candidate| is_within_budget(proposal.budget, of.terms.price);
+            quote.candidates.extend(candidate.filter(is_affordable));
+        }
+    }
+
+    /// Why a request that came from another domain is not answered here, if so.
+    pub(super) fn why_travel_ends(&self, travel: &Travel, instance: &NegotiationInstance) -> Option<&'static str> {
+        self.federation.as_ref()?.why_not_answered(travel, instance.id)
+    }
+
+    /// Ends what peers hold for a negotiation beside these answers.
+    pub(super) fn end_unused_at_peers(&self, instance: &NegotiationInstance, answers: &[WordedOffer]) {
+        let Some(federation) = &self.federation else {
+            return;
+        };
+        let terms = answers.iter().filter_map(|of| of.row.terms.as_ref());
+        let used = terms.filter_map(|terms| Some(terms.peer.as_ref()?.negotiation.as_str()));
+        federation.end_unused(instance.id, &used.collect::<Vec<_>>());
+    }
+
+    /// An offer of ours for what a peer holds, at its price and what we add; none where it cannot be said in our terms.
+    pub(in crate::negotiation) fn candidate_of_peer(&self, found: FoundAtPeer) -> Option<Candidate> {
+        let quotation = &found.offer.quotation;
+        let held = i64::try_from(found.offer.held_for?.as_secs()).ok()? - BEFORE_LAPSE;
+        let own = self.planner.negotiating().hold;
+        let slots = slots_of_quotation(quotation)?;
+        let lies = slots.placement();
+        let there = match &quotation.price {
+            Some(price) => Some(Money::new(price.amount_micros, Currency::parse(&price.currency)?)),
+            None => None,
+        };
+        let price = match (self.currency(), there) {
+            (_, None) => None,
+            // What we cannot charge we would have to pay.
+            (currency, Some(price)) if currency != Some(price.currency) => return None,
+            (_, Some(price)) => Some(found.peer.settings().marked_up(price)),
+        };
+        let second = |at: Option<DateTime>| at.map(|at| Time(at.floor()));
+        let (ready, deadline) = found.offer.window;
+        let ready = second(ready).map_or(lies.start, |ready| ready.min(lies.start));
+        let deadline = second(deadline).map_or(lies.end, |deadline| deadline.max(lies.end));
+        (held > 0).then_some(())?;
+        Some(Candidate {
+            expires: self.clock.now() + held.min(own),
+            doubt: 1.0 - found.kept,
+            terms: OfferTerms {
+                resource: found.peer.name().to_owned(),
+                slots,
+                ready,
+                deadline,
+                kept_until: lies.end,
+                deviation: quotation.deviation,
+                kind: OfferKind::from_word(quotation.kind.name())?,
+                confidence: quotation.confidence,
+                price,
+                difference: None,
+                fee: None,
+                energy: None,
+                promise: None,
+                peer: Some(Box::new(HeldAtPeer {
+                    negotiation: found.negotiation,
+                    offer: found.offer.id,
+                    document: found.offer.document,
+                    price: there,
+                    slot: (lies.start.seconds(), lies.end.seconds()),
+                })),
+            },
+        })
+    }
+}
+
+/// The slots of a quotation; none where they are none.
+fn slots_of_quotation(quotation: &Quotation) -> Option<Slots> {
+    let second = |at: &wsag::time::DateTime| Time(at.floor());
+    let one = |start, end, nodes| {
+        let stretch: Stretch = (Interval::new(second(start), second(end)), nodes);
+        (!stretch.0.is_empty() && nodes > 0).then(|| Slot::planned(stretch))
+    };
+    let pieces = quotation.pieces.iter();
+    let pieces: Option<Vec<Slot>> =
+        pieces.map(|of| one(&of.planned_start, &of.planned_end, of.nodes)).collect();
+    let pieces = pieces?;
+    if pieces.is_empty() {
+        return Slots::of(vec![one(&quotation.start, &quotation.end, quotation.nodes)?]);
+    }
+    Slots::of(pieces)
+}
+
+fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
+    match (budget, price) {
+        (Some(budget), Some(price)) => price.micros <= budget.micros,
+        _ => true,
+    }
+}
+
+/// Whether answers to an offer of this state are held.
+pub(super) fn is_held(state: OfferState) -> bool {
+    state != OfferState::Advisory
+}

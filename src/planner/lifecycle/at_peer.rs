@@ -1,0 +1,256 @@
+//! Agreements that another domain, a peer, carries out for us by an agreement of its own with us.
+//!
+//! Ours is stored as Pending, with the peer's offer that it is to accept, before the peer is asked. It is in force only once the
+//! peer's is known to be made. Its slot lies on the peer's resource here, where nothing moves it but the peer's word.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::agreement::{
+    Account, Agreement, AtPeer, Event, EventKind, Money, NegotiationOffer, PostingKind, SeenAtPeer,
+    ServiceState,
+};
+use crate::clock::Micros;
+use crate::planner::decider::Decider;
+use crate::planner::error::{Error, Result};
+use crate::planner::handle::Planner;
+use crate::planner::offers::accept::keep_promise;
+use crate::planner::plan::Plan;
+use crate::planner::request::Proposal;
+use crate::planner::requests::requests_of_agreement;
+use crate::planner::resources::need::Placement;
+use crate::planner::words::time_difference_in_words;
+use crate::store::Change;
+
+/// The peer's agreement behind a pending one of ours, which comes into force with it.
+#[derive(Debug, Clone)]
+pub struct MadeAtPeer {
+    /// The request in the words that accept our offer.
+    pub proposal: Proposal,
+    /// Our offer.
+    pub offer: NegotiationOffer,
+    /// The agreement that ours is to replace, if any.
+    pub replaced: Option<Uuid>,
+    /// The peer's agreement.
+    pub row: AtPeer,
+}
+
+impl Planner {
+    /// Takes over how an agreement stands at its peer: its slot here follows, it gets another place where the peer has lost it, and
+    /// once it is over there its money is posted.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_at_peer(&self, seen: SeenAtPeer) -> Result<()> {
+        self.ask(move |of| of.note_at_peer(seen)).await
+    }
+}
+
+impl Plan {
+    /// Whether a peer carries an agreement out.
+    pub(in crate::planner) fn is_at_peer(&self, agreement: &Agreement) -> bool {
+        let of = self.resources.named(&agreement.resource);
+        of.is_some_and(|of| of.resource.is_peer())
+    }
+}
+
+impl Decider<'_> {
+    /// Whether a peer carries an agreement out.
+    pub(in crate::planner) fn is_at_peer(&self, agreement: &Agreement) -> bool {
+        self.plan.is_at_peer(agreement)
+    }
+
+    /// Brings a pending agreement into force whose peer's agreement is made, also where its offer has lapsed meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where there is no room for it on the peer's resource here: the peer's agreement is to be ended.
+    pub(in crate::planner) fn make_agreement_at_peer(
+        &mut self,
+        pending: &Agreement,
+        made: MadeAtPeer,
+    ) -> Result<Agreement> {
+        let MadeAtPeer {
+            mut proposal,
+            offer,
+            replaced,
+            row,
+        } = made;
+        let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
+        let at = self.plan.resources.required_place_of(&terms.resource);
+        let at = at.ok_or(Error::Unavailable)?;
+        (proposal.id, proposal.name) = (pending.id, pending.name.clone());
+        proposal.initiator_id.clone_from(&pending.initiator_id);
+        let admitted = Placement::at(at, terms.slots.clone(), terms.price);
+        let mut agreement = self.make_agreement(&proposal, terms.window(), &admitted);
+        keep_promise(&mut agreement, &terms);
+        (agreement.created, agreement.version) = (pending.created, pending.version + 1);
+        agreement.fixed = true;
+        let held = offer.parent.filter(|_| self.is_on_table(&offer));
+        let number = self.plan.next_number();
+        if let Some(answer) = held {
+            self.take_hold_out(answer);
+        }
+        if !self.has_put_at_peer(&agreement, number, at) {
+            if let Some(answer) = held {
+                self.hold_offers_again(answer, "its acceptance has failed");
+            }
+            return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
+        }
+        self.plan.insert(agreement.clone(), number);
+        let detail = format!("{} carries it out, as it was offered", row.peer);
+        let mut events = vec![self.acceptance_of_peer(&agreement, detail)];
+        self.spend(proposal.spender, &agreement);
+        events.extend(replaced.map(|old| self.event(EventKind::Superseded, format!("in place of {old}"))));
+        self.batch.push(Change::UpdateAgreement {
+            agreement: Box::new(agreement.clone()),
+            events,
+        });
+        self.batch.push(Change::PutAtPeer(row));
+        self.note_taken_at_peer(&offer, agreement.id);
+        if let Some(old) = replaced.and_then(|old| self.plan.get(old).cloned()) {
+            self.supersede_offers(old, Vec::new(), agreement.id, terms.fee)?;
+        }
+        if held.is_some() {
+            let siblings = self.sibling_offers(&offer);
+            self.release(siblings);
+        }
+        Ok(agreement)
+    }
+
+    fn acceptance_of_peer(&self, agreement: &Agreement, detail: String) -> Event {
+        let price = self.price_in_words(agreement);
+        let detail = price.map_or(detail.clone(), |price| format!("{detail}; {price}"));
+        self.event(EventKind::Accepted, detail)
+    }
+
+    /// Whether an offer is among those of the negotiations that go on.
+    fn is_on_table(&self, offer: &NegotiationOffer) -> bool {
+        let talks = self.plan.table.get(offer.negotiation);
+        talks.is_some_and(|talks| talks.offers.contains_key(&offer.id))
+    }
+
+    /// Notes that our offer was taken. One that has lapsed or was released meanwhile stays released since then.
+    fn note_taken_at_peer(&mut self, offer: &NegotiationOffer, agreement: Uuid) {
+        let known = self.plan.table.get(offer.negotiation);
+        let known = known.and_then(|talks| talks.offers.get(&offer.id)).cloned();
+        let is_known = known.is_some();
+        let offer = known.unwrap_or_else(|| offer.clone());
+        let taken = NegotiationOffer {
+            agreement: Some(agreement),
+            released: offer.released.or(Some(self.now)),
+            ..offer
+        };
+        self.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
+        if is_known {
+            self.plan.table.put(taken);
+        }
+    }
+
+    /// Puts the slots of an agreement where its peer has them; whether there was room for all.
+    pub(in crate::planner) fn has_put_at_peer(&mut self, agreement: &Agreement, number: u64, at: usize) -> bool {
+        let now = self.present_second();
+        let slots = requests_of_agreement(agreement, number).into_iter();
+        let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+        let slots: Vec<_> = slots.zip(starts).collect();
+        self.run_trial(|this| {
+            let mut slots = slots.into_iter();
+            let all = slots.all(|(request, start)| this.plan.resources.put(at, now, &request, start));
+            all.then_some(())
+        })
+        .is_some()
+    }
+
+    /// Begins a slot at a peer, however late it is here. Where it is over already, only its end is still to be reported, and no
+    /// node is bound.
+    pub(in crate::planner) fn begin_at_peer(&mut self, mut agreement: Agreement) -> Result<Option<Agreement>> {
+        if agreement.slot().end > self.present_second() {
+            return Ok(self.begin(agreement));
+        }
+        if agreement.job.is_none() {
+            agreement.service = ServiceState::Idle;
+            agreement.note_started(Some(micros_of(agreement.slot().start)));
+            let event = self.event(EventKind::Begun, format!("at {}", agreement.resource));
+            self.update(agreement, vec![event]);
+            return Ok(None);
+        }
+        agreement.service = ServiceState::Processing;
+        let event = self.event(EventKind::Begun, format!("at {}", agreement.resource));
+        Ok(Some(self.update(agreement, vec![event])))
+    }
+
+    /// Takes over how an agreement stands at its peer.
+    pub(in crate::planner) fn note_at_peer(&mut self, seen: SeenAtPeer) -> Result<()> {
+        let SeenAtPeer { row, slot, lost } = seen;
+        let ours = self.plan.get(row.agreement).cloned();
+        let ours = ours.filter(|of| of.resource == row.peer && of.is_waiting());
+        if let Some(agreement) = ours {
+            if let Some(why) = lost {
+                self.place_lost_at_peer(&agreement, &why);
+            } else if let Some((start, end)) = slot {
+                self.follow_peer(&agreement, Interval::new(Time(start), Time(end)));
+            }
+        }
+        if row.settled.is_some() {
+            self.post_to_peer(&row);
+        }
+        self.batch.push(Change::PutAtPeer(row));
+        Ok(())
+    }
+
+    /// Has the only slot of a waiting agreement lie where its peer has it now.
+    fn follow_peer(&mut self, agreement: &Agreement, slot: Interval) {
+        let now = self.present_second();
+        let (before, nodes) = agreement.slots[0].stretch();
+        let is_same = before == slot || slot.is_empty() || agreement.slots.is_split();
+        let Some((at, _)) = self.plan.planned_slot(agreement, 0).filter(|_| !is_same) else {
+            return;
+        };
+        let placed = self.run_trial(|this| {
+            this.plan.take_slot_out(agreement, 0, now);
+            let (_, number) = this.plan.planned_slot(agreement, 0)?;
+            let mut placed = agreement.clone();
+            placed.place_slot(0, (slot, nodes));
+            this.has_put_at_peer(&placed, number, at).then_some(placed)
+        });
+        let Some(placed) = placed else {
+            tracing::warn!(agreement = %agreement.id, "its peer has moved it, and there is no room for that here");
+            return;
+        };
+        let moved = time_difference_in_words(slot.start - before.start);
+        let event = self.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
+        self.update(placed, vec![event]);
+    }
+
+    /// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.
+    fn place_lost_at_peer(&mut self, agreement: &Agreement, why: &str) {
+        let now = self.present_second();
+        self.plan.take_slot_out(agreement, 0, now);
+        let movable = Agreement {
+            fixed: false,
+            ..agreement.clone()
+        };
+        self.place_lost_slot(&movable, 0, why);
+    }
+
+    /// Posts what a peer has charged for an agreement and what it has paid back.
+    fn post_to_peer(&mut self, row: &AtPeer) {
+        let Some(Money { currency, .. }) = row.price else {
+            return;
+        };
+        let peer = || Account::Peer(row.peer.clone());
+        let both = [
+            (PostingKind::Price, Account::Provider, peer(), row.charged, "charged by the peer"),
+            (PostingKind::Penalty, peer(), Account::Provider, row.paid_back, "paid back by the peer"),
+        ];
+        for (kind, from, to, micros, what) in both {
+            if micros > 0 {
+                let amount = Money::new(micros, currency);
+                self.post(row.agreement, kind, (from, to), amount, what.to_owned());
+            }
+        }
+    }
+}
+
+fn micros_of(time: Time) -> Micros {
+    time.seconds().saturating_mul(crate::clock::MICROS_PER_SECOND)
+}

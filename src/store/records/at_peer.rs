@@ -1,0 +1,50 @@
+//! The agreements that peers carry out.
+
+use uuid::Uuid;
+
+use crate::agreement::AtPeer;
+use crate::store::database::Store;
+use crate::store::engine::{Columns, Error, Record, Result, record, statements};
+
+impl Store {
+    /// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn open_at_peers(&self, after: Uuid, limit: u32) -> Result<Vec<AtPeer>> {
+        let values = [after.into(), limit.into()];
+        self.read(statements::OPEN_AT_PEERS, &values, AtPeer::of).await
+    }
+
+    /// At most `limit` of those at a peer, by their ids, newer than `after`.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn all_at_peer(&self, peer: &str, after: Uuid, limit: u32) -> Result<Vec<AtPeer>> {
+        let values = [peer.into(), after.into(), limit.into()];
+        self.read(statements::ALL_AT_PEER, &values, AtPeer::of).await
+    }
+
+    /// How many agreements each peer has carried out or ended as was asked, and how many it has lost: by its name.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn promises_of_peers(&self) -> Result<Vec<(String, u64, u64)>> {
+        let count = |row: &Columns<'_>, column| Ok::<_, Error>(u64::from(row.count(column)?));
+        self.read(statements::PROMISES_OF_PEERS, &[], |row| {
+            Ok((row.text("peer")?, count(row, "kept")?, count(row, "broken")?))
+        })
+        .await
+    }
+
+    /// The peers' agreements behind one of ours, the first made first: none where no peer has carried it out.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn at_peers(&self, agreement: Uuid) -> Result<Vec<AtPeer>> {
+        self.read(statements::AT_PEERS, &[agreement.into()], AtPeer::of).await
+    }
+}
+
+record! { AtPeer: id, agreement, peer, address, intent, price "price_micros" "price_currency", made "made_us", state,
+charged "charged_micros", paid_back "paid_back_micros", lost, settled "settled_us" }
