@@ -113,6 +113,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         catalogue,
         templates,
         tls,
+        federation,
     } = Read::from(options.store.config.clone(), None).await?;
     // Before anything is opened.
     let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;

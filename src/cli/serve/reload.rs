@@ -19,6 +19,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
+use crate::federation::settings::{Federation, PeerSettings};
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
 
@@ -46,6 +47,8 @@ pub(in crate::cli) struct Read {
     pub(in crate::cli) catalogue: Catalogue,
     pub(in crate::cli) templates: Templates,
     pub(in crate::cli) tls: Option<Arc<ServerConfig>>,
+    /// This domain among others, where it has a name there.
+    pub(in crate::cli) federation: Option<Federation>,
 }
 
 impl Reloader {
@@ -119,19 +122,39 @@ impl Read {
 
     fn of(config: Config) -> Result<Self, Failure> {
         let mut settings = config.planner();
+        let federation = config.federation()?;
+        let peers = federation.iter().flat_map(|federation| &federation.peers);
+        settings.resources.extend(peers.map(PeerSettings::resource));
         let catalogue = config.catalogue()?;
         let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         note_rules_and_abilities(&mut settings, &templates, &catalogue);
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+        check_templates_of_peers(federation.as_ref(), &templates)?;
         Ok(Self {
             config,
             settings,
             catalogue,
             templates,
             tls,
+            federation,
         })
     }
+}
+
+/// Refuses templates of peers for some that are not offered here.
+fn check_templates_of_peers(federation: Option<&Federation>, templates: &Templates) -> Result<(), Failure> {
+    let ids = templates.ids();
+    let peers = federation.map_or(&[][..], |federation| &federation.peers);
+    for (index, peer) in peers.iter().enumerate() {
+        if let Some(unknown) = peer.templates.keys().find(|id| !ids.contains(&id.as_str())) {
+            return Err(Failure::Usage(format!(
+                "configuration: peer[{index}].templates: expected ids of {}, found {unknown:?}",
+                ids.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Does something that reads files, off the threads that serve.
