@@ -3,7 +3,7 @@
 //!
 //! It remembers nothing that matters: what is to be done follows from how both agreements stand. So a restart is no special case.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use scheduler::{Interval, Time};
@@ -45,6 +45,8 @@ pub struct Follower {
     clock: Clock,
     /// When each is looked at next.
     next: BTreeMap<Uuid, Instant>,
+    /// Those that were found to be over here.
+    left: BTreeSet<Uuid>,
 }
 
 impl Follower {
@@ -56,6 +58,7 @@ impl Follower {
             store,
             clock,
             next: BTreeMap::new(),
+            left: BTreeSet::new(),
         }
     }
 
@@ -69,7 +72,12 @@ impl Follower {
             }
         }
         let followed = self.federation.followed().clone();
+        let mut changes = self.planner.subscribe_changes();
         loop {
+            if changes.has_changed().unwrap_or(false) && !followed.is_empty() {
+                changes.borrow_and_update();
+                self.look_at_those_left().await;
+            }
             self.look_at_due(&followed).await;
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -96,11 +104,28 @@ impl Follower {
         Ok(())
     }
 
+    /// Has those be looked at now whose agreement here is over, or elsewhere.
+    async fn look_at_those_left(&mut self) {
+        match self.store.left_peers(PAGE).await {
+            Ok(left) => {
+                for id in left {
+                    // One that was looked at lately waits for its peer.
+                    if self.left.insert(id) {
+                        self.next.remove(&id);
+                    }
+                }
+            }
+            Err(why) => tracing::debug!(error = %why, "it is not known what is over here"),
+        }
+    }
+
     /// Looks at all whose time has come, some at a time.
     async fn look_at_due(&mut self, followed: &Followed) {
         let now = Instant::now();
         let all = followed.all();
-        self.next.retain(|id, _| all.iter().any(|of| of.row.id == *id));
+        let present: BTreeSet<Uuid> = all.iter().map(|of| of.row.id).collect();
+        self.next.retain(|id, _| present.contains(id));
+        self.left.retain(|id| present.contains(id));
         let is_due = |of: &Following| of.is_to_end || self.next.get(&of.row.id).is_none_or(|at| *at <= now);
         let due: Vec<Following> = all.into_iter().filter(is_due).collect();
         let mut looks = JoinSet::new();

@@ -45,6 +45,11 @@ impl Followed {
         self.changed.notify_one();
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
     /// All of them.
     pub(super) fn all(&self) -> Vec<Following> {
         self.lock().values().cloned().collect()

@@ -166,8 +166,8 @@ impl Negotiation {
 
     /// Whether a peer was asked to carry an agreement out when it was accepted.
     async fn was_forwarded(&self, id: Uuid) -> Result<bool> {
-        let first = self.store.timeline(id).await?.into_iter().next();
-        Ok(first.is_some_and(|line| line.kind == EventKind::Forwarded.word()))
+        let lines = self.store.timeline(id).await?;
+        Ok(lines.iter().any(|line| line.kind == EventKind::Forwarded.word()))
     }
 
     /// Asks the peer that holds the offer behind a pending agreement for its agreement, and decides ours by its word.

@@ -439,6 +439,9 @@ statements! {
     // Pending agreements and calls.
     OPEN_AT_PEERS = "SELECT * FROM peer_agreements WHERE settled_us IS NULL AND id > $1 ORDER BY id LIMIT $2";
     ALL_AT_PEER = "SELECT * FROM peer_agreements WHERE peer = $1 AND id > $2 ORDER BY id LIMIT $3";
+    // What is over here or has left its peer, and is not settled with it.
+    LEFT_PEERS = "SELECT p.id FROM peer_agreements p JOIN agreements a ON a.id = p.agreement WHERE p.settled_us IS NULL \
+        AND (a.resource <> p.peer OR a.state IN ('Complete', 'Terminated', 'Rejected')) ORDER BY p.id LIMIT $1";
     PROMISES_OF_PEERS = "SELECT peer, CAST(SUM(1 - lost) AS BIGINT) AS kept, CAST(SUM(lost) AS BIGINT) AS broken FROM peer_agreements \
         WHERE settled_us IS NOT NULL GROUP BY peer ORDER BY peer";
     AT_PEERS = "SELECT * FROM peer_agreements WHERE agreement = $1 ORDER BY id";

@@ -25,6 +25,14 @@ impl Store {
         self.read(statements::ALL_AT_PEER, &values, AtPeer::of).await
     }
 
+    /// The ids of at most `limit` whose agreement here is over or has left the peer, and that are not settled.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn left_peers(&self, limit: u32) -> Result<Vec<Uuid>> {
+        self.read(statements::LEFT_PEERS, &[limit.into()], |row| row.id("id")).await
+    }
+
     /// How many agreements each peer has carried out or ended as was asked, and how many it has lost: by its name.
     ///
     /// # Errors

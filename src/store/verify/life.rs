@@ -177,7 +177,7 @@ fn check_timeline_order(agreement: &Agreement, life: &Life, found: &mut Findings
     found.must(life.numbered, I6, || "its timeline has gaps".to_owned());
     let begins = match first.kind {
         EventKind::Accepted => life.accepted == 1,
-        EventKind::Offered => {
+        EventKind::Offered | EventKind::Forwarded => {
             let never = agreement.state == AgreementState::Pending || agreement.state.is_final();
             life.accepted == 1 || life.accepted == 0 && never
         }
