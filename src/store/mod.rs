@@ -29,7 +29,7 @@ pub use records::call_backs::{AcceptanceEndpoint, CallBack, DueCallBack, Undecid
 pub use records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use records::key_changes::{KEYS_KEPT, KeyChanges};
 pub use records::keys::{KeyChange, KeyRow, SessionRow};
-pub use records::ledger::AccountDay;
+pub use records::ledger::{AccountDay, MoneyMoved};
 pub use records::negotiations::{NegotiationFilter, Succession};
 pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;

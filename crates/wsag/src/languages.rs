@@ -105,7 +105,8 @@ impl TimeLanguages {
     }
 
     /// These languages, and others that are not among them.
-    pub(crate) fn with(&self, others: impl Iterator<Item = Arc<TimeLanguage>>) -> TimeLanguages {
+    #[must_use]
+    pub fn with(&self, others: impl Iterator<Item = Arc<TimeLanguage>>) -> TimeLanguages {
         let mut all = self.0.to_vec();
         for other in others {
             if !all.contains(&other) {

@@ -5,12 +5,13 @@
 //! interprets the request of a document.
 //!
 //! The way of a document: [`Document::parse`] lets the [`guard`] read the bytes and builds a tree. [`read`] makes a [`Message`]
-//! of it or collects [`Violations`]. [`rules::check_rules`] applies rules that a schema cannot express.
+//! of it or collects [`Violations`]; [`answers::read_answer`] does so for a client. [`rules::check_rules`] applies rules that a schema cannot express.
 //! [`constraints::CompiledTemplate::check`] compares an offer with its template.
 
 pub mod accounts;
 pub mod agreements;
 pub mod allocation;
+pub mod answers;
 pub mod compare;
 pub mod constraints;
 pub mod endpoint;
@@ -31,6 +32,7 @@ pub mod scheduling;
 pub mod states;
 pub mod templates;
 pub mod terms;
+pub mod travel;
 mod xml;
 
 pub use message::{Message, read, read_again};

@@ -5,11 +5,14 @@ mod offers;
 mod operations;
 
 use crate::endpoint::EndpointReference;
+use crate::quotation::Quotation;
+use crate::refusals::{FaultViolation, Refusal, read_violations};
+use crate::travel::Travel;
 use crate::xml::datatypes::parse_token;
-use crate::xml::ns::{WSAG, WSAG_NEG};
+use crate::xml::ns::{BSP, WSAG, WSAG_NEG};
 use crate::xml::{
-    DateTime, DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element,
-    named_values, read_foreign_elements, read_simple,
+    DateTime, Document, DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Violations, Written,
+    Xml, element, named_values, read_foreign_elements, read_simple,
 };
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
@@ -127,7 +130,17 @@ impl Readable for NegotiationOfferContext {
             let expiration_time = children.optional(WSAG_NEG, "ExpirationTime", DateTime::read);
             let creator = children.required(WSAG_NEG, "Creator", NegotiationRole::read);
             let state = children.required(WSAG_NEG, "State", read_offer_state);
-            let extensions = children.many(WSAG_NEG, "*", Fragment::read);
+            let mut travels = 0;
+            let extensions = children.many(WSAG_NEG, "*", |check, node| {
+                if node.is(BSP, "Travel") {
+                    travels += 1;
+                    if travels == 2 {
+                        check.structure(node, "only one bsp:Travel is expected");
+                    }
+                    Travel::read(check, node)?;
+                }
+                Fragment::read(check, node)
+            });
             let (state, state_extensions) = state?;
             Some(NegotiationOfferContext {
                 counter_offer_to: counter_offer_to?,
@@ -139,6 +152,65 @@ impl Readable for NegotiationOfferContext {
             })
         })
     }
+}
+
+impl NegotiationOfferContext {
+    /// The way that the request has come, where its maker says it.
+    pub fn travel(&self) -> Option<Travel> {
+        // It was checked when the context was read.
+        let read = read_own_fragment(&self.extensions, "Travel", Travel::read);
+        read.ok().flatten()
+    }
+
+    /// What the counter offer amounts to, where its maker says it.
+    ///
+    /// # Errors
+    /// Its violations, with paths from its own element on.
+    pub fn quotation(&self) -> Result<Option<Quotation>, Violations> {
+        read_own_fragment(&self.extensions, "Quotation", Quotation::read)
+    }
+
+    /// Why the plan of its maker refuses, where that says it.
+    ///
+    /// # Errors
+    /// Its violations, with paths from its own element on.
+    pub fn refusal(&self) -> Result<Option<Refusal>, Violations> {
+        read_own_fragment(&self.state_extensions, "Refusal", Refusal::read)
+    }
+
+    /// What its maker finds wrong with the words of the offer, where that says it.
+    ///
+    /// # Errors
+    /// Its violations, with paths from its own element on.
+    pub fn violations(&self) -> Result<Vec<FaultViolation>, Violations> {
+        let read = |check: &mut DocumentCheck, node: Node<'_>| Some(read_violations(check, node));
+        Ok(read_own_fragment(&self.state_extensions, "Violations", read)?.unwrap_or_default())
+    }
+}
+
+/// Reads the element of ours of this name among fragments.
+fn read_own_fragment<T>(
+    fragments: &[Fragment],
+    local: &str,
+    read: impl Fn(&mut DocumentCheck, Node<'_>) -> Option<T>,
+) -> Result<Option<T>, Violations> {
+    for fragment in fragments {
+        // A fragment that cannot stand alone was refused with its document.
+        let Ok(document) = Document::written(fragment.as_str()) else {
+            continue;
+        };
+        if document.root().is(BSP, local) {
+            let mut check = DocumentCheck::default();
+            let value = read(&mut check, document.root());
+            let found = check.into_violations();
+            return if found.is_empty() {
+                Ok(value)
+            } else {
+                Err(Violations(found))
+            };
+        }
+    }
+    Ok(None)
 }
 
 fn read_offer_state(

@@ -1,9 +1,10 @@
 //! Where and when an agreement is planned and was run: `bsp:Placement`, in the state of the service term.
 
 use crate::scheduling::Budget;
-use crate::xml::{DateTime, written};
+use crate::xml::datatypes::{parse_boolean, parse_count, parse_double, parse_int};
+use crate::xml::{DateTime, element, written};
 
-written! {
+element! {
     /// The current placement of an agreement, and the real events so far.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Placement {
@@ -14,11 +15,11 @@ written! {
         /// Planned end.
         pub planned_end: DateTime = "bsp:PlannedEnd",
         /// Granted number of nodes.
-        pub nodes: u32 = "bsp:Nodes",
+        pub nodes: u32 = "bsp:Nodes" by parse_count,
         /// Probability that it completes in time, 0 to 1, where it is known.
-        pub confidence: Option<f64> = "bsp:Confidence",
+        pub confidence: Option<f64> = "bsp:Confidence" by parse_double,
         /// Whether start and end will not move any more.
-        pub fixed: bool = "bsp:Fixed",
+        pub fixed: bool = "bsp:Fixed" by parse_boolean,
         /// Its price, where it is priced.
         pub price: Option<Budget> = "bsp:Price",
         /// The pieces in which its work is done, in order of time; none where it is done in one.
@@ -30,7 +31,7 @@ written! {
         /// Real end.
         pub ended: Option<DateTime> = "bsp:Ended",
         /// Exit status of the job.
-        pub exit_status: Option<i32> = "bsp:ExitStatus",
+        pub exit_status: Option<i32> = "bsp:ExitStatus" by parse_int,
         /// How it ended, in a word: `completed`, `failed`, `killed`, `lost`, …
         pub outcome: Option<String> = "bsp:Outcome",
         /// What is being done, in words.
@@ -38,7 +39,7 @@ written! {
     }
 }
 
-written! {
+element! {
     /// A piece of an agreement's work: `bsp:Piece`.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Piece {
@@ -47,7 +48,7 @@ written! {
         /// Planned end.
         pub planned_end: DateTime = "bsp:PlannedEnd",
         /// Number of nodes.
-        pub nodes: u32 = "bsp:Nodes",
+        pub nodes: u32 = "bsp:Nodes" by parse_count,
         /// Real start.
         pub started: Option<DateTime> = "bsp:Started",
         /// Real end.

@@ -1,27 +1,48 @@
 //! The terms of a counter offer: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
 
 use crate::placement::Piece;
-use crate::scheduling::Budget;
-use crate::xml::{DateTime, Fragment, Written, written};
+use crate::scheduling::{Budget, parse_not_negative, parse_share};
+use crate::xml::datatypes::{parse_amount_of_units, parse_count};
+use crate::xml::{DateTime, Fragment, Written, element, named_values};
 
-written! {
+named_values! {
+    /// In which way a counter offer differs from the request.
+    pub enum QuotationKind {
+        /// It is the request.
+        Exact = "Exact",
+        /// It starts before the window.
+        Earlier = "Earlier",
+        /// It ends after the window.
+        Later = "Later",
+        /// It has fewer nodes.
+        Fewer = "Fewer",
+        /// It has more nodes.
+        More = "More",
+        /// It takes less time.
+        Shorter = "Shorter",
+        /// Its work is done in pieces.
+        InPieces = "InPieces",
+    }
+}
+
+element! {
     /// `bsp:Quotation`: where and when, for how much, and for how long it is kept.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Quotation {
-        /// In which way it differs from the request: `Exact`, `Earlier`, `Later`, `Fewer`, `More`, `Shorter` or `InPieces`.
-        pub kind: &'static str = "bsp:Kind",
+        /// In which way it differs from the request.
+        pub kind: QuotationKind = "bsp:Kind",
         /// Planned start.
         pub start: DateTime = "bsp:PlannedStart",
         /// Planned end.
         pub end: DateTime = "bsp:PlannedEnd",
         /// Number of nodes.
-        pub nodes: u32 = "bsp:Nodes",
+        pub nodes: u32 = "bsp:Nodes" by parse_count,
         /// The pieces in which its work would be done, in order of time; none where it is done in one.
         pub pieces: Vec<Piece> = "bsp:Piece",
         /// φ: how far it lies from the request, in durations or sizes of the request.
-        pub deviation: f64 = "bsp:Deviation",
+        pub deviation: f64 = "bsp:Deviation" by parse_not_negative,
         /// Probability that it completes in time, where it is known.
-        pub confidence: Option<f64> = "bsp:Confidence",
+        pub confidence: Option<f64> = "bsp:Confidence" by parse_share,
         /// Its price, where it has one.
         pub price: Option<Budget> = "bsp:Price",
         /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
@@ -35,16 +56,16 @@ written! {
     }
 }
 
-written! {
+element! {
     /// `bsp:Energy`: the energy that nodes take.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct Energy {
         /// Watt-hours.
-        pub watt_hours: i64 = "bsp:WattHours",
+        pub watt_hours: i64 = "bsp:WattHours" by parse_amount_of_units,
         /// Its cost for the provider.
         pub cost: Budget = "bsp:Cost",
         /// Grams of carbon dioxide.
-        pub carbon_grams: i64 = "bsp:CarbonGrams",
+        pub carbon_grams: i64 = "bsp:CarbonGrams" by parse_amount_of_units,
     }
 }
 

@@ -1,8 +1,13 @@
 //! Why an offer is refused and which change would have been accepted: `bsp:Refusal`, and the fault that carries it.
 
+use crate::endpoint::EndpointReference;
 use crate::scheduling::Budget;
-use crate::xml::ns::BSP;
-use crate::xml::{DateTime, Fragment, Violation, Written, Xml, named_values, written};
+use crate::xml::datatypes::{parse_boolean, parse_count, parse_double, parse_token};
+use crate::xml::ns::{BSP, WSRF_BF, XML};
+use crate::xml::{
+    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, Written, Xml, element, named_values,
+    read_simple,
+};
 
 named_values! {
     /// The closed list of reasons.
@@ -43,7 +48,7 @@ pub struct Refusal {
     pub relaxations: Vec<Relaxation>,
 }
 
-written! {
+element! {
     /// `bsp:Alternative`: a slot that is possible instead.
     #[derive(Debug, Clone, PartialEq)]
     pub struct Alternative {
@@ -52,9 +57,9 @@ written! {
         /// Its end.
         pub end: DateTime = "bsp:End",
         /// Its number of nodes, where it differs from the request.
-        pub nodes: Option<u32> = "bsp:Nodes",
+        pub nodes: Option<u32> = "bsp:Nodes" by parse_count,
         /// φ: how far it lies outside the window, in durations of the request.
-        pub deviation: f64 = "bsp:Deviation",
+        pub deviation: f64 = "bsp:Deviation" by parse_double,
         /// On which side.
         pub direction: Direction = "bsp:Direction",
     }
@@ -70,7 +75,7 @@ named_values! {
     }
 }
 
-written! {
+element! {
     /// `bsp:Relaxation`: changes that together make the request acceptable; one, or two where no single one does.
     #[derive(Debug, Clone, PartialEq, Eq, Default)]
     pub struct Relaxation {
@@ -79,9 +84,9 @@ written! {
         /// The earliest deadline that suffices.
         pub deadline: Option<DateTime> = "bsp:Deadline",
         /// The largest number of nodes that fits.
-        pub nodes: Option<u32> = "bsp:Nodes",
+        pub nodes: Option<u32> = "bsp:Nodes" by parse_count,
         /// The longest duration that fits, in seconds.
-        pub duration: Option<u32> = "bsp:Duration",
+        pub duration: Option<u32> = "bsp:Duration" by parse_count,
         /// The lowest budget that suffices.
         pub budget: Option<Budget> = "bsp:Budget",
     }
@@ -92,7 +97,7 @@ written! {
 pub struct Fault {
     /// When it happened.
     pub timestamp: DateTime,
-    /// A stable word for the kind of fault, in the dialect `urn:bespeak:terms:1`.
+    /// A stable word for the kind of fault, in the dialect `urn:bespeak:terms:1`; empty in a fault of another service that has none.
     pub error_code: String,
     /// For people, each with its language where it is known.
     pub descriptions: Vec<Description>,
@@ -113,7 +118,7 @@ pub struct Description {
     pub language: Option<String>,
 }
 
-written! {
+element! {
     /// `bsp:Violation`: an element and the value that was expected of it.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct FaultViolation {
@@ -172,6 +177,59 @@ impl Fault {
     }
 }
 
+impl Readable for Fault {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fault> {
+        // It may have any attribute.
+        check.children_only(node, |children| {
+            let (mut refusal, mut violations, mut extensions) = (None, Vec::new(), Vec::new());
+            for extension in children.foreign(WSRF_BF) {
+                if extension.is(BSP, "Refusal") && refusal.is_none() {
+                    refusal = Refusal::read(children.check, extension);
+                } else if extension.is(BSP, "Violations") && violations.is_empty() {
+                    violations = read_violations(children.check, extension);
+                } else {
+                    extensions.push(extension.fragment());
+                }
+            }
+            let timestamp = children.required(WSRF_BF, "Timestamp", DateTime::read);
+            children.optional(WSRF_BF, "Originator", EndpointReference::read);
+            let error_code = children.optional(WSRF_BF, "ErrorCode", read_error_code);
+            let descriptions = children.many(WSRF_BF, "Description", Description::read);
+            children.optional(WSRF_BF, "FaultCause", |_, _| Some(()));
+            Some(Fault {
+                timestamp: timestamp?,
+                error_code: error_code.unwrap_or_default(),
+                descriptions,
+                refusal,
+                violations,
+                extensions,
+            })
+        })
+    }
+}
+
+fn read_error_code(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
+    check.attributes(node, &[("", "dialect")]);
+    check.simple_only(node, parse_token)
+}
+
+impl Readable for Description {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Description> {
+        check.attributes(node, &[(XML, "lang")]);
+        Some(Description {
+            text: check.text_only(node)?.into_owned(),
+            language: node.attribute(XML, "lang").map(str::to_owned),
+        })
+    }
+}
+
+/// Reads `bsp:Violations`.
+pub(crate) fn read_violations(check: &mut DocumentCheck, node: Node<'_>) -> Vec<FaultViolation> {
+    check.children(node, |children| {
+        children.at_least_one(BSP, "Violation", FaultViolation::read)
+    })
+}
+
 /// `bsp:Violations`: the violations of a document, for a place that takes foreign elements.
 pub fn violations_fragment(violations: &[FaultViolation]) -> Fragment {
     let mut xml = Xml::fragment("bsp:Violations", &["bsp"]);
@@ -183,6 +241,23 @@ impl Refusal {
     /// As a fragment, for a place that takes foreign elements.
     pub fn to_fragment(&self) -> Fragment {
         self.fragment("bsp:Refusal", &["bsp"])
+    }
+}
+
+impl Readable for Refusal {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Refusal> {
+        check.children(node, |children| {
+            let reason = children.required(BSP, "Reason", Reason::read);
+            Some(Refusal {
+                binding_constraint: children.optional(BSP, "BindingConstraint", DocumentCheck::string),
+                cut_short: children
+                    .optional(BSP, "CutShort", read_simple(parse_boolean))
+                    .unwrap_or(false),
+                alternatives: children.many(BSP, "Alternative", Alternative::read),
+                relaxations: children.many(BSP, "Relaxation", Relaxation::read),
+                reason: reason?,
+            })
+        })
     }
 }
 

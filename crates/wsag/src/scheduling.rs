@@ -139,7 +139,7 @@ fn parse_number(text: &str, allowed: impl Fn(f64) -> bool, expected: &str) -> Re
     value.ok_or_else(|| format!("{expected} is expected"))
 }
 
-fn parse_not_negative(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_not_negative(text: &str) -> Result<f64, String> {
     parse_number(text, |value| value >= 0.0, "a number from 0 on")
 }
 
@@ -147,7 +147,7 @@ fn parse_positive(text: &str) -> Result<f64, String> {
     parse_number(text, |value| value > 0.0, "a number above 0")
 }
 
-fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     parse_number(text, |value| (0.0..=1.0).contains(&value), "a number from 0 to 1")
 }
 

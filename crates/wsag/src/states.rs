@@ -1,8 +1,14 @@
 //! An agreement as it is seen: `wsag:AgreementProperties` with the states of section 7 of GFD.192.
 
 use crate::placement::Placement;
+use crate::scheduling::Budget;
 use crate::terms::CompositorChoice;
-use crate::xml::{Fragment, Written, Xml, named_values, written};
+use crate::xml::datatypes::parse_token;
+use crate::xml::ns::{BSP, WSAG};
+use crate::xml::{
+    Children, DocumentCheck, Fragment, Named, Node, Readable, Written, Xml, element, named_values,
+    read_simple,
+};
 
 /// `wsag:AgreementProperties`.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,7 +63,7 @@ named_values! {
     }
 }
 
-written! {
+element! {
     /// `bsp:Details`: the one foreign element that an agreement's state may have.
     #[derive(Debug, Clone, PartialEq, Default)]
     pub struct Details {
@@ -69,6 +75,10 @@ written! {
         pub supersedes: Option<String> = "bsp:Supersedes",
         /// The agreement that has taken its place.
         pub superseded_by: Option<String> = "bsp:SupersededBy",
+        /// What its party has been charged so far: a sum for each currency.
+        pub charged: Vec<Budget> = "bsp:Charged",
+        /// What its party has been paid so far, for broken guarantees above all: a sum for each currency.
+        pub paid: Vec<Budget> = "bsp:Paid",
     }
 }
 
@@ -97,11 +107,21 @@ pub enum ServiceState {
 impl ServiceState {
     /// The state as the specification writes it.
     pub fn name(&self) -> &'static str {
-        match self {
-            ServiceState::NotReady => "NotReady",
-            ServiceState::Ready(_) => "Ready",
-            ServiceState::Completed => "Completed",
-        }
+        let word = match self {
+            ServiceState::NotReady => ServiceWord::NotReady,
+            ServiceState::Ready(_) => ServiceWord::Ready,
+            ServiceState::Completed => ServiceWord::Completed,
+        };
+        word.name()
+    }
+}
+
+named_values! {
+    /// The state of a service term without its substate.
+    enum ServiceWord {
+        NotReady = "NotReady",
+        Ready = "Ready",
+        Completed = "Completed",
     }
 }
 
@@ -176,6 +196,61 @@ impl AgreementProperties {
     }
 }
 
+impl Readable for AgreementProperties {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<AgreementProperties> {
+        check.children(node, |children| {
+            let name = children.optional(WSAG, "Name", DocumentCheck::string);
+            let agreement_id = children.required(WSAG, "AgreementId", read_simple(parse_token));
+            let context = children.required(WSAG, "Context", Fragment::read);
+            let terms = children.required(WSAG, "Terms", Fragment::read);
+            let state = children.required(WSAG, "AgreementState", read_agreement_state);
+            let guarantees = children.many(WSAG, "GuaranteeTermState", read_guarantee_state);
+            let services = children.many(WSAG, "ServiceTermState", ServiceTermState::read);
+            let (state, details) = state?;
+            Some(AgreementProperties {
+                name,
+                agreement_id: agreement_id?,
+                context: context?,
+                terms: terms?,
+                state,
+                details,
+                guarantees,
+                services,
+            })
+        })
+    }
+}
+
+fn read_agreement_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(AgreementState, Details)> {
+    check.children(node, |children| {
+        let details = read_own_element(children, "Details");
+        let state = children.required(WSAG, "State", AgreementState::read);
+        Some((state?, details.unwrap_or_default()))
+    })
+}
+
+fn read_guarantee_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(String, GuaranteeState)> {
+    let name = read_term_name(check, node);
+    check.children_only(node, |children| {
+        let state = children.required(WSAG, "State", GuaranteeState::read);
+        children.foreign(WSAG);
+        name.zip(state)
+    })
+}
+
+fn read_term_name(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
+    let name = (WSAG, "termName");
+    check.attributes(node, &[name]);
+    check.required_attribute(node, name, parse_token)
+}
+
+/// Takes the following elements of other namespaces, and reads the one of ours among them.
+fn read_own_element<T: Readable>(children: &mut Children<'_, '_>, local: &str) -> Option<T> {
+    let mut foreign = children.foreign(WSAG).into_iter();
+    let own = foreign.find(|node| node.is(BSP, local))?;
+    T::read(children.check, own)
+}
+
 /// A part of [`AgreementProperties`] with an address of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
@@ -189,6 +264,36 @@ pub enum Part {
     Guarantees,
     /// `bsp:ServiceTermStates`.
     Services,
+}
+
+impl Readable for ServiceTermState {
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceTermState> {
+        let term_name = read_term_name(check, node);
+        check.children_only(node, |children| {
+            let word = children.required(WSAG, "State", ServiceWord::read);
+            let outside: Option<Placement> = read_own_element(children, "Placement");
+            let processing = children.take(WSAG, "Processing");
+            let substate = processing.or_else(|| children.take(WSAG, "Idle"));
+            let inside = substate.and_then(|node| {
+                let check = &mut *children.check;
+                check.children(node, |children| read_own_element(children, "Placement"))
+            });
+            // A service that is ready and does not say more waits.
+            let activity = match processing {
+                Some(_) => Activity::Processing,
+                None => Activity::Idle,
+            };
+            Some(ServiceTermState {
+                term_name: term_name?,
+                state: match word? {
+                    ServiceWord::NotReady => ServiceState::NotReady,
+                    ServiceWord::Ready => ServiceState::Ready(activity),
+                    ServiceWord::Completed => ServiceState::Completed,
+                },
+                placement: outside.or(inside),
+            })
+        })
+    }
 }
 
 impl Written for ServiceTermState {

@@ -6,7 +6,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
-use crate::agreement::{Agreement, AgreementState, Run, RunOutcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, Money, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
@@ -20,6 +20,7 @@ use crate::negotiation::views::documents::{
 use crate::negotiation::views::terms;
 use crate::negotiation::views::values::second_as_date_time;
 use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
+use crate::store::MoneyMoved;
 
 /// An agreement as it is shown.
 #[derive(Debug)]
@@ -66,8 +67,9 @@ impl Negotiation {
             ..self.view(&agreement)
         };
         let watt_hours = self.watt_hours_of(&agreement);
+        let money = self.store.money_of(id).await?;
         let shown = self
-            .run_document_work(move |_| show_agreement(&agreement, view, words))
+            .run_document_work(move |_| show_agreement(&agreement, view, words, &money))
             .await??;
         Ok(Shown { watt_hours, ..shown })
     }
@@ -138,7 +140,12 @@ impl Negotiation {
     }
 }
 
-fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> Result<Shown> {
+fn show_agreement(
+    agreement: &Agreement,
+    view: AgreementView,
+    words: Words,
+    money: &[MoneyMoved],
+) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
     let room = agreement.is_placed().then(|| agreement.room());
     Ok(Shown {
@@ -147,7 +154,7 @@ fn show_agreement(agreement: &Agreement, view: AgreementView, words: Words) -> R
         watt_hours: None,
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
-        properties: agreement_properties(agreement, *offer, &view, (context, said)),
+        properties: agreement_properties(agreement, *offer, &view, (context, said), money),
         view,
     })
 }
@@ -157,7 +164,12 @@ fn agreement_properties(
     offer: AgreementOffer,
     view: &AgreementView,
     (context, terms): (Fragment, Fragment),
+    money: &[MoneyMoved],
 ) -> AgreementProperties {
+    let sums = |which: fn(&MoneyMoved) -> Money| {
+        let sums = money.iter().map(which).filter(|sum| sum.micros > 0);
+        sums.map(sum_in_document).collect()
+    };
     let (state, status) = service_state(agreement, view.reservation.as_deref());
     let services = offer
         .terms
@@ -183,6 +195,8 @@ fn agreement_properties(
             choices: choices_in_document(&agreement.choices),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
+            charged: sums(|of| of.charged),
+            paid: sums(|of| of.paid),
         },
         guarantees: agreement
             .guarantees

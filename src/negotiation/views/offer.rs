@@ -11,7 +11,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
 };
-use wsag::quotation::{Energy, Quotation};
+use wsag::quotation::{Energy, Quotation, QuotationKind};
 use wsag::refusals::Refusal;
 
 use super::agreement::PieceView;
@@ -341,7 +341,8 @@ impl QuotationView {
 fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
     let slot = terms.placement();
     Quotation {
-        kind: terms.kind.word(),
+        // A test compares the words.
+        kind: QuotationKind::parse(terms.kind.word()).expect("a word of our own"),
         start: date_time_in_document(slot.start),
         end: date_time_in_document(slot.end),
         nodes: terms.nodes(),
@@ -363,12 +364,19 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agreement::OfferKind;
 
     #[test]
     fn states_of_offers_have_the_same_words_in_documents() {
         for (state, word) in NegotiationOfferState::NAMES {
             assert_eq!(stored_offer_state(*state).word(), *word);
             assert_eq!(offer_state_in_document(stored_offer_state(*state)), *state);
+        }
+        for kind in OfferKind::ALL {
+            assert_eq!(
+                QuotationKind::parse(kind.word()).map(Named::name),
+                Some(kind.word())
+            );
         }
     }
 }

@@ -406,6 +406,10 @@ statements! {
         WHERE account <> 'provider' AND posting < $1 ORDER BY posting DESC LIMIT $2";
     ENTRIES_NEWEST_OF = "SELECT posting, at_us, account, amount_micros, currency, agreement, kind, detail FROM ledger \
         WHERE account = $3 AND posting < $1 ORDER BY posting DESC LIMIT $2";
+    MONEY_OF_AGREEMENT = "SELECT currency, \
+        CAST(SUM(CASE WHEN amount_micros < 0 THEN -amount_micros ELSE 0 END) AS BIGINT) AS charged_micros, \
+        CAST(SUM(CASE WHEN amount_micros > 0 THEN amount_micros ELSE 0 END) AS BIGINT) AS paid_micros \
+        FROM ledger WHERE agreement = $1 AND account <> 'provider' GROUP BY currency ORDER BY currency";
     LEDGER_DAYS = "SELECT currency, day, credits_micros, charges_micros FROM ledger_days WHERE account = $1 \
         ORDER BY day, currency";
     // Postings have ids by their time; the bounds on these are for the index.

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::{Account, Balance, Currency, Entry, Job, Money, Posting};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
-use crate::store::engine::{Error, Record, Result, Value, record, statements};
+use crate::store::engine::{Record, Result, Value, record, statements};
 
 /// What happened on an account on a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,31 @@ pub struct AccountDay {
     pub charges: Money,
 }
 
+/// The money of an agreement in one currency so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MoneyMoved {
+    /// What its party has been charged.
+    pub charged: Money,
+    /// What its party has been paid.
+    pub paid: Money,
+}
+
 impl Store {
+    /// What the party of an agreement has been charged and paid for it so far, in each currency. O(postings of the agreement).
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn money_of(&self, agreement: Uuid) -> Result<Vec<MoneyMoved>> {
+        self.read(statements::MONEY_OF_AGREEMENT, &[agreement.into()], |row| {
+            let currency = row.word("currency", Currency::parse)?;
+            Ok(MoneyMoved {
+                charged: Money::new(row.integer("charged_micros")?, currency),
+                paid: Money::new(row.integer("paid_micros")?, currency),
+            })
+        })
+        .await
+    }
+
     /// The amounts of an account, by currency, and at most `limit` of its entries, newest first, older than the posting `after`;
     /// of every party's account where none is named. Every posting has a party's side. Both are of one state of the database.
     /// Takes time in proportion to the days with entries.
@@ -51,9 +75,7 @@ impl Store {
     pub async fn account_days(&self, account: &Account) -> Result<Vec<AccountDay>> {
         let values = [account.to_string().into()];
         self.read(statements::LEDGER_DAYS, &values, |row| {
-            let currency = row.text("currency")?;
-            let currency = Currency::parse(&currency)
-                .ok_or_else(|| Error::Corrupt(format!("{currency:?} is no currency")))?;
+            let currency = row.word("currency", Currency::parse)?;
             Ok(AccountDay {
                 day: row.integer("day")?,
                 credits: Money::new(row.integer("credits_micros")?, currency),

@@ -1,8 +1,9 @@
 //! The alternatives of a choice between terms (GFD.192, section 4.2.2): each way in which the compositors of an offer can hold.
 
 use super::{ServiceDescription, TERMS, Term, TermTree, Terms};
+use crate::xml::datatypes::parse_count;
 use crate::xml::ns::WSAG;
-use crate::xml::{Document, LeftOut, Node, written};
+use crate::xml::{Document, LeftOut, Node, element};
 
 /// The most ways to read an offer. More are no choice that a requester means, and the product of many choices is large.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -16,14 +17,14 @@ pub struct Alternative<'t> {
     pub choices: Vec<CompositorChoice>,
 }
 
-written! {
+element! {
     /// The member that was chosen of a compositor with several: `bsp:Choice`, in the answer to the offer.
     #[derive(Debug, Clone, PartialEq, Eq)]
     pub struct CompositorChoice {
         /// Path of the compositor.
         pub path: String = "bsp:Path",
         /// Which of its members hold, counted from 1.
-        pub members: Vec<u32> = "bsp:Member",
+        pub members: Vec<u32> = "bsp:Member" by parse_count,
     }
 }
 

@@ -10,6 +10,20 @@ pub(crate) fn parse_integer(text: &str) -> Result<i64, &'static str> {
     value.ok_or("a whole number is expected")
 }
 
+/// xs:int.
+pub(crate) fn parse_int(text: &str) -> Result<i32, &'static str> {
+    let value = parse_integer(text)?;
+    value
+        .try_into()
+        .map_err(|_| "a whole number of 32 bits is expected")
+}
+
+/// xs:nonNegativeInteger, as far as the positive half of 64 bits carries.
+pub(crate) fn parse_amount_of_units(text: &str) -> Result<i64, &'static str> {
+    let value = parse_non_negative(text)?;
+    Ok(value.try_into().unwrap_or(i64::MAX))
+}
+
 /// xs:double: Rust takes `inf`, `infinity` and `nan` too, and XML Schema writes them otherwise.
 pub(crate) fn parse_double(text: &str) -> Result<f64, &'static str> {
     let allowed = |b: u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');

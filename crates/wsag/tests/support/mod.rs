@@ -5,6 +5,7 @@
 pub(crate) mod constrained;
 pub(crate) mod items;
 pub(crate) mod make;
+pub(crate) mod provided;
 pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};

@@ -1,0 +1,195 @@
+//! Random documents of a provider, and elements of our own.
+
+#![expect(clippy::unwrap_used, reason = "the values made here are valid")]
+
+use uuid::Uuid;
+use wsag::listings::{AgreementList, Event, ListedAgreement, Timeline};
+use wsag::placement::{Piece, Placement};
+use wsag::quotation::{Energy, Quotation, QuotationKind};
+use wsag::refusals::{
+    Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,
+};
+use wsag::states::{
+    Activity, AgreementProperties, AgreementState, Details, GuaranteeState, ServiceState, ServiceTermState,
+};
+use wsag::travel::{PATH_MAX, Travel};
+
+use super::make::Make;
+
+impl Make {
+    pub(crate) fn travel(&mut self) -> Travel {
+        Travel {
+            request: Uuid::from_u128(u128::from(self.0.next()) << 64 | u128::from(self.0.next())),
+            path: (0..=self.0.below(PATH_MAX))
+                .map(|number| format!("domain-{number}"))
+                .collect(),
+            hops: u32::try_from(self.0.below(17)).unwrap(),
+            waits: u32::try_from(self.0.below(60_001)).unwrap(),
+            requester: self.maybe(Make::name),
+        }
+    }
+
+    pub(crate) fn quotation(&mut self) -> Quotation {
+        Quotation {
+            kind: *self.0.pick(&[
+                QuotationKind::Exact,
+                QuotationKind::Later,
+                QuotationKind::InPieces,
+            ]),
+            start: self.time(),
+            end: self.time(),
+            nodes: self.count(),
+            pieces: self.some(0, Make::piece),
+            deviation: self.number(),
+            confidence: self.maybe(Make::share),
+            price: self.maybe(Make::budget),
+            difference: self.maybe(Make::budget),
+            fee: self.maybe(Make::budget),
+            energy: self.maybe(|make| Energy {
+                watt_hours: i64::from(make.count()),
+                cost: make.budget(),
+                carbon_grams: i64::from(make.count()),
+            }),
+            held_until: self.maybe(Make::time),
+        }
+    }
+
+    pub(crate) fn piece(&mut self) -> Piece {
+        Piece {
+            planned_start: self.time(),
+            planned_end: self.time(),
+            nodes: self.count(),
+            started: self.maybe(Make::time),
+            ended: self.maybe(Make::time),
+        }
+    }
+
+    pub(crate) fn placement(&mut self) -> Placement {
+        Placement {
+            resource: self.maybe(Make::name),
+            planned_start: self.time(),
+            planned_end: self.time(),
+            nodes: self.count(),
+            confidence: self.maybe(Make::share),
+            fixed: self.flag(),
+            price: self.maybe(Self::budget),
+            pieces: self.some(0, Make::piece),
+            node_names: self.some(0, Make::name),
+            started: self.maybe(Make::time),
+            ended: self.maybe(Make::time),
+            exit_status: self.maybe(|make| i32::try_from(make.0.below(256)).unwrap() - 128),
+            outcome: self.maybe(Make::name),
+            status: self.maybe(Make::text),
+        }
+    }
+
+    pub(crate) fn properties(&mut self) -> AgreementProperties {
+        let states = [
+            AgreementState::Pending,
+            AgreementState::Observed,
+            AgreementState::Complete,
+        ];
+        AgreementProperties {
+            name: self.maybe(Make::text),
+            agreement_id: self.name(),
+            context: self.context().to_fragment(),
+            terms: self.terms().to_fragment(),
+            state: *self.0.pick(&states),
+            details: Details {
+                reason: self.maybe(Make::text),
+                choices: self.some(0, |make| super::items::choice(make.text())),
+                supersedes: self.maybe(Make::name),
+                superseded_by: self.maybe(Make::name),
+                charged: self.some(0, Make::budget),
+                paid: self.some(0, Make::budget),
+            },
+            guarantees: self.some(0, |make| {
+                let states = [
+                    GuaranteeState::NotDetermined,
+                    GuaranteeState::Fulfilled,
+                    GuaranteeState::Violated,
+                ];
+                (make.name(), *make.0.pick(&states))
+            }),
+            services: self.some(0, |make| ServiceTermState {
+                term_name: make.name(),
+                state: match make.0.below(4) {
+                    0 => ServiceState::NotReady,
+                    1 => ServiceState::Completed,
+                    2 => ServiceState::Ready(Activity::Idle),
+                    _ => ServiceState::Ready(Activity::Processing),
+                },
+                placement: make.maybe(Make::placement),
+            }),
+        }
+    }
+
+    pub(crate) fn fault(&mut self) -> Fault {
+        Fault {
+            timestamp: self.time(),
+            error_code: self.name(),
+            descriptions: self.some(0, |make| Description {
+                text: make.text(),
+                language: make.maybe(|make| (*make.0.pick(&["en", "de-AT"])).to_owned()),
+            }),
+            refusal: self.maybe(|make| Refusal {
+                reason: *make.0.pick(&[
+                    Reason::NoCapacityInWindow,
+                    Reason::BudgetTooLow,
+                    Reason::PolicyDenied,
+                ]),
+                binding_constraint: make.maybe(Make::text),
+                cut_short: make.flag(),
+                alternatives: make.some(0, |make| Alternative {
+                    start: make.time(),
+                    end: make.time(),
+                    nodes: make.maybe(Make::count),
+                    deviation: make.number(),
+                    direction: if make.flag() {
+                        Direction::Earlier
+                    } else {
+                        Direction::Later
+                    },
+                }),
+                relaxations: make.some(0, |make| Relaxation {
+                    start: make.maybe(Make::time),
+                    deadline: make.maybe(Make::time),
+                    nodes: make.maybe(Make::count),
+                    duration: make.maybe(Make::count),
+                    budget: make.maybe(Make::budget),
+                }),
+            }),
+            violations: self.some(0, |make| FaultViolation {
+                path: make.text(),
+                message: make.text(),
+            }),
+            extensions: self.some(0, Make::fragment),
+        }
+    }
+
+    pub(crate) fn list(&mut self) -> AgreementList {
+        AgreementList {
+            agreements: self.some(0, |make| ListedAgreement {
+                agreement_id: make.name(),
+                name: make.maybe(Make::text),
+                address: make.maybe(Make::name),
+                state: AgreementState::Observed,
+                planned_start: make.maybe(Make::time),
+                planned_end: make.maybe(Make::time),
+                nodes: make.maybe(Make::count),
+            }),
+            next: self.maybe(Make::name),
+        }
+    }
+
+    pub(crate) fn timeline(&mut self) -> Timeline {
+        Timeline {
+            agreement_id: self.name(),
+            events: self.some(0, |make| Event {
+                at: make.time(),
+                kind: make.name(),
+                detail: make.maybe(Make::text),
+            }),
+        }
+    }
+}
