@@ -33,14 +33,24 @@ impl Target {
     /// # Errors
     /// Why the system has none.
     pub(crate) fn client(&self, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
-        // One provider for the process; a second call finds it installed.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .resolve_to_addrs(&self.host, &self.addresses);
-        more(client).build().map_err(|why| why.to_string())
+        client_to_anywhere(|client| more(client.resolve_to_addrs(&self.host, &self.addresses)))
     }
+}
+
+/// A client for addresses that an operator names, which may lie anywhere: it follows no redirect, and uses no proxy, with what `more`
+/// sets besides.
+///
+/// # Errors
+/// Why the system has none.
+pub(crate) fn client_to_anywhere(
+    more: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> Result<Client, String> {
+    // One provider for the process; a second call finds it installed.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy();
+    more(client).build().map_err(|why| why.to_string())
 }
 
 /// Addresses by what they begin with. None are allowed where there is no prefix.

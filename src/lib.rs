@@ -21,6 +21,8 @@ pub mod cli;
 pub mod clock;
 // From a slot of the plan to work that really runs.
 pub mod execution;
+// Other domains: who they are, how they are spoken to, what they offer.
+pub mod federation;
 // The API over HTTP.
 pub mod http;
 // What is counted, and the text in which it is read.

@@ -114,6 +114,78 @@ const WRONG: &[(&str, &[&str])] = &[
         &["`x`", "limits.processes", "1 to"],
     ),
     ("[limits]\npatience = 3\n", &["patience"]),
+    ("[federation]\nname = \"a b\"\n", &["federation.name", "a b"]),
+    (
+        "[federation]\nname = \"n\"\nhops = 9\n",
+        &["federation.hops", "0 to 8"],
+    ),
+    (
+        "[federation]\nname = \"n\"\nask_seconds = 0\n",
+        &["federation.ask_seconds", "1 to 10"],
+    ),
+    (
+        "[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\n",
+        &["federation.name", "[[peer]]"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"http://s.example\"\nkey = \"k\"\n",
+        &["peer[0].address", "https://", "plain = true"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"s.example\"\nkey = \"k\"\n",
+        &["peer[0].address", "https://"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example/?a\"\nkey = \"k\"\n",
+        &["peer[0].address", "without ?"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\n",
+        &["peer[0].key_file"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"a b\"\n",
+        &["peer[0].key"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey_file = \"none.key\"\n",
+        &["peer[0].key_file", "none.key"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"local\"\naddress = \"https://s.example\"\nkey = \"k\"\n",
+        &["peer[0].name", "local", "resource"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"n\"\naddress = \"https://s.example\"\nkey = \"k\"\n",
+        &["peer[0].name", "this domain"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\n\
+         [[peer]]\nname = \"s\"\naddress = \"https://t.example\"\nkey = \"k\"\n",
+        &["peer[1].name", "another peer"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\n\
+         [[peer]]\nname = \"t\"\nparty = \"s\"\naddress = \"https://t.example\"\nkey = \"k\"\n",
+        &["peer[1].party", "another peer"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\nmarkup_percent = 0.0001\n",
+        &["peer[0].markup_percent", "three decimals"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\nmarkup_percent = -1\n",
+        &["peer[0].markup_percent", "0 to 1000"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\nnodes = 0\n",
+        &["peer[0].nodes", "1 to 100000"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\n\
+         templates = { none = \"nap\" }\n",
+        &["peer[0].templates", "advance-reservation", "none"],
+    ),
     (
         "[[application]]\nname = \"x\"\nprogram = \"relative\"\n",
         &["program", "absolute"],
@@ -411,9 +483,35 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "[[resource.slurm.party]]",
             "name = \"physics\"",
         ];
-        let optional = priced.iter().chain(&cluster).fold(optional, |text, key| {
-            text.replace(&format!("\n# {key}"), &format!("\n{key}"))
-        });
+        // A key file is tested beside.
+        let federated = [
+            "[federation]",
+            "name = \"north\"",
+            "hops",
+            "ask_seconds",
+            "tell_requesters",
+            "show_peers",
+            "[[peer]]",
+            "name = \"south\"",
+            "address = ",
+            "plain",
+            "key = \"bsp_",
+            "templates = {",
+            "nodes = 1000 ",
+            "requests_per_minute",
+            "held_node_hours",
+            "markup_percent",
+            "forwards",
+            "party = \"south\"",
+        ];
+        let optional = optional.replace("bsp_…", "bsp_1");
+        let optional = priced
+            .iter()
+            .chain(&cluster)
+            .chain(&federated)
+            .fold(optional, |text, key| {
+                text.replace(&format!("\n# {key}"), &format!("\n{key}"))
+            });
         assert_ne!(example, optional, "the example has lost its optional keys");
         let server = Server::configured(None, &example);
         server

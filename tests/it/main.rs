@@ -23,6 +23,7 @@ mod energy;
 mod examples;
 mod execution;
 mod explain;
+mod federation;
 mod files;
 mod fixtures;
 mod flat_offers;

@@ -3,6 +3,7 @@
 
 pub(super) mod energy;
 pub(super) mod execution;
+mod federation;
 pub(super) mod history;
 mod prediction;
 pub(super) mod pricing;
@@ -29,6 +30,7 @@ use crate::address::Policy;
 use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::energy::Series;
 use crate::cli::config::execution::Execution;
+use crate::cli::config::federation::{Federating, Peer};
 use crate::cli::config::history::History;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
@@ -39,6 +41,7 @@ use crate::cli::config::time_constraints::TimeConstraint;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
 use crate::execution::local::find_program;
+use crate::federation::settings::Federation;
 use resources::Resource;
 
 use crate::http::{Bounds, Connections};
@@ -70,6 +73,9 @@ pub(super) struct Config {
     pub(super) staging: Staging,
     /// The signed heads of the audit trail.
     pub(super) trail: Trail,
+    federation: Federating,
+    #[serde(rename = "peer")]
+    peers: Vec<Peer>,
     quotas: Quotas,
     #[serde(rename = "quota")]
     quotas_of_parties: Vec<PartyQuotas>,
@@ -85,6 +91,9 @@ pub(super) struct Config {
     /// The folder that relative paths are meant from.
     #[serde(skip)]
     folder: PathBuf,
+    /// This domain among others, with its peers; none where it has no name there.
+    #[serde(skip)]
+    pub(super) domain: Option<Federation>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -284,6 +293,8 @@ impl Config {
             .unwrap_or(Path::new(""))
             .clone_into(&mut config.folder);
         config.check().map_err(wrong)?;
+        let domain = config.federation.federation(&config.peers, &config.folder);
+        config.domain = domain.map_err(wrong)?;
         Ok(config)
     }
 
@@ -352,6 +363,7 @@ impl Config {
         self.staging.check()?;
         self.trail.check()?;
         resources::check_resources(&self.resources)?;
+        self.federation.check(&self.peers, &self.resource_names())?;
         for (index, template) in self.templates.iter().enumerate() {
             if template
                 .slot_percent
@@ -407,6 +419,7 @@ impl Config {
             ("[trail]", self.trail == started.trail),
             ("[prediction]", self.prediction == started.prediction),
             ("[history]", self.history == started.history),
+            ("[federation] and [[peer]]", self.domain == started.domain),
             ("[limits]", self.limits == started.limits),
         ];
         let differ = parts.into_iter().filter(|(_, is_same)| !is_same);
@@ -415,11 +428,15 @@ impl Config {
 
     /// The price list, for the resources that there are.
     fn pricing(&self) -> Result<Option<planner::Pricing>, String> {
+        let names = self.resource_names();
+        self.pricing.as_ref().map(|list| list.pricing(&names)).transpose()
+    }
+
+    fn resource_names(&self) -> Vec<&str> {
         // The one that there is where none is named.
         let unnamed = self.resources.is_empty().then_some("local");
         let names = self.resources.iter().map(|of| of.name.as_str());
-        let names: Vec<_> = names.chain(unnamed).collect();
-        self.pricing.as_ref().map(|list| list.pricing(&names)).transpose()
+        names.chain(unnamed).collect()
     }
 
     /// The allowed receivers of call-backs.

@@ -16,7 +16,7 @@ Examples:
   bespeak config check bespeak.toml             whether a service would start with it, and what it has
   bespeak config check bespeak.toml --running   also what would change if the running service read its file again
 
-Templates, programs, certificates and prices of energy that the file names are read. Open files that the system allows and the key of
+Templates, programs, certificates, keys of peers and prices of energy that the file names are read. Open files that the system allows and the key of
 the trail are looked at by a start alone. What a cluster needs has `bespeak cluster check`. The running service reads its own file: --running says what a `bespeak reload` would do now, and which parts need a
 restart.
 
@@ -83,6 +83,7 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
             .as_ref()
             .map_or_else(|| of.name.clone(), |version| format!("{} {version}", of.name))
     });
+    let peers = read.config.domain.iter().flat_map(|of| &of.peers);
     Ok(json!({
         "file": name,
         "resources": resources.collect::<Vec<_>>(),
@@ -91,6 +92,8 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
         "currency": read.settings.pricing.map(|of| of.currency),
         "pricesUnread": silent,
         "tls": read.tls.is_some(),
+        "domain": read.config.domain.as_ref().map(|of| &of.name),
+        "peers": peers.map(|of| &of.name).collect::<Vec<_>>(),
     }))
 }
 
@@ -123,6 +126,7 @@ fn print_content(found: &Value) {
         ("templates", words("templates")),
         ("prices", found["currency"].as_str().unwrap_or("none").to_owned()),
         ("certificate", of_certificate.to_owned()),
+        ("peers", words("peers")),
     ] {
         say!("  {name:<13} {words}");
     }

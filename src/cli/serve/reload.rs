@@ -19,6 +19,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
+use crate::federation::settings::Federation;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
 
@@ -124,6 +125,7 @@ impl Read {
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         note_rules_and_abilities(&mut settings, &templates, &catalogue);
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;
+        check_templates_of_peers(config.domain.as_ref(), &templates)?;
         Ok(Self {
             config,
             settings,
@@ -132,6 +134,21 @@ impl Read {
             tls,
         })
     }
+}
+
+/// Refuses templates of peers for some that are not offered here.
+fn check_templates_of_peers(federation: Option<&Federation>, templates: &Templates) -> Result<(), Failure> {
+    let ids = templates.ids();
+    let peers = federation.map_or(&[][..], |federation| &federation.peers);
+    for (index, peer) in peers.iter().enumerate() {
+        if let Some(unknown) = peer.templates.keys().find(|id| !ids.contains(&id.as_str())) {
+            return Err(Failure::Usage(format!(
+                "configuration: peer[{index}].templates: expected ids of {}, found {unknown:?}",
+                ids.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Does something that reads files, off the threads that serve.

@@ -15,6 +15,8 @@ use crate::clock::Micros;
 pub(in crate::planner) const LOCAL: &str = "local";
 /// The kind of resources that others use, too.
 pub(in crate::planner) const CLUSTER: &str = "slurm";
+/// The kind of resources that are another domain's: only its own offers are placed there.
+pub const PEER: &str = "peer";
 
 /// The names of the attributes of nodes that are numbers.
 pub const NUMBERS: [&str; 6] = [
@@ -134,6 +136,11 @@ impl Resource {
     /// Whether it is in service and takes nothing new.
     pub fn is_frozen(&self) -> bool {
         self.frozen.is_some() && !self.is_retired()
+    }
+
+    /// Whether it is another domain's.
+    pub fn is_peer(&self) -> bool {
+        self.kind == PEER
     }
 
     /// All of its planned times without nodes, each with the number of nodes.

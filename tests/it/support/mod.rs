@@ -15,6 +15,7 @@ pub(crate) mod slurm;
 pub(crate) mod small_disk;
 pub(crate) mod stores;
 pub(crate) mod told;
+pub(crate) mod way;
 pub(crate) mod xml;
 
 use std::fs;

@@ -1,0 +1,379 @@
+//! A peer as it is spoken to: asked for offers, told which of them are taken, followed, and ended.
+//!
+//! Nothing here waits for longer than it says, and nothing that was opened at the peer is left open there: a negotiation whose
+//! answer came too late, or could not be read, is ended in the background.
+
+mod breaker;
+mod exchange;
+mod files;
+mod words;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tracing::debug;
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::answers::{Answer, acceptance_input};
+use wsag::endpoint::EndpointReference;
+use wsag::languages::TimeLanguages;
+use wsag::negotiations::{negotiate_input, terminate_negotiation_input};
+use wsag::operations::{reason_fragment, terminate_input};
+use wsag::travel::Travel;
+use wsag::{Document, Message};
+
+use self::breaker::{Breaker, Outcome};
+use self::exchange::{Line, Reply, exchange};
+use self::words::{languages_of_offer, negotiation_input, question, read_counter_offers};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::federation::settings::PeerSettings;
+
+pub use breaker::PeerHealth;
+pub use files::PeerFile;
+pub use words::{PeerAnswer, PeerOffer, PeerStatus};
+
+/// How long the name of a peer's template is believed.
+const TEMPLATE_KNOWN: Micros = 300 * MICROS_PER_SECOND;
+/// Names of templates that are kept.
+const TEMPLATES_MAX: usize = 1_000;
+/// How long everything that belongs to one question may go on at the most, whoever still waits for it.
+const QUESTION_WAIT: Duration = Duration::from_secs(30);
+
+/// A peer. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Peer(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: PeerSettings,
+    clock: Clock,
+    line: Line,
+    breaker: Breaker,
+    /// The names of its templates by their ids, and when they were read.
+    templates: Mutex<BTreeMap<String, (String, Micros)>>,
+}
+
+/// Why a peer did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PeerError {
+    /// It was not asked: it fails, or was asked too often.
+    #[error("it was not asked: {0}")]
+    NotAsked(String),
+    /// It refuses, and would if it were asked again.
+    #[error("it refuses ({code}): {words}")]
+    Refused {
+        /// The word of its fault; empty where that has none.
+        code: String,
+        /// Its reasons.
+        words: String,
+    },
+    /// It is not known whether it has done it: it does not answer, it has a fault of its own, or its answer cannot be read. It can be
+    /// asked again under the same key. With it, how long the peer wants to be left alone, where it says that.
+    #[error("{0}")]
+    Unknown(String, Option<Duration>),
+}
+
+impl PeerError {
+    fn rubbish(why: &str) -> Self {
+        Self::Unknown(why.to_owned(), None)
+    }
+
+    fn silent(waited: Duration) -> Self {
+        Self::Unknown(
+            format!("it does not answer within {} ms", waited.as_millis()),
+            None,
+        )
+    }
+}
+
+type Result<T> = std::result::Result<T, PeerError>;
+
+/// An answer on its way to the one who asked. Where nobody takes it, its negotiation is ended at the peer.
+struct Parcel {
+    peer: Peer,
+    answer: Option<PeerAnswer>,
+}
+
+impl Parcel {
+    fn open(mut self) -> Option<PeerAnswer> {
+        self.answer.take()
+    }
+}
+
+impl Drop for Parcel {
+    fn drop(&mut self) {
+        if let Some(answer) = self.answer.take() {
+            self.peer.end_behind(answer.negotiation);
+        }
+    }
+}
+
+impl Peer {
+    /// The peer of these settings. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// Why it cannot be spoken to, in words: the system's certificates cannot be read, above all.
+    pub fn new(settings: PeerSettings, clock: Clock) -> std::result::Result<Self, String> {
+        Ok(Self(Arc::new(Inner {
+            line: Line::new(&settings)?,
+            breaker: Breaker::new(clock.clone(), settings.requests_per_minute),
+            templates: Mutex::default(),
+            clock,
+            settings,
+        })))
+    }
+
+    /// Its name here.
+    pub fn name(&self) -> &str {
+        &self.0.settings.name
+    }
+
+    /// What the configuration says of it.
+    pub fn settings(&self) -> &PeerSettings {
+        &self.0.settings
+    }
+
+    /// How it does.
+    pub fn health(&self) -> PeerHealth {
+        self.0.breaker.health()
+    }
+
+    /// Asks for offers in place of `offer`, which is of a template of this domain: in a new negotiation there, or a renegotiation of the
+    /// peer's agreement at the address `about`. The negotiation stays open where there are offers, and is the caller's to end.
+    ///
+    /// # Errors
+    /// [`PeerError::NotAsked`], [`PeerError::Refused`], and [`PeerError::Unknown`] after `within` at the latest. The negotiation is
+    /// ended at the peer then.
+    pub async fn ask(
+        &self,
+        offer: &AgreementOffer,
+        travel: &Travel,
+        about: Option<&str>,
+        within: Duration,
+    ) -> Result<PeerAnswer> {
+        let admission = self.0.breaker.admit().map_err(PeerError::NotAsked)?;
+        let (tell, mut told) = oneshot::channel();
+        let (peer, offer, travel) = (self.clone(), offer.clone(), travel.clone());
+        let about = about.map(ToOwned::to_owned);
+        // It goes on where nobody waits any more, so that what it opens at the peer is ended there.
+        tokio::spawn(async move {
+            let asked =
+                tokio::time::timeout(QUESTION_WAIT, peer.negotiate(&offer, &travel, about.as_deref()));
+            let asked = asked
+                .await
+                .unwrap_or_else(|_| Err(PeerError::silent(QUESTION_WAIT)));
+            let parcel = asked.map(|answer| Parcel {
+                peer,
+                answer: Some(answer),
+            });
+            let _ = tell.send(parcel);
+        });
+        let answer = match tokio::time::timeout(within, &mut told).await {
+            Ok(Ok(answer)) => Some(answer),
+            Ok(Err(_)) => Some(Err(PeerError::rubbish("the question ended without an answer"))),
+            // It may have come at the same moment.
+            Err(_) => {
+                told.close();
+                told.try_recv().ok()
+            }
+        };
+        let Some(answer) = answer else {
+            admission.tell(Outcome::Late);
+            return Err(PeerError::silent(within));
+        };
+        admission.tell(match &answer {
+            Ok(Parcel { answer, .. }) => Outcome::Answered {
+                has_offers: answer.as_ref().is_some_and(|answer| !answer.offers.is_empty()),
+            },
+            Err(PeerError::Unknown(why, wait)) => Outcome::Failed(why.clone(), *wait),
+            Err(_) => Outcome::Answered { has_offers: false },
+        });
+        answer?
+            .open()
+            .ok_or_else(|| PeerError::rubbish("the question ended without an answer"))
+    }
+
+    /// Makes an agreement of an offer that the peer has made in a negotiation, in the words of [`PeerOffer::document`]; in place of the
+    /// peer's agreement at the address `agreement` where the negotiation is about that. Returns the address of the new one. Under the
+    /// same key it is made once, however often this is called.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] for good; after [`PeerError::Unknown`] it is to be called again.
+    pub async fn create(
+        &self,
+        negotiation: &str,
+        document: &str,
+        agreement: Option<&str>,
+        key: Uuid,
+    ) -> Result<String> {
+        let replaced = agreement.map(EndpointReference::new);
+        let input = acceptance_input(document, &EndpointReference::new(negotiation), replaced.as_ref());
+        let input =
+            input.map_err(|why| PeerError::rubbish(&format!("its offer is not kept whole: {why}")))?;
+        let line = &self.0.line;
+        let request = line.post(line.below_base(&["agreements"]), input);
+        let reply = self
+            .exchange(request.header("Idempotency-Key", key.to_string()))
+            .await?;
+        let created = reply
+            .answer(&TimeLanguages::default())
+            .and_then(|answer| match answer {
+                Answer::AgreementCreated(at) | Answer::AgreementPending(at) => {
+                    line.below(&at.address, &[]).map(|_| at.address)
+                }
+                _ => Err(PeerError::rubbish("it does not say which agreement it has made")),
+            });
+        self.note(created)
+    }
+
+    /// How an agreement stands at the peer.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] where the peer does not know it, [`PeerError::Unknown`].
+    pub async fn status(&self, agreement: &str) -> Result<PeerStatus> {
+        let url = self.0.line.below(agreement, &[])?;
+        let reply = self.exchange(self.0.line.get(url)).await?;
+        let status = reply
+            .answer(&TimeLanguages::default())
+            .and_then(|answer| match answer {
+                Answer::AgreementProperties(properties) => Ok(PeerStatus::of(&properties)),
+                _ => Err(PeerError::rubbish("it does not say how the agreement stands")),
+            });
+        self.note(status)
+    }
+
+    /// Ends an agreement at the peer.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`] where it is over or not known there, [`PeerError::Unknown`].
+    pub async fn terminate(&self, agreement: &str, reason: &str) -> Result<()> {
+        let url = self.0.line.below(agreement, &["terminate"])?;
+        let input = terminate_input(&reason_fragment(reason));
+        let reply = self.exchange(self.0.line.post(url, input)).await?;
+        reply.success()
+    }
+
+    /// Ends a negotiation at the peer, and with it what is held there for its offers. One that is over there stays so.
+    ///
+    /// # Errors
+    /// [`PeerError::Unknown`].
+    pub async fn end_negotiation(&self, negotiation: &str) -> Result<()> {
+        let url = self.0.line.below(negotiation, &["terminate"])?;
+        let input = terminate_negotiation_input(&[]);
+        let reply = self.exchange(self.0.line.post(url, input)).await?;
+        match reply.success() {
+            Err(PeerError::Refused { .. }) => Ok(()),
+            ended => ended,
+        }
+    }
+
+    /// Ends a negotiation in the background. Where that fails, the peer ends it when its time is over.
+    fn end_behind(&self, negotiation: String) {
+        let peer = self.clone();
+        tokio::spawn(async move {
+            if let Err(why) = peer.end_negotiation(&negotiation).await {
+                debug!(peer = peer.name(), %why, "a negotiation at a peer was not ended");
+            }
+        });
+    }
+
+    /// Opens a negotiation, and sends the question in it.
+    async fn negotiate(
+        &self,
+        offer: &AgreementOffer,
+        travel: &Travel,
+        about: Option<&str>,
+    ) -> Result<PeerAnswer> {
+        let languages = languages_of_offer(offer);
+        let own = offer.context.template_id.as_deref().unwrap_or_default();
+        let id = self.0.settings.template(own);
+        let name = self.template_name(id).await?;
+        let line = &self.0.line;
+        let opening = line.post(line.below_base(&["negotiations"]), negotiation_input(about));
+        let negotiation = match exchange(opening).await?.answer(&languages)? {
+            Answer::NegotiationOpened(at) => at.address,
+            _ => {
+                return Err(PeerError::rubbish(
+                    "it does not say which negotiation it has opened",
+                ));
+            }
+        };
+        let offers = line.below(&negotiation, &["offers"])?;
+        let asked = Instant::now();
+        let said = question(offer, travel, id, &name);
+        let answered = async {
+            let reply = exchange(line.post(offers, negotiate_input(&[said]))).await?;
+            let received = reply.date().map(|date| (date, asked.elapsed()));
+            match reply.answer(&languages)? {
+                Answer::CounterOffers(offers) => read_counter_offers(offers, received),
+                _ => Err(PeerError::rubbish("it does not answer with counter offers")),
+            }
+        };
+        let answered = answered.await;
+        // Nothing is left to be taken there.
+        if !matches!(&answered, Ok((offers, _)) if !offers.is_empty()) {
+            self.end_behind(negotiation.clone());
+        }
+        let (offers, refusal) = answered?;
+        Ok(PeerAnswer {
+            negotiation,
+            offers,
+            refusal,
+        })
+    }
+
+    /// The name of a template of the peer, which offers have to name beside its id.
+    async fn template_name(&self, id: &str) -> Result<String> {
+        let now = self.0.clock.since_boot();
+        let known = || self.0.templates.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((name, read)) = known().get(id)
+            && now - read < TEMPLATE_KNOWN
+        {
+            return Ok(name.clone());
+        }
+        let line = &self.0.line;
+        let reply = exchange(line.get(line.below_base(&["templates", id]))).await?;
+        reply.success()?;
+        let name = name_in_template(&reply);
+        let name = name.ok_or_else(|| PeerError::rubbish("its template cannot be read, or has no name"))?;
+        let mut known = known();
+        if known.len() >= TEMPLATES_MAX {
+            known.clear();
+        }
+        known.insert(id.to_owned(), (name.clone(), now));
+        Ok(name)
+    }
+
+    /// Sends a message that is no question, whatever the breaker says.
+    async fn exchange(&self, request: reqwest::RequestBuilder) -> Result<Reply> {
+        let reply = exchange(request).await;
+        let failure = match &reply {
+            Ok(reply) => reply.success().err(),
+            Err(why) => Some(why.clone()),
+        };
+        self.0.breaker.note(match failure {
+            Some(PeerError::Unknown(why, wait)) => Some((why, wait)),
+            _ => None,
+        });
+        reply
+    }
+
+    /// Notes an answer that came and cannot be read.
+    fn note<T>(&self, read: Result<T>) -> Result<T> {
+        if let Err(PeerError::Unknown(why, wait)) = &read {
+            self.0.breaker.note(Some((why.clone(), *wait)));
+        }
+        read
+    }
+}
+
+fn name_in_template(reply: &Reply) -> Option<String> {
+    let document = Document::parse(&reply.body).ok()?;
+    match wsag::read(&document).ok()? {
+        Message::Template(template) => template.name.clone(),
+        _ => None,
+    }
+}
