@@ -46,7 +46,7 @@ table! {
 }
 
 /// One peer as written.
-#[derive(Debug, PartialEq, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Peer {
     name: String,

@@ -41,7 +41,7 @@ use crate::cli::config::time_constraints::TimeConstraint;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
 use crate::execution::local::find_program;
-use crate::federation::settings::Federation;
+use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
 use crate::http::{Bounds, Connections};
@@ -73,7 +73,6 @@ pub(super) struct Config {
     pub(super) staging: Staging,
     /// The signed heads of the audit trail.
     pub(super) trail: Trail,
-    /// This domain among others.
     federation: Federating,
     #[serde(rename = "peer")]
     peers: Vec<Peer>,
@@ -92,6 +91,9 @@ pub(super) struct Config {
     /// The folder that relative paths are meant from.
     #[serde(skip)]
     folder: PathBuf,
+    /// This domain among others, with its peers; none where it has no name there.
+    #[serde(skip)]
+    pub(super) domain: Option<Federation>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -291,6 +293,8 @@ impl Config {
             .unwrap_or(Path::new(""))
             .clone_into(&mut config.folder);
         config.check().map_err(wrong)?;
+        let domain = config.federation.federation(&config.peers, &config.folder);
+        config.domain = domain.map_err(wrong)?;
         Ok(config)
     }
 
@@ -415,8 +419,7 @@ impl Config {
             ("[trail]", self.trail == started.trail),
             ("[prediction]", self.prediction == started.prediction),
             ("[history]", self.history == started.history),
-            ("[federation]", self.federation == started.federation),
-            ("[[peer]]", self.peers == started.peers),
+            ("[federation] and [[peer]]", self.domain == started.domain),
             ("[limits]", self.limits == started.limits),
         ];
         let differ = parts.into_iter().filter(|(_, is_same)| !is_same);
@@ -436,21 +439,19 @@ impl Config {
         names.chain(unnamed).collect()
     }
 
-    /// This domain among others, with its peers; none where it has no name there.
-    ///
-    /// # Errors
-    /// [`Failure::Usage`] naming the key and its file, where the key of a peer cannot be read.
-    pub(super) fn federation(&self) -> Result<Option<Federation>, Failure> {
-        self.federation
-            .federation(&self.peers, &self.folder)
-            .map_err(|why| Failure::Usage(format!("configuration: {why}")))
-    }
-
     /// The allowed receivers of call-backs.
     pub(super) fn call_backs(&self) -> Policy {
         Policy {
             private_addresses: self.callbacks.private_addresses,
         }
+    }
+
+    /// The own resources, and the peers behind them.
+    fn planned_resources(&self) -> Vec<planner::Resource> {
+        let mut all = resources::planned_resources(&self.resources);
+        let peers = self.domain.iter().flat_map(|domain| &domain.peers);
+        all.extend(peers.map(PeerSettings::resource));
+        all
     }
 
     /// The settings of the planner.
@@ -481,7 +482,7 @@ impl Config {
             quotas_of_parties: self.quotas_of_parties(),
             // Restarts are known once the templates have been read, and predictions once the store is open.
             ..planner::Settings::new(
-                resources::planned_resources(&self.resources),
+                self.planned_resources(),
                 i64::from(days) * 86_400,
             )
         }

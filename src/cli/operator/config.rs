@@ -83,6 +83,7 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
             .as_ref()
             .map_or_else(|| of.name.clone(), |version| format!("{} {version}", of.name))
     });
+    let peers = read.config.domain.iter().flat_map(|of| &of.peers);
     Ok(json!({
         "file": name,
         "resources": resources.collect::<Vec<_>>(),
@@ -91,8 +92,8 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
         "currency": read.settings.pricing.map(|of| of.currency),
         "pricesUnread": silent,
         "tls": read.tls.is_some(),
-        "domain": read.federation.as_ref().map(|of| &of.name),
-        "peers": read.federation.map_or_else(Vec::new, |of| of.peers.into_iter().map(|peer| peer.name).collect()),
+        "domain": read.config.domain.as_ref().map(|of| &of.name),
+        "peers": peers.map(|of| &of.name).collect::<Vec<_>>(),
     }))
 }
 

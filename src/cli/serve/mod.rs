@@ -113,7 +113,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         catalogue,
         templates,
         tls,
-        federation,
     } = Read::from(options.store.config.clone(), None).await?;
     // Before anything is opened.
     let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
@@ -138,7 +137,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     heads::start_signing_heads(&config.trail, data_dir, &store, &clock, &stop)?;
     let folders = open_folders(&config, data_dir)?;
     let followed = Followed::default();
-    let federation = peers::make_federation(federation, followed.clone(), data_dir, &clock)?;
+    let federation = peers::make_federation(config.domain.clone(), followed.clone(), data_dir, &clock)?;
     let executors = executors::make_executors(&config, &folders, data_dir, followed)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
     let (known, predictions) = Predictions::of(learn_before_start(&config, &settings, &store, &clock).await);

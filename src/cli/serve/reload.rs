@@ -19,7 +19,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
-use crate::federation::settings::{Federation, PeerSettings};
+use crate::federation::settings::Federation;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
 
@@ -47,8 +47,6 @@ pub(in crate::cli) struct Read {
     pub(in crate::cli) catalogue: Catalogue,
     pub(in crate::cli) templates: Templates,
     pub(in crate::cli) tls: Option<Arc<ServerConfig>>,
-    /// This domain among others, where it has a name there.
-    pub(in crate::cli) federation: Option<Federation>,
 }
 
 impl Reloader {
@@ -122,22 +120,18 @@ impl Read {
 
     fn of(config: Config) -> Result<Self, Failure> {
         let mut settings = config.planner();
-        let federation = config.federation()?;
-        let peers = federation.iter().flat_map(|federation| &federation.peers);
-        settings.resources.extend(peers.map(PeerSettings::resource));
         let catalogue = config.catalogue()?;
         let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         note_rules_and_abilities(&mut settings, &templates, &catalogue);
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;
-        check_templates_of_peers(federation.as_ref(), &templates)?;
+        check_templates_of_peers(config.domain.as_ref(), &templates)?;
         Ok(Self {
             config,
             settings,
             catalogue,
             templates,
             tls,
-            federation,
         })
     }
 }

@@ -98,11 +98,10 @@ impl Breaker {
         let now = self.clock.since_boot();
         let mut state = self.lock();
         let is_trial = state.failures > 0;
-        if is_trial {
-            if state.is_tried || state.closed_until.is_some_and(|until| now < until) {
-                let why = state.health.last_error.clone().unwrap_or_default();
-                return Err(format!("it is not asked for a while, because it failed: {why}"));
-            }
+        let is_left_alone = state.is_tried || state.closed_until.is_some_and(|until| now < until);
+        if is_trial && is_left_alone {
+            let why = state.health.last_error.clone().unwrap_or_default();
+            return Err(format!("it is not asked for a while, because it failed: {why}"));
         }
         if now - state.minute.0 >= 60 * MICROS_PER_SECOND {
             state.minute = (now, 0);
