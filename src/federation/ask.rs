@@ -4,9 +4,11 @@
 //! passed on to. One that comes by several ways is answered once.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use tokio::fs::File;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -15,6 +17,8 @@ use wsag::travel::Travel;
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
 
+/// The most bytes of the name of a file.
+const FILE_NAME_MAX: usize = 255;
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
 const SEEN_FOR: Duration = Duration::from_secs(600);
 /// Requests that are known at most: the oldest are forgotten before.
@@ -34,6 +38,17 @@ pub struct Question<'a> {
     pub party: &'a str,
     /// Node-seconds that it asks for.
     pub node_seconds: u64,
+    /// The files that its job reads: they are passed on first.
+    pub files: Vec<PassedFile>,
+}
+
+/// A file that a peer gets before it is asked.
+#[derive(Debug, Clone)]
+pub struct PassedFile {
+    /// Its name there.
+    pub name: String,
+    /// Where it is here.
+    pub path: PathBuf,
 }
 
 /// An offer that a peer holds.
@@ -112,8 +127,18 @@ impl Federation {
         let mut asked = JoinSet::new();
         for peer in self.0.peers.iter().filter(|peer| self.may_ask(peer, &travel, &question)) {
             let (peer, offer, travel) = (peer.clone(), question.offer.clone(), travel.clone());
+            let files = question.files.clone();
             asked.spawn(async move {
-                let answer = peer.ask(&offer, &travel, None, within).await;
+                let since = Instant::now();
+                let passed = tokio::time::timeout(within, pass_on(&peer, &files)).await;
+                let answer = match passed {
+                    Ok(Ok(())) => {
+                        let left = within.saturating_sub(since.elapsed());
+                        peer.ask(&offer, &travel, None, left).await.map_err(|why| why.to_string())
+                    }
+                    Ok(Err(why)) => Err(why),
+                    Err(_) => Err("its files are not passed on in time".to_owned()),
+                };
                 (peer, answer)
             });
         }
@@ -163,6 +188,12 @@ impl Federation {
             requester,
         };
         Some((travel, Duration::from_millis(waits.into())))
+    }
+
+    /// The name under which a file of a party is passed on: other parties' files of the same name have others there.
+    pub fn name_of_file(&self, party: &str, name: &str) -> String {
+        let own = format!("{}-{name}", &self.opaque_id(party)[..16]);
+        if own.len() <= FILE_NAME_MAX { own } else { name.to_owned() }
     }
 
     /// Whether requests of a party that is a peer are passed on.
@@ -237,6 +268,17 @@ impl Federation {
             }
         }
     }
+}
+
+/// Passes files on to a peer, in place of earlier ones of the same names.
+async fn pass_on(peer: &Peer, files: &[PassedFile]) -> Result<(), String> {
+    for PassedFile { name, path } in files {
+        let file = File::open(path).await.map_err(|why| format!("{}: {why}", path.display()))?;
+        let length = file.metadata().await.map_err(|why| why.to_string())?.len();
+        let passed = peer.put_input(name, file, length).await;
+        passed.map_err(|why| format!("{name}: {why}"))?;
+    }
+    Ok(())
 }
 
 /// Ends a negotiation at a peer in the background. Where that fails, the peer ends it when its time is over.

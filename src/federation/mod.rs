@@ -12,7 +12,7 @@ mod followed;
 pub mod secret;
 pub mod settings;
 
-pub use ask::{FoundAtPeer, Question};
+pub use ask::{FoundAtPeer, PassedFile, Question};
 pub use executor::PeerExecutor;
 pub use follow::Follower;
 pub use followed::Followed;

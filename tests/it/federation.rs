@@ -3,6 +3,8 @@
 mod domain;
 mod domains;
 mod hostile;
+mod kills;
+mod troubles;
 
 use std::time::Duration;
 

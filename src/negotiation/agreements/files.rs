@@ -18,6 +18,7 @@ use crate::execution::files::outputs::Stream;
 use crate::execution::files::retention::Removal;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::shortage::is_shortage;
+use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant_as_date_time};
 
 /// A list of files.
@@ -53,12 +54,23 @@ const PAGE_MAX: u64 = 1 << 20;
 
 /// A file, a page at a time: the whole of it may be larger than many readers at once leave memory for.
 #[derive(Debug)]
-pub struct Output(Option<File>);
+pub struct Output(Content);
+
+/// Where the rest of a file comes from.
+#[derive(Debug)]
+enum Content {
+    /// Nothing is left.
+    Over,
+    /// A file of this machine.
+    File(File),
+    /// A peer.
+    Peer(PeerFile),
+}
 
 impl Output {
     /// The content of a file.
     pub(in crate::negotiation) fn of(file: Option<File>) -> Self {
-        Self(file)
+        Self(file.map_or(Content::Over, Content::File))
     }
 
     /// The next page; empty where nothing more has been written.
@@ -66,8 +78,16 @@ impl Output {
     /// # Errors
     /// [`Error::Internal`] when the system refuses.
     pub async fn page(&mut self) -> Result<Vec<u8>> {
-        let Some(mut file) = self.0.take() else {
-            return Ok(Vec::new());
+        let mut file = match std::mem::replace(&mut self.0, Content::Over) {
+            Content::Over => return Ok(Vec::new()),
+            Content::File(file) => file,
+            Content::Peer(mut file) => {
+                let part = file.next().await.map_err(error_of_peer)?;
+                return Ok(part.map_or_else(Vec::new, |part| {
+                    self.0 = Content::Peer(file);
+                    part.to_vec()
+                }));
+            }
         };
         let (file, page) = with_files_off_async_threads(move || {
             let mut page = Vec::new();
@@ -75,7 +95,7 @@ impl Output {
             Ok((file, page))
         })
         .await?;
-        self.0 = Some(file);
+        self.0 = Content::File(file);
         Ok(page)
     }
 }
@@ -204,6 +224,21 @@ impl Negotiation {
     /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView> {
         let agreement = self.stored_agreement(&scope, id).await?;
+        if let Some((peer, address)) = self.peer_behind(&agreement).await? {
+            let there = peer.outputs(&address).await.map_err(error_of_peer)?;
+            let written = agreement.ended.unwrap_or_else(|| self.clock.micros());
+            let view = |(name, bytes)| {
+                FileView::of(FileEntry {
+                    name,
+                    bytes,
+                    modified: written,
+                })
+            };
+            return Ok(FilesView {
+                files: there.into_iter().map(view).collect(),
+                quota_bytes: None,
+            });
+        }
         let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
         check_files_still_kept(&agreement, &folder)?;
         let written = with_files_off_async_threads(move || {
@@ -225,6 +260,10 @@ impl Negotiation {
     /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
         let agreement = self.stored_agreement(&scope, id).await?;
+        if let Some((peer, address)) = self.peer_behind(&agreement).await? {
+            let file = peer.output(&address, name).await.map_err(error_of_peer)?;
+            return Ok(Output(Content::Peer(file)));
+        }
         let (folder, name) = (
             Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
             name.to_owned(),
@@ -235,6 +274,19 @@ impl Negotiation {
             Some(written) => Ok(Some(folder.open(&written)?)),
         });
         file.await?.map(Output::of).ok_or(Error::NotFound)
+    }
+
+    /// The peer that carries an agreement out or has, with the address of its agreement there; none where it is or was here.
+    async fn peer_behind(&self, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
+        let Some(federation) = &self.federation else {
+            return Ok(None);
+        };
+        let Some(peer) = federation.peer(&agreement.resource) else {
+            return Ok(None);
+        };
+        let rows = self.store.at_peers(agreement.id).await?.into_iter();
+        let mut there = rows.filter(|row| row.peer == agreement.resource);
+        Ok(there.next_back().and_then(|row| Some((peer, row.address?))))
     }
 
     /// Removes everything that an agreement's job has left, before its time is over; nothing where it has left nothing.
@@ -278,6 +330,14 @@ pub(in crate::negotiation) fn check_files_still_kept(agreement: &Agreement, fold
         ));
     }
     Ok(())
+}
+
+/// A peer does not give a file.
+fn error_of_peer(why: PeerError) -> Error {
+    match why {
+        PeerError::Refused { .. } => Error::NotFound,
+        PeerError::NotAsked(_) | PeerError::Unknown(..) => Error::AskingPeer,
+    }
 }
 
 impl From<std::io::Error> for Error {

@@ -86,12 +86,17 @@ impl Negotiation {
         let asked = wish.change(&offer, offered.as_ref().map(|of| &of.template));
         let negotiation = Uuid::now_v7();
         let node_seconds = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
+        let passed = self.with_files_passed_on(&asked, &agreement.party, agreement.job.as_ref());
+        let Some((asked, files)) = passed else {
+            return Ok(None);
+        };
         let question = Question {
             offer: &asked,
             travel: None,
             negotiation,
             party: &agreement.party,
             node_seconds,
+            files,
         };
         let found = federation.ask(question).await.into_iter();
         let candidates = found.filter_map(|found| self.candidate_of_peer(found));

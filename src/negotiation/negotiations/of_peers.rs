@@ -1,21 +1,26 @@
 //! Offers of peers beside the own ones: for a request that the own domain cannot place exactly.
 
+use std::collections::BTreeMap;
+
 use scheduler::{Interval, Reason, Time};
 use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
+use wsag::terms::{ServiceDescription, Term, TermTree};
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
 use super::offers::Placed;
 use crate::agreement::{
-    Currency, HeldAtPeer, Money, NegotiationInstance, OfferKind, OfferState, OfferTerms, Slot, Slots, Stretch,
+    Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferState, OfferTerms, Slot, Slots, Stretch,
 };
-use crate::federation::{FoundAtPeer, Question};
+use crate::federation::{FoundAtPeer, PassedFile, Question};
 use crate::negotiation::Negotiation;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::planner::{Candidate, Proposal, Quote};
 
+/// Bytes of the files of a job that are passed on at most.
+const PASSED_ON_MAX: u64 = 64 << 20;
 /// Seconds by which an offer of ours lapses before the peer's behind it: its acceptance takes a while.
 const BEFORE_LAPSE: i64 = 5;
 
@@ -50,18 +55,60 @@ impl Negotiation {
         let travel = placed.offer.offer_context.travel();
         let sizes = proposal.shapes.iter();
         let largest = sizes.map(|of| u64::from(of.nodes) * of.duration.max(0).unsigned_abs()).max();
+        let Some((asked, files)) = self.with_files_passed_on(asked, &instance.party, proposal.job.as_ref()) else {
+            return;
+        };
         let question = Question {
-            offer: asked,
+            offer: &asked,
             travel: travel.as_ref(),
             negotiation: instance.id,
             party: &instance.party,
             node_seconds: largest.unwrap_or(0),
+            files,
         };
         for found in federation.ask(question).await {
             let candidate = self.candidate_of_peer(found);
             let is_affordable = |of: &Candidate| is_within_budget(proposal.budget, of.terms.price);
             quote.candidates.extend(candidate.filter(is_affordable));
         }
+    }
+
+    /// An offer in the words for peers, with the files that they get for it: under names of their own, which the offer has in place of
+    /// its requester's. None where these are too large to be passed on, or are to have other names in the job's folder.
+    pub(in crate::negotiation) fn with_files_passed_on(
+        &self,
+        asked: &AgreementOffer,
+        party: &str,
+        job: Option<&Job>,
+    ) -> Option<(AgreementOffer, Vec<PassedFile>)> {
+        let federation = self.federation.as_ref()?;
+        let mut asked = asked.clone();
+        let catalogue = self.catalogue();
+        let found = job.and_then(|job| Some((job, catalogue.find(&job.application, job.version.as_deref())?)));
+        let Some((job, application)) = found else {
+            return Some((asked, Vec::new()));
+        };
+        if job.uploads().next().is_some() {
+            return None;
+        }
+        let (mut files, mut bytes) = (Vec::new(), 0);
+        let mut names = BTreeMap::new();
+        for name in application.files(&job.arguments) {
+            let path = self.files.find(party, name)?;
+            bytes += path.metadata().ok()?.len();
+            let there = federation.name_of_file(party, name);
+            names.insert(name.to_owned(), there.clone());
+            files.push(PassedFile { name: there, path });
+        }
+        if bytes > PASSED_ON_MAX {
+            return None;
+        }
+        if !names.is_empty() {
+            for tree in asked.terms.all.iter_mut().flatten() {
+                rename_files(tree, &names);
+            }
+        }
+        Some((asked, files))
     }
 
     /// Why a request that came from another domain is not answered here, if so.
@@ -145,6 +192,29 @@ fn slots_of_quotation(quotation: &Quotation) -> Option<Slots> {
         return Slots::of(vec![one(&quotation.start, &quotation.end, quotation.nodes)?]);
     }
     Slots::of(pieces)
+}
+
+/// Gives the arguments of jobs that are names of files other names.
+fn rename_files(tree: &mut TermTree, names: &BTreeMap<String, String>) {
+    match tree {
+        TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
+            for tree in trees {
+                rename_files(tree, names);
+            }
+        }
+        TermTree::Term(term) => {
+            if let Term::ServiceDescription(description) = &mut **term
+                && let ServiceDescription::JobDefinition(job) = &mut description.content
+                && let Some(posix) = job.application.as_mut().and_then(|of| of.posix.as_mut())
+            {
+                for argument in &mut posix.arguments {
+                    if let Some(there) = names.get(argument) {
+                        argument.clone_from(there);
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {

@@ -17,7 +17,6 @@ pub(super) struct Domain {
     pub(super) server: Server,
     /// Others reach it by this.
     pub(super) way: Way,
-    configuration: String,
     /// A requester of it.
     pub(super) requester: Client,
     key: String,
@@ -31,8 +30,10 @@ pub(super) struct Plan {
     pub(super) peers: &'static [&'static str],
     /// Lines for each of its peers.
     pub(super) of_peers: &'static str,
-    /// Further configuration.
+    /// Configuration before everything else,
     pub(super) more: &'static str,
+    /// and behind it.
+    pub(super) last: String,
 }
 
 impl Default for Plan {
@@ -44,6 +45,7 @@ impl Default for Plan {
             peers: &[],
             of_peers: "",
             more: "",
+            last: String::new(),
         }
     }
 }
@@ -82,11 +84,12 @@ pub(super) async fn start_domains(plans: &[Plan]) -> Vec<Domain> {
             let (address, key) = (ways[peer].address, &keys[&(plan.name, *peer)]);
             write!(
                 configuration,
-                "[[peer]]\nname = \"{peer}\"\naddress = \"http://{address}\"\nkey = \"{key}\"\n{}",
+                    "[[peer]]\nname = \"{peer}\"\naddress = \"http://{address}\"\nkey = \"{key}\"\n{}",
                 plan.of_peers
             )
             .expect("a text");
         }
+        configuration += &plan.last;
         server.reconfigure(&configuration);
         server.kill9();
         server.restart();
@@ -97,7 +100,6 @@ pub(super) async fn start_domains(plans: &[Plan]) -> Vec<Domain> {
             requester: server.client_with(&key),
             server,
             way,
-            configuration,
             key,
         });
     }
@@ -108,19 +110,9 @@ impl Domain {
     /// Kills it, and starts it again on what it has left behind.
     pub(super) fn kill_and_restart(&mut self) {
         self.server.kill9();
-        self.start_again();
-    }
-
-    /// Starts it again after it was killed.
-    pub(super) fn start_again(&mut self) {
         self.server.restart();
         self.way.lead_to(self.server.address());
         self.requester = self.server.client_with(&self.key);
-    }
-
-    /// Its configuration.
-    pub(super) fn configuration(&self) -> &str {
-        &self.configuration
     }
 
     /// The answer to a request for nodes in a window, which opens a negotiation.

@@ -21,6 +21,7 @@ const RING: [Plan; 4] = [
         peers: &["two"],
         of_peers: "markup_percent = 10\n",
         more: "",
+        last: String::new(),
     },
     Plan {
         name: "two",
@@ -29,6 +30,7 @@ const RING: [Plan; 4] = [
         peers: &["three"],
         of_peers: "markup_percent = 50\n",
         more: "",
+        last: String::new(),
     },
     Plan {
         name: "three",
@@ -37,6 +39,7 @@ const RING: [Plan; 4] = [
         peers: &["four"],
         of_peers: "",
         more: "",
+        last: String::new(),
     },
     Plan {
         name: "four",
@@ -45,6 +48,7 @@ const RING: [Plan; 4] = [
         peers: &["one"],
         of_peers: "",
         more: "",
+        last: String::new(),
     },
 ];
 

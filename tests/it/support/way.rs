@@ -16,6 +16,8 @@ pub(crate) enum Break {
     CutAfter,
     /// Lets the service carry it out, and keeps its answer until it is let go.
     KeepAfter,
+    /// Says no in the place of the service.
+    Refuse,
 }
 
 /// The fault that is planned: at the next request with these words at the beginning of its first line.
@@ -71,6 +73,12 @@ impl Way {
         self.kept.notify_one();
     }
 
+    /// Plans no fault any more, and lets all answers go that are kept.
+    pub(crate) fn mend(&self) {
+        *self.plan() = None;
+        self.kept.notify_waiters();
+    }
+
     fn plan(&self) -> MutexGuard<'_, Plan> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -94,16 +102,24 @@ impl Way {
             tokio::select! {
                 read = from_client.read(&mut asked) => {
                     let Ok(length @ 1..) = read else { return };
+                    // It is listened before the fault counts as happened: nobody lets go too early.
+                    let let_go = Arc::clone(&self.kept).notified_owned();
                     match self.fault_at(&asked[..length]) {
                         Some(Break::CutBefore) => return,
-                        fault => after = after.or(fault),
+                        Some(Break::Refuse) => {
+                            let no = b"HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
+                            let _ = to_client.write_all(no).await;
+                            return;
+                        }
+                        Some(fault) => after = Some((fault, Box::pin(let_go))),
+                        None => {}
                     }
                     if to_service.write_all(&asked[..length]).await.is_err() { return }
                 }
                 read = from_service.read(&mut answered) => {
                     let Ok(length @ 1..) = read else { return };
                     match after.take() {
-                        Some(Break::KeepAfter) => self.kept.notified().await,
+                        Some((Break::KeepAfter, let_go)) => let_go.await,
                         Some(_) => return,
                         None => {}
                     }

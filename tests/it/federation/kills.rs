@@ -1,0 +1,182 @@
+//! Domains are killed, cut off and delayed at every step between a question and the end: what one side has in force, the other has, too,
+//! and once.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder};
+
+use super::domain::{Domain, Plan, start_domains, wanted};
+use crate::support::fixture::column;
+use crate::support::random::Random;
+use crate::support::way::Break;
+use crate::support::{eventually, run};
+
+/// How long what should come within seconds may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(5);
+const HOUR: i64 = 3_600;
+/// Seeds; `BESPEAK_TEST_SEEDS` asks for more.
+const SEEDS: u64 = 3;
+/// Agreements that are asked for with one seed, each with a fault.
+const ROUNDS: usize = 5;
+/// The requests of our domain at which something happens: questions, acceptances, looks and ends.
+const REQUESTS: [&str; 6] = [
+    "POST /negotiations HTTP",
+    "POST /negotiations/",
+    "POST /agreements HTTP",
+    "POST /agreements HTTP",
+    "POST /agreements HTTP",
+    "GET /agreements/",
+];
+
+/// What happens at a request of our domain.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// The connection is cut.
+    Cut(Break),
+    /// The answer comes late.
+    Delay,
+    /// Our domain is killed while it waits for the answer.
+    KillOurs,
+    /// The peer is killed once it has answered, and the answer is lost.
+    KillTheirs,
+    /// Both are.
+    KillBoth,
+}
+
+const FAULTS: [Fault; 7] = [
+    Fault::Cut(Break::CutBefore),
+    Fault::Cut(Break::CutAfter),
+    Fault::Delay,
+    Fault::KillOurs,
+    Fault::KillOurs,
+    Fault::KillTheirs,
+    Fault::KillBoth,
+];
+
+/// Our domain and its only peer, which has the nodes.
+const PAIR: [Plan; 2] = [
+    Plan {
+        name: "one",
+        nodes: 1,
+        node_hour: "2",
+        peers: &["two"],
+        of_peers: "markup_percent = 5\nrequests_per_minute = 100000\n",
+        more: "[negotiation]\nopen_max = 100000\nholds_max = 1000\n",
+        last: String::new(),
+    },
+    Plan {
+        name: "two",
+        nodes: 64,
+        node_hour: "1",
+        peers: &[],
+        of_peers: "",
+        more: "[negotiation]\nopen_max = 100000\nholds_max = 1000\n[quotas]\nshare_percent = 100\n",
+        last: String::new(),
+    },
+];
+
+/// A request for an agreement that only the peer can carry out.
+fn request(ours: &Domain, key: &str, start: i64) -> RequestBuilder {
+    let request = ours.requester.request(Method::POST, "/agreements");
+    let request = request.header("Idempotency-Key", key);
+    request.json(&wanted(2, 1, (start, start + HOUR)))
+}
+
+/// Asks for an agreement, and has something happen at the next such request to the peer, if there is one before the answer.
+async fn ask_with_fault(domains: &mut [Domain], sent: RequestBuilder, at: &'static str, fault: Fault) {
+    let way = domains[1].way.clone();
+    way.break_at(
+        at,
+        match fault {
+            Fault::Cut(how) => how,
+            _ => Break::KeepAfter,
+        },
+    );
+    let asked = tokio::spawn(sent.send());
+    eventually("it is answered, or breaks", PATIENCE, async || {
+        (way.has_broken() || asked.is_finished()).then_some(())
+    })
+    .await;
+    if way.has_broken() {
+        if matches!(fault, Fault::KillOurs | Fault::KillBoth) {
+            domains[0].kill_and_restart();
+        }
+        if matches!(fault, Fault::KillTheirs | Fault::KillBoth) {
+            domains[1].kill_and_restart();
+        }
+    }
+    way.mend();
+    // Whatever has become of it: it is asked again.
+    drop(asked.await);
+}
+
+/// Repeats a request until it has an answer for good; whether that is an agreement.
+async fn is_settled(ours: &Domain, key: &str, start: i64) -> bool {
+    eventually("it is answered for good", PATIENCE, async || {
+        let answer = request(ours, key, start).send().await.ok()?;
+        match answer.status().as_u16() {
+            201 => Some(true),
+            // The offer has lapsed or was withdrawn, or there was none.
+            409 | 410 | 422 => Some(false),
+            _ => None,
+        }
+    })
+    .await
+}
+
+/// The ids of a domain's agreements in these states.
+async fn in_states(domain: &Domain, states: &[&str]) -> BTreeSet<String> {
+    let all = domain.agreements().await;
+    let named = all.iter().filter(|of| states.contains(&of["state"].as_str().unwrap_or_default()));
+    named.filter_map(|of| of["id"].as_str().map(ToOwned::to_owned)).collect()
+}
+
+async fn seed(seed: u64) {
+    let mut random = Random::new(seed);
+    let mut domains = start_domains(&PAIR).await;
+    let start = bespeak::clock::Clock::system().now().seconds() + 60;
+    let mut settled = 0;
+    for round in 0..ROUNDS {
+        let at = *random.choose(&REQUESTS).expect("there are some");
+        let fault = *random.choose(&FAULTS).expect("there are some");
+        let key = format!("{seed}-{round}");
+        let sent = request(&domains[0], &key, start);
+        ask_with_fault(&mut domains, sent, at, fault).await;
+        settled += usize::from(is_settled(&domains[0], &key, start).await);
+    }
+    // One more without a fault, so that there is one at least.
+    assert!(is_settled(&domains[0], &format!("{seed}-last"), start).await, "seed {seed}");
+    let (ours, theirs) = (&domains[0], &domains[1]);
+    let live = ["Observed", "Complete"];
+    eventually("both sides have the same in force", PATIENCE, async || {
+        let (here, there) = (in_states(ours, &live).await, in_states(theirs, &live).await);
+        let pending = in_states(ours, &["Pending"]).await;
+        (pending.is_empty() && here.len() == there.len()).then_some(())
+    })
+    .await;
+    let here = in_states(ours, &live).await;
+    assert_eq!(here.len(), settled + 1, "seed {seed}: each key has one agreement");
+    // Each of ours has one of theirs behind it, and no other has it.
+    let url = format!("sqlite:{}", ours.server.data_dir().join("bespeak.db").display());
+    let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
+                WHERE a.state IN ('Observed', 'Complete')) AS rows";
+    let addresses = column(&url, rows, "address").await.expect("the rows can be read");
+    let behind: BTreeSet<String> = addresses.iter().filter_map(|of| of.rsplit('/').next()).map(Into::into).collect();
+    assert_eq!(behind, in_states(theirs, &live).await, "seed {seed}");
+    assert_eq!(addresses.len(), behind.len(), "seed {seed}");
+    for domain in &domains {
+        domain.server.assert_verified();
+    }
+}
+
+#[test]
+fn whatever_dies_or_is_cut_off_there_is_no_orphan_and_no_double() {
+    let seeds = env::var("BESPEAK_TEST_SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number of seeds"));
+    run(async {
+        for number in 0..seeds {
+            seed(number).await;
+        }
+    });
+}
