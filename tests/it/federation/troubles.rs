@@ -176,7 +176,7 @@ fn what_a_peer_loses_gets_another_place_here() {
         let (one, two) = (&domains[0], &domains[1]);
         let start = hours_ahead(2);
         // Its own nodes are taken when it asks, and free again when the peer fails.
-        let block = post(&one.requester, "/agreements", &wanted(2, 3_000, (start, start + HOUR))).await;
+        let block = post(&one.requester, "/agreements", &wanted(2, 3_580, (start, start + HOUR))).await;
         let id = agreed_at_peer(&domains, start).await;
         let ended = format!("/agreements/{}/terminate", block["id"].as_str().unwrap_or_default());
         post(&one.requester, &ended, &json!({})).await;

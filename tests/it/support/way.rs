@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+use wsag::refusals::Fault;
+use wsag::time::DateTime;
 
 /// A fault of the way at one request.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,6 +32,15 @@ pub(crate) struct Way {
     service: Arc<Mutex<SocketAddr>>,
     plan: Arc<Mutex<Plan>>,
     kept: Arc<Notify>,
+}
+
+/// An answer with a fault that refuses for good.
+fn refusal() -> String {
+    let fault = Fault::new(DateTime::from_seconds(0), "STATE", "no").to_xml();
+    let length = fault.len();
+    format!(
+        "HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Type: application/xml\r\nContent-Length: {length}\r\n\r\n{fault}"
+    )
 }
 
 impl Way {
@@ -107,8 +118,7 @@ impl Way {
                     match self.fault_at(&asked[..length]) {
                         Some(Break::CutBefore) => return,
                         Some(Break::Refuse) => {
-                            let no = b"HTTP/1.1 409 Conflict\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-                            let _ = to_client.write_all(no).await;
+                            let _ = to_client.write_all(refusal().as_bytes()).await;
                             return;
                         }
                         Some(fault) => after = Some((fault, Box::pin(let_go))),
