@@ -23,6 +23,7 @@ use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
+use crate::federation::discovery::Neighbours;
 use crate::metrics::{Exposition, metrics};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
@@ -86,6 +87,10 @@ pub struct Negotiation {
     pub(crate) executors: Executors,
     /// Where orders to read the configuration again go; none where there is nothing to read.
     pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
+    /// The domains beside this one; none where the configuration names it nothing among others.
+    pub(crate) neighbours: Option<Neighbours>,
+    /// For how many seconds offers are held.
+    pub(crate) hold_seconds: Seconds,
     /// Had by the one that fits the templates to the resources, from reading these until the templates are offered.
     pub(super) fitting: Arc<Mutex<()>>,
     /// The key that asks, where it may spend only so much.
@@ -143,6 +148,8 @@ impl Negotiation {
             faults: Faults::default(),
             executors: Executors::of([]),
             reloading: None,
+            neighbours: None,
+            hold_seconds: 0,
             fitting: Arc::default(),
             spender: None,
             undecided: Arc::default(),
@@ -231,6 +238,9 @@ impl Negotiation {
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
             text.number(CALL_BACKS, waiting);
+        }
+        if let Some(neighbours) = &self.neighbours {
+            neighbours.expose(text);
         }
     }
 

@@ -23,6 +23,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use uuid::Uuid;
 
 use self::prices::Prices;
 use self::reload::{Read, Reloader};
@@ -36,6 +37,7 @@ use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Stager;
+use crate::federation::discovery::Neighbours;
 use crate::http::{self, Api, Places, WrongKeys};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -154,11 +156,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
     executors::start_sampling(&planner, &executors, &store, &clock, &stop);
 
-    let own_address = own_address(&config, scheme, address);
-    start_call_backs(&config, &store, &clock, &own_address, &stop);
+    let own_address = start_call_backs(&config, &store, &clock, (scheme, address), &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
+    look_at_neighbours(&config, &mut negotiation, &stop)?;
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
     (negotiation.faults, negotiation.executors) = (faults, executors);
     (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
@@ -218,17 +220,37 @@ fn own_address(config: &Config, scheme: &str, listening: SocketAddr) -> Arc<str>
     }
 }
 
-/// Begins to make the calls that are stored.
+/// Begins to make the calls that are stored. Returns the address of the service in them.
 fn start_call_backs(
     config: &Config,
     store: &Store,
     clock: &Clock,
-    own_address: &Arc<str>,
+    (scheme, listening): (&str, SocketAddr),
     stop: &CancellationToken,
-) {
-    let (store, clock, address) = (store.clone(), clock.clone(), Arc::clone(own_address));
-    let call_backs = CallBacks::new(store, clock, config.call_backs(), address);
+) -> Arc<str> {
+    let address = own_address(config, scheme, listening);
+    let (store, clock, own) = (store.clone(), clock.clone(), Arc::clone(&address));
+    let call_backs = CallBacks::new(store, clock, config.call_backs(), own);
     tokio::spawn(call_backs.run(stop.clone()));
+    address
+}
+
+/// Begins to look at the domains beside this one, where the configuration gives it a name among them.
+fn look_at_neighbours(
+    config: &Config,
+    negotiation: &mut Negotiation,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    negotiation.hold_seconds = config.planner().negotiation.hold;
+    let Some(domain) = config.domain.clone() else {
+        return Ok(());
+    };
+    let clock = negotiation.clock().clone();
+    let neighbours = Neighbours::new(domain, config.call_backs(), clock).map_err(Failure::unavailable)?;
+    let (_, seed) = Uuid::now_v7().as_u64_pair();
+    tokio::spawn(neighbours.clone().keep_looking(seed, stop.clone()));
+    negotiation.neighbours = Some(neighbours);
+    Ok(())
 }
 
 /// The parts of a service while it serves.
