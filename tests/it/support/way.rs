@@ -16,6 +16,8 @@ pub(crate) enum Break {
     CutAfter,
     /// Lets the service carry it out, and keeps its answer until it is let go.
     KeepAfter,
+    /// Lets the service carry it out, and gives rubbish in place of its answer.
+    RubbishAfter,
 }
 
 /// The fault that is planned: at the next request with these words at the beginning of its first line.
@@ -96,6 +98,12 @@ impl Way {
                     let Ok(length @ 1..) = read else { return };
                     match after.take() {
                         Some(Break::KeepAfter) => self.kept.notified().await,
+                        Some(Break::RubbishAfter) => {
+                            let rubbish = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\n<a>";
+                            // The client may be gone.
+                            let _ = to_client.write_all(rubbish).await;
+                            return;
+                        }
                         Some(_) => return,
                         None => {}
                     }
