@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve config key resources nodes maintenance move evict reload cluster trail verify completions man",
+        "serve config key resources nodes maintenance peers move evict reload cluster trail verify completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
 ];
@@ -125,6 +125,8 @@ enum Command {
     Nodes(operator::nodes::Options),
     /// Show planned times without nodes, or add and remove them (operators).
     Maintenance(operator::maintenance::Options),
+    /// Show the other domains that this one negotiates with (operators).
+    Peers(operator::peers::Options),
     /// Have the service read its configuration file again (operators).
     Reload(operator::resources::ReloadOptions),
     /// Check the configuration, also against the running service.
@@ -387,6 +389,7 @@ pub fn run() -> ExitCode {
             Command::Executions(options) => client::executions::run(options, as_json).await,
             Command::Ledger(options) => operator::ledger::run(options, server).await,
             Command::Resources(options) => operator::resources::run(options, server).await,
+            Command::Peers(options) => operator::peers::run(options, server).await,
             Command::Reload(options) => operator::resources::reload(options, server).await,
             Command::Nodes(options) => operator::nodes::run(options, server).await,
             Command::Move(options) => operator::move_to::run(options, server).await,

@@ -1,11 +1,13 @@
 //! Federation: other domains, the peers: they are asked before a requester is turned down, and carry out what they have agreed with us.
 //!
-//! [`client`] is the way to one peer, over the same messages that our own clients use. [`ask`] asks several side by side within a
-//! budget of time. What a peer holds for an offer of ours is kept with that offer; once it is accepted, [`follow`] looks how the
-//! peer's agreement stands, and [`executor`] tells the dispatcher. Nothing here decides: the planner does.
+//! [`client`] is the way to one peer, over the same messages that our own clients use: answers of peers are hostile input. [`ask`] asks
+//! several side by side within a budget of time. What a peer holds for an offer of ours is kept with that offer; once it is accepted,
+//! [`follow`] looks how the peer's agreement stands, and [`executor`] tells the dispatcher. [`discovery`] finds out what domains say of
+//! themselves. Nothing here decides: the planner does.
 
 pub mod ask;
 pub mod client;
+pub mod discovery;
 mod executor;
 mod follow;
 mod followed;

@@ -25,6 +25,7 @@ mod metrics;
 mod negotiations;
 mod openapi;
 mod path;
+mod peers;
 mod places;
 mod resources;
 mod shares;
@@ -265,6 +266,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/applications", get(discovery::get_applications))
         .route("/prices", get(discovery::get_prices))
         .route("/usage", get(usage::get_usage))
+        .route("/peers", get(peers::get_peers))
         .merge(agreement_routes())
         .merge(key_routes())
         .merge(resource_routes())
@@ -275,6 +277,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
     Router::new()
         .route("/", get(error::answer_root))
         .route("/openapi.json", get(openapi::get_openapi))
+        .route("/.well-known/bespeak", get(peers::get_domain))
         .merge(pages.routes)
         .fallback_service(keyed.with_state(api.clone()))
         .layer(middleware::from_fn_with_state(api.clone(), limit_requests))

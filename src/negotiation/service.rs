@@ -24,6 +24,7 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
 use crate::federation::Federation;
+use crate::federation::discovery::Neighbours;
 use crate::metrics::{Exposition, metrics};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
@@ -89,6 +90,8 @@ pub struct Negotiation {
     pub(crate) federation: Option<Federation>,
     /// Where orders to read the configuration again go; none where there is nothing to read.
     pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
+    /// The domains beside this one; none where the configuration names it nothing among others.
+    pub(crate) neighbours: Option<Neighbours>,
     /// Had by the one that fits the templates to the resources, from reading these until the templates are offered.
     pub(super) fitting: Arc<Mutex<()>>,
     /// The key that asks, where it may spend only so much.
@@ -147,6 +150,7 @@ impl Negotiation {
             executors: Executors::of([]),
             federation: None,
             reloading: None,
+            neighbours: None,
             fitting: Arc::default(),
             spender: None,
             undecided: Arc::default(),
@@ -235,6 +239,9 @@ impl Negotiation {
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
             text.number(CALL_BACKS, waiting);
+        }
+        if let Some(neighbours) = &self.neighbours {
+            neighbours.expose(text);
         }
     }
 

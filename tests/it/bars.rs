@@ -47,13 +47,14 @@ const PARTYS_PAGES: [&str; 7] = [
     "/portal/reservations?q=nothing+like+it",
     "/portal/money",
 ];
-const OPERATORS_PAGES: [&str; 8] = [
+const OPERATORS_PAGES: [&str; 9] = [
     "/portal/reservations",
     "/portal/gantt?span=month",
     "/portal/money?party=past",
     "/portal/operator",
     "/portal/operator/resources",
     "/portal/operator/parties",
+    "/portal/operator/peers",
     "/portal/operator/policies",
     "/portal/operator/trail",
 ];

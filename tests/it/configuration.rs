@@ -504,7 +504,9 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "forwards",
             "party = \"south\"",
         ];
-        let optional = optional.replace("bsp_…", "bsp_1");
+        let optional = optional
+            .replace("bsp_…", "bsp_1")
+            .replace("{ advance-reservation =", "{ 1 =");
         let optional = priced
             .iter()
             .chain(&cluster)

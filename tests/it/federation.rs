@@ -1,5 +1,6 @@
 //! Other domains: how a peer is spoken to, whatever it or the way to it does.
 
+mod discovery;
 mod domain;
 mod domains;
 mod hostile;
@@ -142,6 +143,8 @@ fn an_offer_of_a_peer_is_taken_followed_and_its_files_are_fetched() {
         peer.end_negotiation(&answer.negotiation)
             .await
             .expect("it is over, as it should be");
+        let late = accept(&peer, &answer, Uuid::now_v7()).await;
+        assert!(matches!(late, Err(PeerError::Refused { .. })), "{late:?}");
 
         let answer = ask(&peer, &Offer::sleep(0, 60)).await;
         let agreement = accept(&peer, &answer, Uuid::now_v7()).await.expect("it is held");
@@ -294,6 +297,21 @@ fn what_a_late_answer_offers_is_released_at_the_peer() {
         });
         assert_eq!(held.await.await.len(), 1);
         way.let_go();
+        all_are_over(&client, 1).await;
+    });
+}
+
+#[test]
+fn what_an_answer_offers_that_cannot_be_read_is_released_at_the_peer() {
+    run(async {
+        let server = Server::local();
+        let (peer, way, client) = behind_a_way(&server).await;
+        let of = offer(&Offer::reserve(1, HOUR));
+        way.break_at("POST /negotiations/", Break::RubbishAfter);
+        let rubbish = peer.ask(&of, &travel(), None, WITHIN).await;
+        assert!(matches!(rubbish, Err(PeerError::Unknown(..))), "{rubbish:?}");
+        let health = peer.health();
+        assert_eq!((health.failed, health.late), (1, 0), "{health:?}");
         all_are_over(&client, 1).await;
     });
 }

@@ -300,6 +300,8 @@ fn real_answers_are_as_described() {
             ("/prices", "Prices"),
             ("/usage", "Usage"),
             ("/resources", "Resources"),
+            ("/peers", "Peers"),
+            ("/.well-known/bespeak", "Domain"),
             ("/files", "Files"),
             ("/availability?nodes=3", "Availability"),
         ] {

@@ -71,6 +71,7 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::GET, "/resources/{name}/nodes"),
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
     (Method::POST, "/configuration/reload"),
+    (Method::GET, "/peers"),
     (Method::GET, "/keys"),
     (Method::POST, "/keys"),
     (Method::GET, "/keys/{id}"),
@@ -79,7 +80,7 @@ const OPERATORS: &[(Method, &str)] = &[
 ];
 
 /// Every operation that needs none.
-const OPEN: &[&str] = &["/healthz", "/openapi.json", "/readyz"];
+const OPEN: &[&str] = &["/.well-known/bespeak", "/healthz", "/openapi.json", "/readyz"];
 
 /// The whole input of any POST here: an offer, a negotiation, or a reason to terminate.
 fn input(path: &str) -> String {

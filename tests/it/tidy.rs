@@ -52,6 +52,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "catalogue",
             "clock",
             "execution",
+            "federation",
             "metrics",
             "planner",
             "prediction",

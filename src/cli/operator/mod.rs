@@ -11,6 +11,7 @@ pub(super) mod ledger;
 pub(super) mod maintenance;
 pub(super) mod move_to;
 pub(super) mod nodes;
+pub(super) mod peers;
 pub(super) mod resources;
 pub(super) mod trail;
 pub(super) mod verify;

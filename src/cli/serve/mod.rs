@@ -24,6 +24,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use uuid::Uuid;
 
 use self::prices::Prices;
 use self::reload::{Read, Reloader};
@@ -161,11 +162,12 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     if let Some(federation) = &federation {
         peers::start_following(federation, &planner, &store, &clock, &stop);
     }
-    let own_address = own_address(&config, scheme, address);
-    start_call_backs(&config, &store, &clock, &own_address, &stop);
+    let own_address = start_call_backs(&config, &store, &clock, (scheme, address), &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
-    (negotiation.predictions, negotiation.federation) = (Some(predictions), federation);
+    negotiation.predictions = Some(predictions);
+    negotiation.neighbours = peers::look_at_neighbours(federation.as_ref(), &config, negotiation.clock(), &stop);
+    negotiation.federation = federation;
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
     (negotiation.faults, negotiation.executors) = (faults, executors);
     (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
@@ -227,17 +229,19 @@ fn own_address(config: &Config, scheme: &str, listening: SocketAddr) -> Arc<str>
     }
 }
 
-/// Begins to make the calls that are stored.
+/// Begins to make the calls that are stored. Returns the address of the service in them.
 fn start_call_backs(
     config: &Config,
     store: &Store,
     clock: &Clock,
-    own_address: &Arc<str>,
+    (scheme, listening): (&str, SocketAddr),
     stop: &CancellationToken,
-) {
-    let (store, clock, address) = (store.clone(), clock.clone(), Arc::clone(own_address));
-    let call_backs = CallBacks::new(store, clock, config.call_backs(), address);
+) -> Arc<str> {
+    let address = own_address(config, scheme, listening);
+    let (store, clock, own) = (store.clone(), clock.clone(), Arc::clone(&address));
+    let call_backs = CallBacks::new(store, clock, config.call_backs(), own);
     tokio::spawn(call_backs.run(stop.clone()));
+    address
 }
 
 /// The parts of a service while it serves.

@@ -3,10 +3,13 @@
 use std::path::Path;
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::cli::Failure;
+use crate::cli::config::Config;
 use crate::clock::Clock;
 use crate::federation::secret::ensure_secret;
+use crate::federation::discovery::Neighbours;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, Followed, Follower};
 use crate::planner::Planner;
@@ -15,7 +18,7 @@ use crate::store::Store;
 /// The file of the data folder with the secret behind the ids of requesters.
 const SECRET: &str = "federation.secret";
 
-/// The peers of a configuration; none where it has none.
+/// This domain among others, with its peers; none where the configuration gives it no name there.
 ///
 /// # Errors
 /// Where a peer cannot be spoken to, or the secret cannot be kept.
@@ -25,7 +28,7 @@ pub(super) fn make_federation(
     data_dir: &Path,
     clock: &Clock,
 ) -> Result<Option<Federation>, Failure> {
-    let Some(settings) = settings.filter(|of| !of.peers.is_empty()) else {
+    let Some(settings) = settings else {
         return Ok(None);
     };
     let file = data_dir.join(SECRET);
@@ -45,4 +48,19 @@ pub(super) fn start_following(
 ) {
     let follower = Follower::new(federation.clone(), planner.clone(), store.clone(), clock.clone());
     tokio::spawn(follower.run(stop.clone()));
+}
+
+/// Begins to look at what other domains say of themselves, until `stop`; none where this one has no name among them.
+pub(super) fn look_at_neighbours(
+    federation: Option<&Federation>,
+    config: &Config,
+    clock: &Clock,
+    stop: &CancellationToken,
+) -> Option<Neighbours> {
+    let federation = federation?;
+    let (settings, peers) = (federation.settings().clone(), federation.peers().to_vec());
+    let neighbours = Neighbours::new(settings, peers, config.call_backs(), clock.clone());
+    let (_, seed) = Uuid::now_v7().as_u64_pair();
+    tokio::spawn(neighbours.clone().keep_looking(seed, stop.clone()));
+    Some(neighbours)
 }

@@ -98,6 +98,11 @@ impl Line {
         self.http.request(method, url).bearer_auth(self.key.reveal())
     }
 
+    /// Asks for JSON without the key.
+    pub(super) fn open(&self, url: Url) -> RequestBuilder {
+        self.http.get(url).header(ACCEPT, "application/json")
+    }
+
     /// Posts a document.
     pub(super) fn post(&self, url: Url, document: String) -> RequestBuilder {
         let request = self.request(Method::POST, url);

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tracing::debug;
@@ -229,6 +230,15 @@ impl Peer {
         self.note(created)
     }
 
+    /// What the peer says of itself, to everybody: it is asked without its key.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`], [`PeerError::Unknown`].
+    pub(super) async fn description(&self) -> Result<Vec<u8>> {
+        let line = &self.0.line;
+        fetch_bounded(line.open(line.below_base(&[".well-known", "bespeak"]))).await
+    }
+
     /// How an agreement stands at the peer.
     ///
     /// # Errors
@@ -272,8 +282,12 @@ impl Peer {
 
     /// Ends a negotiation in the background. Where that fails, the peer ends it when its time is over.
     fn end_behind(&self, negotiation: String) {
+        // Answers that nobody has taken are dropped with the runtime, too.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
         let peer = self.clone();
-        tokio::spawn(async move {
+        runtime.spawn(async move {
             if let Err(why) = peer.end_negotiation(&negotiation).await {
                 debug!(peer = peer.name(), %why, "a negotiation at a peer was not ended");
             }
@@ -368,6 +382,16 @@ impl Peer {
         }
         read
     }
+}
+
+/// Sends a request, and reads the body of an answer with success within bounds.
+///
+/// # Errors
+/// [`PeerError::Refused`], [`PeerError::Unknown`].
+pub(super) async fn fetch_bounded(request: reqwest::RequestBuilder) -> Result<Vec<u8>> {
+    let reply = exchange(request).await?;
+    reply.success()?;
+    Ok(reply.body)
 }
 
 fn name_in_template(reply: &Reply) -> Option<String> {

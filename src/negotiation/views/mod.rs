@@ -14,6 +14,7 @@ pub(super) mod nodes;
 pub(super) mod offer;
 pub(super) mod operations;
 pub(super) mod past_use;
+pub(super) mod peers;
 pub(super) mod policies;
 pub(super) mod refusal;
 pub(super) mod rejection;

@@ -7,6 +7,7 @@ mod maintenance;
 mod orders;
 mod overview;
 mod parties;
+mod peers;
 mod policies;
 mod reliability;
 mod resources;
@@ -28,6 +29,7 @@ pub(super) fn routes() -> Router<Api> {
         .route("/portal/operator", get(overview::show_overview_page))
         .route("/portal/operator/resources", get(resources::show_resources_page))
         .route("/portal/operator/parties", get(parties::show_parties_page))
+        .route("/portal/operator/peers", get(peers::show_peers_page))
         .route("/portal/operator/policies", get(policies::show_policies_page))
         .route(
             "/portal/operator/reliability",

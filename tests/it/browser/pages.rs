@@ -30,6 +30,7 @@ const PAGES: &[&str] = &[
     "/portal/operator/resources",
     "/portal/operator/maintenance",
     "/portal/operator/parties",
+    "/portal/operator/peers",
     "/portal/operator/policies",
     "/portal/operator/keys",
     "/portal/operator/trail",

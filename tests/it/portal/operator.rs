@@ -10,11 +10,12 @@ use crate::support::run;
 use crate::support::server::Server;
 
 /// Every page for operators.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 9] = [
     "/portal/operator",
     "/portal/operator/resources",
     "/portal/operator/maintenance",
     "/portal/operator/parties",
+    "/portal/operator/peers",
     "/portal/operator/policies",
     "/portal/operator/keys",
     "/portal/operator/trail",

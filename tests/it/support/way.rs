@@ -20,6 +20,8 @@ pub(crate) enum Break {
     KeepAfter,
     /// Says no in the place of the service.
     Refuse,
+    /// Lets the service carry it out, and gives rubbish in place of its answer.
+    RubbishAfter,
 }
 
 /// The fault that is planned: at the next request with these words at the beginning of its first line.
@@ -130,6 +132,12 @@ impl Way {
                     let Ok(length @ 1..) = read else { return };
                     match after.take() {
                         Some((Break::KeepAfter, let_go)) => let_go.await,
+                        Some((Break::RubbishAfter, _)) => {
+                            let rubbish = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\n<a>";
+                            // The client may be gone.
+                            let _ = to_client.write_all(rubbish).await;
+                            return;
+                        }
                         Some(_) => return,
                         None => {}
                     }

@@ -1,0 +1,126 @@
+//! `bespeak peers`.
+
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::client::{Server, print_json, read_answer};
+use crate::cli::{Failure, print_rows, row, split_headings};
+use crate::negotiation::{PeerView, PeersView};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak peers                     the peers of the configuration: how they do, and what they say of themselves
+  bespeak peers south               one of them, with its resources and its own peers
+  bespeak peers --json              all that is known of them
+
+Peers are asked for what this domain cannot place itself (docs/federation.md). `asked` counts since the service has started:
+`answered` in time, `refused` without an offer, `late`, or `failed` without an answer that can be read. The peers of a peer are
+shown, and never asked.";
+
+/// Options of `peers`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    /// Only this one, with all that it says of itself.
+    name: Option<String>,
+}
+
+pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
+    let view: PeersView = read_answer(server.get("/peers").await?)?;
+    let Some(name) = options.name else {
+        if server.json {
+            print_json(&json!(view));
+        } else {
+            print_peers(&view);
+        }
+        return Ok(());
+    };
+    let peer = view.peers.into_iter().find(|peer| peer.name == name);
+    let peer = peer.ok_or_else(|| Failure::Refused(format!("there is no peer {name:?}")))?;
+    if server.json {
+        print_json(&json!(peer));
+    } else {
+        print_peer(&peer);
+    }
+    Ok(())
+}
+
+fn print_peers(view: &PeersView) {
+    let headings = "peer, state, asked, answered, refused, late, failed, nodes, templates, address";
+    let mut rows = vec![split_headings(headings)];
+    for peer in &view.peers {
+        let of = &peer.health;
+        let templates = peer
+            .says
+            .as_ref()
+            .map_or_else(|| "-".to_owned(), |says| says.templates.join(" "));
+        rows.push(row([
+            &peer.name,
+            &state_of(peer),
+            &of.asked,
+            &of.answered,
+            &of.refused,
+            &of.late,
+            &of.failed,
+            &peer.nodes,
+            &templates,
+            &peer.address,
+        ]));
+    }
+    print_rows(rows, &[2, 3, 4, 5, 6, 7]);
+}
+
+/// How a peer stands, in a word.
+fn state_of(peer: &PeerView) -> &'static str {
+    match (peer.health.reachable, peer.health.not_asked_seconds) {
+        (true, _) => "answers",
+        (false, None) => "silent",
+        (false, Some(_)) => "left-alone",
+    }
+}
+
+fn print_peer(peer: &PeerView) {
+    let of = &peer.health;
+    let mut lines = vec![
+        ("address", peer.address.clone()),
+        ("state", state_of(peer).to_owned()),
+        (
+            "asked",
+            format!(
+                "{}: {} answered ({} without an offer), {} late, {} failed",
+                of.asked, of.answered, of.refused, of.late, of.failed
+            ),
+        ),
+    ];
+    let maybe = [
+        ("silent since", of.silent_since.clone()),
+        ("last error", of.last_error.clone()),
+        ("looked at", peer.looked_at.clone()),
+        ("not found out", peer.silent.clone()),
+    ];
+    lines.extend(maybe.into_iter().filter_map(|(name, said)| Some((name, said?))));
+    if let Some(says) = &peer.says {
+        let resources = says
+            .resources
+            .iter()
+            .map(|of| format!("{} ({} nodes)", of.name, of.nodes));
+        lines.push((
+            "calls itself",
+            says.domain.clone().unwrap_or_else(|| "-".to_owned()),
+        ));
+        lines.push(("templates", says.templates.join(", ")));
+        lines.push(("resources", resources.collect::<Vec<_>>().join(", ")));
+        lines.push(("applications", says.applications.join(", ")));
+        let forwards = if says.policy.forwards { "yes" } else { "no" };
+        lines.push(("forwards", forwards.to_owned()));
+    }
+    let beyond = peer
+        .beyond
+        .iter()
+        .map(|of| format!("{} ({})", of.name, of.address));
+    lines.push(("its peers", beyond.collect::<Vec<_>>().join(", ")));
+    say!("{}", peer.name);
+    for (name, said) in lines.into_iter().filter(|(_, said)| !said.is_empty()) {
+        say!("  {name:<13} {said}");
+    }
+}

@@ -1,0 +1,57 @@
+//! This domain among others: what it says of itself, and how its peers do.
+
+use crate::federation::discovery::{Domain, DomainPolicy, DomainResource};
+use crate::negotiation::Negotiation;
+use crate::negotiation::views::peers::{PeerView, PeersView};
+
+impl Negotiation {
+    /// What this domain says of itself to everybody: nothing where the configuration gives it no name among others.
+    pub fn domain(&self) -> Domain {
+        let Some(neighbours) = &self.neighbours else {
+            return Domain::default();
+        };
+        let settings = neighbours.settings();
+        let templates = self.templates.now();
+        let resources = self.offered_resources().resources.into_iter();
+        let applications = self.catalogue();
+        Domain {
+            domain: Some(settings.name.clone()),
+            templates: templates.ids().into_iter().map(str::to_owned).collect(),
+            resources: resources
+                .map(|of| DomainResource {
+                    name: of.name,
+                    nodes: of.nodes,
+                    attributes: of.attributes,
+                })
+                .collect(),
+            applications: applications
+                .applications()
+                .iter()
+                .map(|of| of.name.clone())
+                .collect(),
+            policy: DomainPolicy {
+                forwards: settings.hops > 0 && !settings.peers.is_empty(),
+                hops: settings.hops,
+                hold_seconds: self.planner.negotiating().hold,
+            },
+            peers: neighbours.named_peers(),
+        }
+    }
+
+    /// The peers, and how they do. For operators.
+    pub fn peers(&self) -> PeersView {
+        let neighbours = self.neighbours.as_ref();
+        let peers = neighbours.map_or(&[][..], |of| of.peers()).iter();
+        PeersView {
+            domain: neighbours.map(|of| of.settings().name.clone()),
+            peers: peers
+                .map(|peer| {
+                    PeerView::of(
+                        peer,
+                        neighbours.map(|of| of.found(peer.name())).unwrap_or_default(),
+                    )
+                })
+                .collect(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The peers of this domain, as operators see them.
+
+use serde::{Deserialize, Serialize};
+
+use super::values::instant_as_date_time;
+use crate::clock::MICROS_PER_SECOND;
+use crate::federation::client::{Peer, PeerHealth};
+use crate::federation::discovery::{Domain, Found};
+
+/// The peers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PeersView {
+    /// The name of this domain; none where it has none among others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// In the order of the configuration.
+    pub peers: Vec<PeerView>,
+}
+
+/// A peer, how it does, and what it says of itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerView {
+    /// Its name here.
+    pub name: String,
+    /// The address of its service.
+    pub address: String,
+    /// The most nodes that this domain has there at a time.
+    pub nodes: u32,
+    /// How it does.
+    pub health: PeerHealthView,
+    /// When it was last looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<String>,
+    /// Why it then said nothing of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent: Option<String>,
+    /// What it last said of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<Domain>,
+    /// Its own peers, which are shown and not asked.
+    pub beyond: Vec<BeyondView>,
+}
+
+/// How a peer does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PeerHealthView {
+    /// Whether its last answer came and could be read; also before the first question.
+    pub reachable: bool,
+    /// Since when it does not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_since: Option<String>,
+    /// Why it last did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// For how many more seconds it is not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_asked_seconds: Option<i64>,
+    /// Questions that it was asked since the service has started.
+    pub asked: u64,
+    /// Those that it answered in time.
+    pub answered: u64,
+    /// Those of these to which it had no offer.
+    pub refused: u64,
+    /// Those that it did not answer in time.
+    pub late: u64,
+    /// Those that failed otherwise.
+    pub failed: u64,
+}
+
+/// A peer of a peer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct BeyondView {
+    /// Its name there.
+    pub name: String,
+    /// The address of its service.
+    pub address: String,
+    /// What it last said of itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<Domain>,
+}
+
+impl PeerView {
+    pub(in crate::negotiation) fn of(peer: &Peer, found: Found) -> Self {
+        let settings = peer.settings();
+        Self {
+            name: settings.name.clone(),
+            address: settings.address.clone(),
+            nodes: settings.nodes,
+            health: PeerHealthView::of(peer.health()),
+            looked_at: found.at.map(instant_as_date_time),
+            silent: found.error,
+            says: found.domain,
+            beyond: found
+                .beyond
+                .into_iter()
+                .map(|(of, says)| BeyondView {
+                    name: of.name,
+                    address: of.address,
+                    says,
+                })
+                .collect(),
+        }
+    }
+}
+
+impl PeerHealthView {
+    fn of(of: PeerHealth) -> Self {
+        Self {
+            reachable: of.is_reachable,
+            silent_since: of.since.map(instant_as_date_time),
+            last_error: of.last_error.filter(|_| !of.is_reachable),
+            not_asked_seconds: of.not_asked_for.map(|left| left / MICROS_PER_SECOND + 1),
+            asked: of.asked,
+            answered: of.answered,
+            refused: of.refused,
+            late: of.late,
+            failed: of.failed,
+        }
+    }
+}

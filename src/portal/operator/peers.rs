@@ -1,0 +1,26 @@
+//! The other domains that this one negotiates with.
+
+use askama::Template;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+
+use crate::http::Api;
+use crate::negotiation::PeersView;
+use crate::portal::{Answer, Frame, render_page};
+
+#[derive(Template)]
+#[template(path = "portal/operator/peers.html")]
+struct Peers {
+    frame: Frame,
+    view: PeersView,
+}
+
+/// GET /portal/operator/peers.
+pub(super) async fn show_peers_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+    let visitor = super::signed_in_operator(&api, &headers).await?;
+    let shown = Peers {
+        frame: visitor.frame("Peers"),
+        view: api.negotiation.peers(),
+    };
+    render_page(StatusCode::OK, &shown)
+}
