@@ -208,7 +208,8 @@ impl Federation {
             && held <= u128::from(peer.settings().held_node_hours) * 3_600
     }
 
-    fn node_seconds_held(&self, peer: &str) -> u64 {
+    /// Node-seconds that a peer may hold for open offers.
+    pub fn node_seconds_held(&self, peer: &str) -> u64 {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         for of in held.values_mut() {
@@ -244,6 +245,12 @@ impl Federation {
             kept: record.rate(),
         });
         found.collect()
+    }
+
+    /// How many agreements a peer has carried out or ended as it was asked, and how many it has lost.
+    pub fn promises(&self, peer: &str) -> (u64, u64) {
+        let Record { kept, broken } = self.record_of(peer);
+        (kept, broken)
     }
 
     fn record_of(&self, peer: &str) -> Record {

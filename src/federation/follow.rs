@@ -28,8 +28,10 @@ use crate::store::{self, Store};
 const TICK: Duration = Duration::from_millis(500);
 /// How often an agreement is looked at that begins soon, runs, or is to end.
 const NEAR: Duration = Duration::from_secs(1);
-/// The longest time between two looks at any.
-const FAR: Duration = Duration::from_secs(60);
+/// The shortest and the longest time between two looks at one that begins later: with many the longer, so that a peer is not asked more
+/// than some twenty times a second.
+const FAR: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+const FAR_EACH: Duration = Duration::from_millis(50);
 /// Looks at a time.
 const LOOKS_MAX: usize = 16;
 /// Rows read at a time.
@@ -170,7 +172,7 @@ impl Look {
         let row = &following.row;
         let Some(peer) = self.federation.peer(&row.peer) else {
             tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
-            return FAR;
+            return FAR.1;
         };
         let ours = match self.store.agreement(row.agreement).await {
             Ok(Some(ours)) => ours,
@@ -285,7 +287,8 @@ impl Look {
         }
         let moved = slot.filter(|slot| ours.is_waiting() && *slot != ours.slot());
         if row == following.row && moved.is_none() && lost.is_none() {
-            return wait_until_next_look(ours, &job, self.clock.now());
+            let count = self.federation.followed().count(&row.peer);
+            return wait_until_next_look(ours, &job, count, self.clock.now());
         }
         let seen = SeenAtPeer {
             slot: moved.map(|slot| (slot.start.seconds(), slot.end.seconds())),
@@ -305,14 +308,15 @@ impl Look {
 }
 
 /// How long there is nothing to see of an agreement.
-fn wait_until_next_look(ours: &Agreement, job: &JobStatus, now: Time) -> Duration {
+fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Time) -> Duration {
     let is_near = !ours.is_waiting() || matches!(job, JobStatus::Running { started: Some(_) });
     let until = ours.slot().start - now;
     if is_near {
         return NEAR;
     }
     let part = Duration::from_secs(u64::try_from(until / 4).unwrap_or(0));
-    part.clamp(NEAR, FAR)
+    let far = FAR_EACH * u32::try_from(count).unwrap_or(u32::MAX / 1_000);
+    part.clamp(NEAR, far.clamp(FAR.0, FAR.1))
 }
 
 /// The sum in the currency of a price, in millionths.

@@ -45,6 +45,11 @@ impl Followed {
         self.changed.notify_one();
     }
 
+    /// How many there are at a peer.
+    pub fn count(&self, peer: &str) -> usize {
+        self.lock().values().filter(|of| of.row.peer == peer).count()
+    }
+
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()

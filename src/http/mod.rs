@@ -267,6 +267,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/prices", get(discovery::get_prices))
         .route("/usage", get(usage::get_usage))
         .route("/peers", get(peers::get_peers))
+        .route("/peers/{name}/differences", get(peers::get_differences))
         .merge(agreement_routes())
         .merge(key_routes())
         .merge(resource_routes())

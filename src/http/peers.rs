@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use super::call::Call;
+use super::path::Path;
 use super::resources::require_operator;
 use super::{Answer, Api};
 
@@ -17,4 +18,10 @@ pub(super) async fn get_domain(State(api): State<Api>) -> Response {
 pub(super) async fn get_peers(call: Call) -> Answer {
     require_operator(&call.caller)?;
     Ok(Json(call.negotiation.peers()).into_response())
+}
+
+/// GET /peers/{name}/differences: for operators.
+pub(super) async fn get_differences(call: Call, Path(name): Path<String>) -> Answer {
+    require_operator(&call.caller)?;
+    Ok(Json(call.negotiation.reconcile(&name).await?).into_response())
 }

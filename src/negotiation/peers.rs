@@ -1,5 +1,6 @@
 //! This domain among others: what it says of itself, and how its peers do.
 
+use crate::federation::client::Peer;
 use crate::federation::discovery::{Domain, DomainPolicy, DomainResource};
 use crate::negotiation::Negotiation;
 use crate::negotiation::views::peers::{PeerView, PeersView};
@@ -40,18 +41,17 @@ impl Negotiation {
 
     /// The peers, and how they do. For operators.
     pub fn peers(&self) -> PeersView {
-        let neighbours = self.neighbours.as_ref();
-        let peers = neighbours.map_or(&[][..], |of| of.peers()).iter();
+        let known = self.neighbours.as_ref().zip(self.federation.as_ref());
+        let Some((neighbours, federation)) = known else {
+            return PeersView {
+                domain: None,
+                peers: Vec::new(),
+            };
+        };
+        let view = |peer: &Peer| PeerView::of(peer, neighbours.found(peer.name()), federation);
         PeersView {
-            domain: neighbours.map(|of| of.settings().name.clone()),
-            peers: peers
-                .map(|peer| {
-                    PeerView::of(
-                        peer,
-                        neighbours.map(|of| of.found(peer.name())).unwrap_or_default(),
-                    )
-                })
-                .collect(),
+            domain: Some(federation.settings().name.clone()),
+            peers: federation.peers().iter().map(view).collect(),
         }
     }
 }

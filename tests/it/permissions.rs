@@ -72,6 +72,7 @@ const OPERATORS: &[(Method, &str)] = &[
     (Method::PUT, "/resources/{name}/nodes/{nodes}"),
     (Method::POST, "/configuration/reload"),
     (Method::GET, "/peers"),
+    (Method::GET, "/peers/{name}/differences"),
     (Method::GET, "/keys"),
     (Method::POST, "/keys"),
     (Method::GET, "/keys/{id}"),

@@ -1,32 +1,49 @@
 //! `bespeak peers`.
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use scheduler::counted;
 use serde_json::json;
 
 use crate::cli::client::{Server, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{PeerView, PeersView};
+use crate::negotiation::{PeerView, PeersView, ReconciledView};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak peers                     the peers of the configuration: how they do, and what they say of themselves
   bespeak peers south               one of them, with its resources and its own peers
   bespeak peers --json              all that is known of them
+  bespeak peers reconcile           what this domain and each peer have of the agreements between them, compared
+  bespeak peers reconcile south     the same with one of them
 
 Peers are asked for what this domain cannot place itself (docs/federation.md). `asked` counts since the service has started:
 `answered` in time, `refused` without an offer, `late`, or `failed` without an answer that can be read. The peers of a peer are
-shown, and never asked.";
+shown, and never asked. `reconcile` ends with a failure where it finds a difference.";
 
 /// Options of `peers`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(in crate::cli) struct Options {
     /// Only this one, with all that it says of itself.
     name: Option<String>,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Compare the agreements with a peer with what the peer has of them: states and money.
+    Reconcile {
+        /// Only with this one.
+        name: Option<String>,
+    },
 }
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let view: PeersView = read_answer(server.get("/peers").await?)?;
+    if let Some(Verb::Reconcile { name }) = options.verb {
+        return reconcile(&view, name.as_deref(), server).await;
+    }
     let Some(name) = options.name else {
         if server.json {
             print_json(&json!(view));
@@ -45,8 +62,37 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     Ok(())
 }
 
+/// Compares the agreements with a peer, or with each.
+async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Result<(), Failure> {
+    let chosen = view.peers.iter().filter(|peer| name.is_none_or(|name| peer.name == name));
+    let names: Vec<&str> = chosen.map(|peer| peer.name.as_str()).collect();
+    if let Some(name) = name.filter(|_| names.is_empty()) {
+        return Err(Failure::Refused(format!("there is no peer {name:?}")));
+    }
+    let mut all: Vec<ReconciledView> = Vec::new();
+    for name in names {
+        all.push(read_answer(server.get(&format!("/peers/{name}/differences")).await?)?);
+    }
+    if server.json {
+        print_json(&json!(all));
+    }
+    for of in all.iter().filter(|_| !server.json) {
+        let (compared, open, found) = (of.compared, of.open, of.differences.len());
+        say!("{}: {compared} agreements compared, {open} not over yet, {found} differences", of.peer);
+        for difference in &of.differences {
+            let id = difference.agreement.map(|id| id.to_string());
+            let id = id.or_else(|| difference.there.clone()).unwrap_or_default();
+            say!("  {id}: {}", difference.what);
+        }
+    }
+    match all.iter().map(|of| of.differences.len()).sum() {
+        0 => Ok(()),
+        found => Err(Failure::Refused(format!("{} found", counted(found, "difference")))),
+    }
+}
+
 fn print_peers(view: &PeersView) {
-    let headings = "peer, state, asked, answered, refused, late, failed, nodes, templates, address";
+    let headings = "peer, state, asked, answered, refused, late, failed, agreements, kept, broken, nodes, templates, address";
     let mut rows = vec![split_headings(headings)];
     for peer in &view.peers {
         let of = &peer.health;
@@ -62,12 +108,15 @@ fn print_peers(view: &PeersView) {
             &of.refused,
             &of.late,
             &of.failed,
+            &peer.carries.agreements,
+            &peer.carries.kept,
+            &peer.carries.broken,
             &peer.nodes,
             &templates,
             &peer.address,
         ]));
     }
-    print_rows(rows, &[2, 3, 4, 5, 6, 7]);
+    print_rows(rows, &[2, 3, 4, 5, 6, 7, 8, 9, 10]);
 }
 
 /// How a peer stands, in a word.

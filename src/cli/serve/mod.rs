@@ -24,7 +24,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
-use uuid::Uuid;
 
 use self::prices::Prices;
 use self::reload::{Read, Reloader};

@@ -6,6 +6,7 @@
 mod breaker;
 mod exchange;
 mod files;
+mod list;
 mod words;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ use crate::federation::settings::PeerSettings;
 
 pub use breaker::PeerHealth;
 pub use files::PeerFile;
+pub use list::ListedAgreement;
 pub use words::{PeerAnswer, PeerOffer, PeerStatus};
 
 /// How long the name of a peer's template is believed.

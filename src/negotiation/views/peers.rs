@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::values::instant_as_date_time;
 use crate::clock::MICROS_PER_SECOND;
+use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerHealth};
 use crate::federation::discovery::{Domain, Found};
 
@@ -29,6 +30,8 @@ pub struct PeerView {
     pub nodes: u32,
     /// How it does.
     pub health: PeerHealthView,
+    /// What is agreed and held there.
+    pub carries: CarriesView,
     /// When it was last looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub looked_at: Option<String>,
@@ -40,6 +43,20 @@ pub struct PeerView {
     pub says: Option<Domain>,
     /// Its own peers, which are shown and not asked.
     pub beyond: Vec<BeyondView>,
+}
+
+/// What a peer carries out for this domain.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CarriesView {
+    /// Agreements that are not over on both sides.
+    pub agreements: usize,
+    /// Node-hours that it may hold for open offers, rounded up.
+    pub held_node_hours: u64,
+    /// Agreements that it has carried out, or ended as it was asked.
+    pub kept: u64,
+    /// Agreements that it has lost.
+    pub broken: u64,
 }
 
 /// How a peer does.
@@ -82,13 +99,14 @@ pub struct BeyondView {
 }
 
 impl PeerView {
-    pub(in crate::negotiation) fn of(peer: &Peer, found: Found) -> Self {
+    pub(in crate::negotiation) fn of(peer: &Peer, found: Found, federation: &Federation) -> Self {
         let settings = peer.settings();
         Self {
             name: settings.name.clone(),
             address: settings.address.clone(),
             nodes: settings.nodes,
             health: PeerHealthView::of(peer.health()),
+            carries: CarriesView::of(peer.name(), federation),
             looked_at: found.at.map(instant_as_date_time),
             silent: found.error,
             says: found.domain,
@@ -101,6 +119,18 @@ impl PeerView {
                     says,
                 })
                 .collect(),
+        }
+    }
+}
+
+impl CarriesView {
+    fn of(peer: &str, federation: &Federation) -> Self {
+        let (kept, broken) = federation.promises(peer);
+        Self {
+            agreements: federation.followed().count(peer),
+            held_node_hours: federation.node_seconds_held(peer).div_ceil(3_600),
+            kept,
+            broken,
         }
     }
 }

@@ -444,6 +444,8 @@ statements! {
         AND (a.resource <> p.peer OR a.state IN ('Complete', 'Terminated', 'Rejected')) ORDER BY p.id LIMIT $1";
     PROMISES_OF_PEERS = "SELECT peer, CAST(SUM(1 - lost) AS BIGINT) AS kept, CAST(SUM(lost) AS BIGINT) AS broken FROM peer_agreements \
         WHERE settled_us IS NOT NULL GROUP BY peer ORDER BY peer";
+    POSTED_TO_PEER = "SELECT CAST(COALESCE(SUM(amount_micros), 0) AS BIGINT) AS micros FROM ledger \
+        WHERE agreement = $1 AND account = $2";
     AT_PEERS = "SELECT * FROM peer_agreements WHERE agreement = $1 ORDER BY id";
     UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, \
         p.reference_parameters, p.offer, k.id AS api_key, k.cap_micros, k.cap_currency FROM pending_agreements p \

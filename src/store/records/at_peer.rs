@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use crate::agreement::AtPeer;
+use crate::agreement::{Account, AtPeer};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Error, Record, Result, record, statements};
 
@@ -31,6 +31,17 @@ impl Store {
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn left_peers(&self, limit: u32) -> Result<Vec<Uuid>> {
         self.read(statements::LEFT_PEERS, &[limit.into()], |row| row.id("id")).await
+    }
+
+    /// What was posted to a peer for one of these, less what it was posted from it, in millionths.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn posted_to_peer(&self, row: &AtPeer) -> Result<i64> {
+        let account = Account::Peer(row.peer.clone()).to_string();
+        let values = [row.agreement.into(), account.into()];
+        let posted = self.read_one(statements::POSTED_TO_PEER, &values, |row| row.integer("micros"));
+        Ok(posted.await?.unwrap_or(0))
     }
 
     /// How many agreements each peer has carried out or ended as was asked, and how many it has lost: by its name.
