@@ -4,6 +4,8 @@
 //! ec_paramgen_curve:prime256v1 -nodes -days 36500 -subj /CN=localhost -addext subjectAltName=DNS:localhost,IP:127.0.0.1 -addext
 //! basicConstraints=critical,CA:FALSE -keyout key.pem -out certificate.pem`
 
+mod peers;
+
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::TcpStream;
