@@ -125,7 +125,12 @@ impl Federation {
             return Vec::new();
         };
         let mut asked = JoinSet::new();
-        for peer in self.0.peers.iter().filter(|peer| self.may_ask(peer, &travel, &question)) {
+        for peer in self
+            .0
+            .peers
+            .iter()
+            .filter(|peer| self.may_ask(peer, &travel, &question))
+        {
             let (peer, offer, travel) = (peer.clone(), question.offer.clone(), travel.clone());
             let files = question.files.clone();
             asked.spawn(async move {
@@ -134,7 +139,9 @@ impl Federation {
                 let answer = match passed {
                     Ok(Ok(())) => {
                         let left = within.saturating_sub(since.elapsed());
-                        peer.ask(&offer, &travel, None, left).await.map_err(|why| why.to_string())
+                        peer.ask(&offer, &travel, None, left)
+                            .await
+                            .map_err(|why| why.to_string())
                     }
                     Ok(Err(why)) => Err(why),
                     Err(_) => Err("its files are not passed on in time".to_owned()),
@@ -159,7 +166,12 @@ impl Federation {
         let (request, mut path, hops, waits) = match question.travel {
             Some(travel) => {
                 let waits = travel.waits / 100 * PASSED_ON_PERCENT;
-                (travel.request, travel.path.clone(), travel.hops.min(settings.hops), waits)
+                (
+                    travel.request,
+                    travel.path.clone(),
+                    travel.hops.min(settings.hops),
+                    waits,
+                )
             }
             None => (Uuid::now_v7(), Vec::new(), settings.hops, u32::MAX),
         };
@@ -193,7 +205,11 @@ impl Federation {
     /// The name under which a file of a party is passed on: other parties' files of the same name have others there.
     pub fn name_of_file(&self, party: &str, name: &str) -> String {
         let own = format!("{}-{name}", &self.opaque_id(party)[..16]);
-        if own.len() <= FILE_NAME_MAX { own } else { name.to_owned() }
+        if own.len() <= FILE_NAME_MAX {
+            own
+        } else {
+            name.to_owned()
+        }
     }
 
     /// Whether requests of a party that is a peer are passed on.
@@ -264,7 +280,9 @@ impl Federation {
         let Some(there) = all.remove(&negotiation) else {
             return;
         };
-        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|of| used.contains(&of.negotiation.as_str()));
+        let (stay, go): (Vec<_>, Vec<_>) = there
+            .into_iter()
+            .partition(|of| used.contains(&of.negotiation.as_str()));
         if !stay.is_empty() {
             all.insert(negotiation, stay);
         }
@@ -280,7 +298,9 @@ impl Federation {
 /// Passes files on to a peer, in place of earlier ones of the same names.
 async fn pass_on(peer: &Peer, files: &[PassedFile]) -> Result<(), String> {
     for PassedFile { name, path } in files {
-        let file = File::open(path).await.map_err(|why| format!("{}: {why}", path.display()))?;
+        let file = File::open(path)
+            .await
+            .map_err(|why| format!("{}: {why}", path.display()))?;
         let length = file.metadata().await.map_err(|why| why.to_string())?.len();
         let passed = peer.put_input(name, file, length).await;
         passed.map_err(|why| format!("{name}: {why}"))?;

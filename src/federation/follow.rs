@@ -16,9 +16,7 @@ use wsag::time::DateTime;
 use super::client::{Peer, PeerError, PeerStatus};
 use super::followed::Following;
 use super::{Federation, Followed};
-use crate::agreement::{
-    Agreement, AgreementState, AtPeer, JobEnd, RunOutcome, SeenAtPeer, ServiceState,
-};
+use crate::agreement::{Agreement, AgreementState, AtPeer, JobEnd, RunOutcome, SeenAtPeer, ServiceState};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::JobStatus;
 use crate::planner::Planner;
@@ -184,7 +182,10 @@ impl Look {
         let is_here = ours.resource == row.peer && !ours.state.is_final();
         if following.is_to_end || !is_here {
             // One that has ended there already cannot be ended; how it stands is looked at anyway.
-            if let Err(why) = peer.terminate(address, "it is over at the domain that asked for it").await {
+            if let Err(why) = peer
+                .terminate(address, "it is over at the domain that asked for it")
+                .await
+            {
                 tracing::debug!(agreement = %row.agreement, error = %why, "the peer does not end it");
             }
         }
@@ -194,7 +195,10 @@ impl Look {
             Err(why) => {
                 tracing::debug!(agreement = %row.agreement, error = %why, "its peer does not tell how it stands");
                 let end = ours.slot().end.seconds().saturating_mul(MICROS_PER_SECOND);
-                if is_here && ours.service == ServiceState::Processing && end + LOST_AFTER < self.clock.micros() {
+                if is_here
+                    && ours.service == ServiceState::Processing
+                    && end + LOST_AFTER < self.clock.micros()
+                {
                     let lost = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
                     self.federation.followed().note(row, Some(JobStatus::Ended(lost)));
                 }
@@ -209,7 +213,10 @@ impl Look {
         let Some(intent) = row.intent.as_ref().filter(|_| !is_sought) else {
             return NEAR;
         };
-        let next = match peer.create(&intent.negotiation, &intent.document, None, row.id).await {
+        let next = match peer
+            .create(&intent.negotiation, &intent.document, None, row.id)
+            .await
+        {
             Ok(address) => AtPeer {
                 address: Some(address),
                 intent: None,
@@ -251,7 +258,8 @@ impl Look {
         let waits = ours.resource == row.peer && ours.is_waiting();
         let lost = (state.is_final() && waits && !following.is_to_end)
             .then(|| format!("{} does not carry it out any more", peer.name()));
-        self.report(following, ours, (row, job), (planned_there(&status), lost)).await
+        self.report(following, ours, (row, job), (planned_there(&status), lost))
+            .await
     }
 
     /// Takes note that a peer knows nothing of an agreement any more.
@@ -321,7 +329,9 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 
 /// The sum in the currency of a price, in millionths.
 fn sum_of(sums: &[crate::agreement::Money], price: Option<crate::agreement::Money>) -> i64 {
-    let own = sums.iter().filter(|of| price.is_some_and(|price| price.currency == of.currency));
+    let own = sums
+        .iter()
+        .filter(|of| price.is_some_and(|price| price.currency == of.currency));
     own.map(|of| of.micros).sum::<i64>().max(0)
 }
 

@@ -79,7 +79,9 @@ impl Followed {
 
     /// Whether an agreement of ours is or is to be at a peer.
     pub(crate) fn has(&self, peer: &str, agreement: Uuid) -> bool {
-        self.lock().values().any(|of| of.is(peer, agreement) && of.row.address.is_some() && !of.row.lost)
+        self.lock()
+            .values()
+            .any(|of| of.is(peer, agreement) && of.row.address.is_some() && !of.row.lost)
     }
 
     /// Notes how an agreement stands.

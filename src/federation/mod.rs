@@ -58,7 +58,10 @@ impl Federation {
         secret: &[u8],
         clock: &Clock,
     ) -> Result<Self, String> {
-        let peers = settings.peers.iter().map(|of| Peer::new(of.clone(), clock.clone()));
+        let peers = settings
+            .peers
+            .iter()
+            .map(|of| Peer::new(of.clone(), clock.clone()));
         Ok(Self(Arc::new(Shared {
             peers: peers.collect::<Result<_, _>>()?,
             settings,

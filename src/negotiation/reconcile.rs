@@ -131,7 +131,12 @@ fn differences(row: &AtPeer, status: &PeerStatus, posted: i64) -> Vec<String> {
     let Some(Money { currency, .. }) = row.price else {
         return found;
     };
-    let sum = |sums: &[Money]| sums.iter().filter(|of| of.currency == currency).map(|of| of.micros).sum::<i64>();
+    let sum = |sums: &[Money]| {
+        sums.iter()
+            .filter(|of| of.currency == currency)
+            .map(|of| of.micros)
+            .sum::<i64>()
+    };
     let (charged, paid) = (sum(&status.charged), sum(&status.paid));
     let sums = [
         ("charged", row.charged, charged),

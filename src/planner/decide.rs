@@ -217,7 +217,9 @@ impl Decider<'_> {
             return Err(Error::Changed);
         }
         if is_undecided(&agreement) && self.is_at_peer(&agreement) {
-            return Err(Error::Conflict("being agreed with another domain; try again in a moment"));
+            return Err(Error::Conflict(
+                "being agreed with another domain; try again in a moment",
+            ));
         }
         let ending = if order.by_provider && !is_undecided(&agreement) {
             self.end_taken_back(agreement)?

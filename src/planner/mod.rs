@@ -72,8 +72,8 @@ pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 pub use resources::resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, PEER, RATES, Resource, Scaling,
-    is_resource_name, rate_of_multiple,
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, PEER, RATES, Resource,
+    Scaling, is_resource_name, rate_of_multiple,
 };
 pub use resources::resource_plan::NodeStatus;
 pub use settings::{Improving, Negotiating, Policies, Proposals, Quotas, Refusals, Settings};

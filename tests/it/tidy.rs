@@ -104,7 +104,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
 
 /// A row that takes a line here.
 #[rustfmt::skip]
-const FEDERATION: &[&str] = &["address", "agreement", "clock", "execution", "metrics", "planner", "store", "wsag"];
+const FEDERATION: &[&str] = &["address", "agreement", "clock", "execution", "metrics", "planner", "scheduler", "store", "wsag"];
 
 /// No limit.
 const ANY: &[&str] = &["*"];

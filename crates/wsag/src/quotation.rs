@@ -51,6 +51,10 @@ element! {
         pub fee: Option<Budget> = "bsp:Fee",
         /// The energy of its nodes, where their power is known.
         pub energy: Option<Energy> = "bsp:Energy",
+        /// The other domain that would carry it out, where one would, by its name here.
+        pub carried_out_by: Option<String> = "bsp:CarriedOutBy",
+        /// What is added to the price of that domain.
+        pub added: Option<Budget> = "bsp:Added",
         /// Until when its nodes are kept; absent where they are not.
         pub held_until: Option<DateTime> = "bsp:HeldUntil",
     }

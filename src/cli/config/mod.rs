@@ -481,10 +481,7 @@ impl Config {
             quotas: self.quotas.planner(),
             quotas_of_parties: self.quotas_of_parties(),
             // Restarts are known once the templates have been read, and predictions once the store is open.
-            ..planner::Settings::new(
-                self.planned_resources(),
-                i64::from(days) * 86_400,
-            )
+            ..planner::Settings::new(self.planned_resources(), i64::from(days) * 86_400)
         }
     }
 

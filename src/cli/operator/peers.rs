@@ -64,21 +64,33 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 
 /// Compares the agreements with a peer, or with each.
 async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Result<(), Failure> {
-    let chosen = view.peers.iter().filter(|peer| name.is_none_or(|name| peer.name == name));
+    let chosen = view
+        .peers
+        .iter()
+        .filter(|peer| name.is_none_or(|name| peer.name == name));
     let names: Vec<&str> = chosen.map(|peer| peer.name.as_str()).collect();
     if let Some(name) = name.filter(|_| names.is_empty()) {
         return Err(Failure::Refused(format!("there is no peer {name:?}")));
     }
     let mut all: Vec<ReconciledView> = Vec::new();
     for name in names {
-        all.push(read_answer(server.get(&format!("/peers/{name}/differences")).await?)?);
+        all.push(read_answer(
+            server.get(&format!("/peers/{name}/differences")).await?,
+        )?);
     }
     if server.json {
         print_json(&json!(all));
     }
     for of in all.iter().filter(|_| !server.json) {
-        let (compared, open, found) = (of.compared, of.open, of.differences.len());
-        say!("{}: {compared} agreements compared, {open} not over yet, {found} differences", of.peer);
+        let (compared, found) = (
+            counted(of.compared, "agreement"),
+            counted(of.differences.len(), "difference"),
+        );
+        say!(
+            "{}: {compared} compared, {} not over yet, {found}",
+            of.peer,
+            of.open
+        );
         for difference in &of.differences {
             let id = difference.agreement.map(|id| id.to_string());
             let id = id.or_else(|| difference.there.clone()).unwrap_or_default();
@@ -87,7 +99,10 @@ async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Res
     }
     match all.iter().map(|of| of.differences.len()).sum() {
         0 => Ok(()),
-        found => Err(Failure::Refused(format!("{} found", counted(found, "difference")))),
+        found => Err(Failure::Refused(format!(
+            "{} found",
+            counted(found, "difference")
+        ))),
     }
 }
 

@@ -165,7 +165,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
-    negotiation.neighbours = peers::look_at_neighbours(federation.as_ref(), &config, negotiation.clock(), &stop);
+    negotiation.neighbours =
+        peers::look_at_neighbours(federation.as_ref(), &config, negotiation.clock(), &stop);
     negotiation.federation = federation;
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
     (negotiation.faults, negotiation.executors) = (faults, executors);

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::clock::Clock;
-use crate::federation::secret::ensure_secret;
 use crate::federation::discovery::Neighbours;
+use crate::federation::secret::ensure_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, Followed, Follower};
 use crate::planner::Planner;
@@ -35,7 +35,8 @@ pub(super) fn make_federation(
     let secret = ensure_secret(&file)
         .map_err(|why| Failure::Unavailable(format!("the secret {}: {why}", file.display())))?;
     let made = Federation::new(settings, followed, &secret, clock);
-    made.map(Some).map_err(|why| Failure::Refused(format!("peers: {why}")))
+    made.map(Some)
+        .map_err(|why| Failure::Refused(format!("peers: {why}")))
 }
 
 /// Begins to follow what peers carry out, until `stop`.

@@ -1,7 +1,7 @@
 //! The agreements that we have at a peer, as it lists them.
 
-use reqwest::header::ACCEPT;
 use reqwest::Method;
+use reqwest::header::ACCEPT;
 use serde::Deserialize;
 
 use super::exchange::exchange;
@@ -45,8 +45,9 @@ impl Peer {
             let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
             let reply = exchange(request).await?;
             reply.success()?;
-            let page: Page = serde_json::from_slice(&reply.body)
-                .map_err(|why| PeerError::rubbish(&format!("its list of agreements cannot be read: {why}")))?;
+            let page: Page = serde_json::from_slice(&reply.body).map_err(|why| {
+                PeerError::rubbish(&format!("its list of agreements cannot be read: {why}"))
+            })?;
             all.extend(page.agreements);
             after = page.next;
             if after.is_none() {

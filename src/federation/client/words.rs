@@ -245,6 +245,8 @@ fn quotation_of_terms(terms: &Terms, held_until: Option<DateTime>) -> Option<Quo
         difference: None,
         fee: None,
         energy: None,
+        carried_out_by: None,
+        added: None,
         held_until,
     })
 }

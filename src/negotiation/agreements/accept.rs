@@ -118,7 +118,9 @@ impl Negotiation {
         };
         self.check_new_id(&proposal, &instance).await?;
         if row.terms.as_ref().is_some_and(|terms| terms.peer.is_some()) {
-            return self.accept_at_peer(party, &accepting, (*row, proposal), key).await;
+            return self
+                .accept_at_peer(party, &accepting, (*row, proposal), key)
+                .await;
         }
         let again = key.as_ref().map(|key| key.step(0));
         proposal.idempotency = key.map(RequestKey::of_acceptance);

@@ -84,7 +84,11 @@ impl Negotiation {
             }),
         };
         let placed = Placed::new(
-            offer_in_negotiation(offer.clone(), OfItself::default(), NegotiationOfferState::Solicited),
+            offer_in_negotiation(
+                offer.clone(),
+                OfItself::default(),
+                NegotiationOfferState::Solicited,
+            ),
             Places::document("/wsag:AgreementOffer"),
         );
         let said = self.answer_offer(&instance, placed, arrival).await?;
@@ -182,7 +186,8 @@ impl Negotiation {
     ) -> Result<()> {
         let id = undecided.agreement;
         let name = offer.terms.as_ref().map_or("", |terms| terms.resource.as_str());
-        let Some((federation, peer)) = self.federation.as_ref().and_then(|of| Some((of, of.peer(name)?))) else {
+        let Some((federation, peer)) = self.federation.as_ref().and_then(|of| Some((of, of.peer(name)?)))
+        else {
             tracing::error!(agreement = %id, peer = name, "it waits for a peer that the configuration has no more");
             return Err(Error::Unavailable);
         };

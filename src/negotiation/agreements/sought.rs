@@ -73,7 +73,11 @@ impl Negotiation {
     }
 
     /// The best of what peers hold for an agreement as it was agreed, for no more than its price.
-    async fn find_at_peers(&self, federation: &Federation, agreement: &Agreement) -> Result<Option<OfferTerms>> {
+    async fn find_at_peers(
+        &self,
+        federation: &Federation,
+        agreement: &Agreement,
+    ) -> Result<Option<OfferTerms>> {
         let offer = self.words_of(agreement.id).await?.offer()?;
         let start = agreement.ready.max(self.clock.now());
         let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
@@ -99,7 +103,7 @@ impl Negotiation {
             files,
         };
         let found = federation.ask(question).await.into_iter();
-        let candidates = found.filter_map(|found| self.candidate_of_peer(found));
+        let candidates = found.filter_map(|found| self.candidate_of_peer(found, agreement.window()));
         let fits = |of: &Candidate| {
             let terms = &of.terms;
             let price = |money: Option<crate::agreement::Money>| money.map_or(0, |money| money.micros);
@@ -145,8 +149,14 @@ impl Negotiation {
         self.planner.put_at_peer(row.clone()).await?;
         federation.followed().add(row.clone());
         let slot = terms.placement();
-        self.make_at_peer(federation, agreement, row, held, (slot.start.seconds(), slot.end.seconds()))
-            .await
+        self.make_at_peer(
+            federation,
+            agreement,
+            row,
+            held,
+            (slot.start.seconds(), slot.end.seconds()),
+        )
+        .await
     }
 
     /// Makes the peer's agreement under the key that is stored for it.
@@ -159,7 +169,10 @@ impl Negotiation {
         (start, end): (i64, i64),
     ) -> Result<()> {
         let peer = federation.peer(&row.peer).ok_or(Error::Unavailable)?;
-        match peer.create(&intent.negotiation, &intent.document, None, row.id).await {
+        match peer
+            .create(&intent.negotiation, &intent.document, None, row.id)
+            .await
+        {
             Ok(address) => {
                 let row = AtPeer {
                     address: Some(address),

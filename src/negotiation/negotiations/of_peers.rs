@@ -10,9 +10,8 @@ use wsag::terms::{ServiceDescription, Term, TermTree};
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
-use super::offers::Placed;
 use crate::agreement::{
-    Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferState, OfferTerms, Slot, Slots, Stretch,
+    Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Slot, Slots, Stretch,
 };
 use crate::federation::{FoundAtPeer, PassedFile, Question};
 use crate::negotiation::Negotiation;
@@ -40,8 +39,8 @@ impl Negotiation {
     pub(super) async fn add_offers_of_peers(
         &self,
         instance: &NegotiationInstance,
-        placed: &Placed,
-        (asked, proposal): (&AgreementOffer, &Proposal),
+        travel: Option<&Travel>,
+        (asked, proposal, window): (&AgreementOffer, &Proposal, Interval),
         quote: &mut Quote,
     ) {
         let Some(federation) = self.federation.as_ref().filter(|_| !self.planner.is_dry()) else {
@@ -52,22 +51,24 @@ impl Negotiation {
         if is_hopeless || quote.candidates.iter().any(is_exact) {
             return;
         }
-        let travel = placed.offer.offer_context.travel();
         let sizes = proposal.shapes.iter();
-        let largest = sizes.map(|of| u64::from(of.nodes) * of.duration.max(0).unsigned_abs()).max();
-        let Some((asked, files)) = self.with_files_passed_on(asked, &instance.party, proposal.job.as_ref()) else {
+        let largest = sizes
+            .map(|of| u64::from(of.nodes) * of.duration.max(0).unsigned_abs())
+            .max();
+        let Some((asked, files)) = self.with_files_passed_on(asked, &instance.party, proposal.job.as_ref())
+        else {
             return;
         };
         let question = Question {
             offer: &asked,
-            travel: travel.as_ref(),
+            travel,
             negotiation: instance.id,
             party: &instance.party,
             node_seconds: largest.unwrap_or(0),
             files,
         };
         for found in federation.ask(question).await {
-            let candidate = self.candidate_of_peer(found);
+            let candidate = self.candidate_of_peer(found, window);
             let is_affordable = |of: &Candidate| is_within_budget(proposal.budget, of.terms.price);
             quote.candidates.extend(candidate.filter(is_affordable));
         }
@@ -84,7 +85,8 @@ impl Negotiation {
         let federation = self.federation.as_ref()?;
         let mut asked = asked.clone();
         let catalogue = self.catalogue();
-        let found = job.and_then(|job| Some((job, catalogue.find(&job.application, job.version.as_deref())?)));
+        let found =
+            job.and_then(|job| Some((job, catalogue.find(&job.application, job.version.as_deref())?)));
         let Some((job, application)) = found else {
             return Some((asked, Vec::new()));
         };
@@ -112,7 +114,11 @@ impl Negotiation {
     }
 
     /// Why a request that came from another domain is not answered here, if so.
-    pub(super) fn why_travel_ends(&self, travel: &Travel, instance: &NegotiationInstance) -> Option<&'static str> {
+    pub(super) fn why_travel_ends(
+        &self,
+        travel: &Travel,
+        instance: &NegotiationInstance,
+    ) -> Option<&'static str> {
         self.federation.as_ref()?.why_not_answered(travel, instance.id)
     }
 
@@ -126,8 +132,13 @@ impl Negotiation {
         federation.end_unused(instance.id, &used.collect::<Vec<_>>());
     }
 
-    /// An offer of ours for what a peer holds, at its price and what we add; none where it cannot be said in our terms.
-    pub(in crate::negotiation) fn candidate_of_peer(&self, found: FoundAtPeer) -> Option<Candidate> {
+    /// An offer of ours for what a peer holds, at its price and what we add, in the window that was asked for where the peer's words have
+    /// none; none where it cannot be said in our terms.
+    pub(in crate::negotiation) fn candidate_of_peer(
+        &self,
+        found: FoundAtPeer,
+        asked: Interval,
+    ) -> Option<Candidate> {
         let quotation = &found.offer.quotation;
         let held = i64::try_from(found.offer.held_for?.as_secs()).ok()? - BEFORE_LAPSE;
         let own = self.planner.negotiating().hold;
@@ -145,8 +156,8 @@ impl Negotiation {
         };
         let second = |at: Option<DateTime>| at.map(|at| Time(at.floor()));
         let (ready, deadline) = found.offer.window;
-        let ready = second(ready).map_or(lies.start, |ready| ready.min(lies.start));
-        let deadline = second(deadline).map_or(lies.end, |deadline| deadline.max(lies.end));
+        let ready = second(ready).unwrap_or(asked.start).min(lies.start);
+        let deadline = second(deadline).unwrap_or(asked.end).max(lies.end);
         (held > 0).then_some(())?;
         Some(Candidate {
             expires: self.clock.now() + held.min(own),
@@ -185,8 +196,9 @@ fn slots_of_quotation(quotation: &Quotation) -> Option<Slots> {
         (!stretch.0.is_empty() && nodes > 0).then(|| Slot::planned(stretch))
     };
     let pieces = quotation.pieces.iter();
-    let pieces: Option<Vec<Slot>> =
-        pieces.map(|of| one(&of.planned_start, &of.planned_end, of.nodes)).collect();
+    let pieces: Option<Vec<Slot>> = pieces
+        .map(|of| one(&of.planned_start, &of.planned_end, of.nodes))
+        .collect();
     let pieces = pieces?;
     if pieces.is_empty() {
         return Slots::of(vec![one(&quotation.start, &quotation.end, quotation.nodes)?]);
@@ -222,9 +234,4 @@ fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
         (Some(budget), Some(price)) => price.micros <= budget.micros,
         _ => true,
     }
-}
-
-/// Whether answers to an offer of this state are held.
-pub(super) fn is_held(state: OfferState) -> bool {
-    state != OfferState::Advisory
 }

@@ -19,7 +19,6 @@ use super::counter::{
 };
 use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
-use super::of_peers::is_held;
 use crate::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
@@ -206,7 +205,12 @@ impl Negotiation {
         {
             let below = "/wsag-neg:NegotiationOfferContext/bsp:Travel";
             let rejection = Rejection::Violations(vec![violation_below_offer(places, below, why)]);
-            return Ok(vec![self.rejection_of_offer(instance.id, Some(parent), offer, &rejection)]);
+            return Ok(vec![self.rejection_of_offer(
+                instance.id,
+                Some(parent),
+                offer,
+                &rejection,
+            )]);
         }
         let mut rejected = None;
         for asked in readings_of_offer(offer) {
@@ -290,11 +294,14 @@ impl Negotiation {
             }
             Err(why) => return Err(why.into()),
         };
-        if is_held(understood.state) && replaced.as_ref().is_none_or(Agreement::is_waiting) {
-            self.add_offers_of_peers(instance, placed, (&asked, &proposal), &mut quote)
+        let window = draft.window;
+        let is_held =
+            understood.state != OfferState::Advisory && !matches!(understood.about, About::Proposal(_));
+        if is_held && replaced.as_ref().is_none_or(Agreement::is_waiting) {
+            let travel = placed.offer.offer_context.travel();
+            self.add_offers_of_peers(instance, travel.as_ref(), (&asked, &proposal, window), &mut quote)
                 .await;
         }
-        let window = draft.window;
         let state = match understood.state {
             OfferState::Advisory => OfferState::Advisory,
             _ => OfferState::Acceptable,

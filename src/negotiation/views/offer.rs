@@ -144,13 +144,10 @@ pub struct OfferingPeerView {
 
 impl OfferingPeerView {
     fn of(terms: &OfferTerms) -> Option<Self> {
-        let there = terms.peer.as_deref()?.price;
-        let added = terms.price.zip(there);
-        let added = added.map(|(here, there)| Money::new(here.micros - there.micros, here.currency));
         Some(Self {
             name: terms.resource.clone(),
-            price: there.map(MoneyView::of),
-            added: added.filter(|added| added.micros != 0).map(MoneyView::of),
+            price: terms.peer.as_deref()?.price.map(MoneyView::of),
+            added: added_to_peer(terms).map(MoneyView::of),
         })
     }
 }
@@ -369,6 +366,13 @@ impl QuotationView {
     }
 }
 
+/// What we add to the price of the peer that would carry an offer out; none where that is nothing.
+fn added_to_peer(terms: &OfferTerms) -> Option<Money> {
+    let (here, there) = terms.price.zip(terms.peer.as_deref()?.price)?;
+    let added = Money::new(here.micros - there.micros, here.currency);
+    (added.micros != 0).then_some(added)
+}
+
 fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
     let slot = terms.placement();
     Quotation {
@@ -388,6 +392,8 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
             cost: sum_in_document(of.cost),
             carbon_grams: of.carbon_grams,
         }),
+        carried_out_by: terms.peer.is_some().then(|| terms.resource.clone()),
+        added: added_to_peer(terms).map(sum_in_document),
         held_until: held_until.map(date_time_in_document),
     }
 }

@@ -147,7 +147,12 @@ impl Decider<'_> {
     }
 
     /// Puts the slots of an agreement where its peer has them; whether there was room for all.
-    pub(in crate::planner) fn has_put_at_peer(&mut self, agreement: &Agreement, number: u64, at: usize) -> bool {
+    pub(in crate::planner) fn has_put_at_peer(
+        &mut self,
+        agreement: &Agreement,
+        number: u64,
+        at: usize,
+    ) -> bool {
         let now = self.present_second();
         let slots = requests_of_agreement(agreement, number).into_iter();
         let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
@@ -162,7 +167,10 @@ impl Decider<'_> {
 
     /// Begins a slot at a peer, however late it is here. Where it is over already, only its end is still to be reported, and no
     /// node is bound.
-    pub(in crate::planner) fn begin_at_peer(&mut self, mut agreement: Agreement) -> Result<Option<Agreement>> {
+    pub(in crate::planner) fn begin_at_peer(
+        &mut self,
+        mut agreement: Agreement,
+    ) -> Result<Option<Agreement>> {
         if agreement.slot().end > self.present_second() {
             return Ok(self.begin(agreement));
         }
@@ -239,8 +247,20 @@ impl Decider<'_> {
         };
         let peer = || Account::Peer(row.peer.clone());
         let both = [
-            (PostingKind::Price, Account::Provider, peer(), row.charged, "charged by the peer"),
-            (PostingKind::Penalty, peer(), Account::Provider, row.paid_back, "paid back by the peer"),
+            (
+                PostingKind::Price,
+                Account::Provider,
+                peer(),
+                row.charged,
+                "charged by the peer",
+            ),
+            (
+                PostingKind::Penalty,
+                peer(),
+                Account::Provider,
+                row.paid_back,
+                "paid back by the peer",
+            ),
         ];
         for (kind, from, to, micros, what) in both {
             if micros > 0 {

@@ -121,7 +121,9 @@ impl Decider<'_> {
         let replaced = talks.and_then(|talks| talks.instance.agreement);
         let terms = pending.offer.zip(talks);
         let terms = terms.and_then(|(offer, talks)| talks.offers.get(&offer)?.terms.as_ref());
-        let at_peer = terms.filter(|terms| terms.peer.is_some()).map(|terms| terms.resource.clone());
+        let at_peer = terms
+            .filter(|terms| terms.peer.is_some())
+            .map(|terms| terms.resource.clone());
         self.check_new_id(&proposal, &[replaced])?;
         // It is on the first resource until it is decided, or on that of the peer that is asked.
         if self.plan.resources.get(0).is_none() {

@@ -79,7 +79,8 @@ impl Decider<'_> {
             placed.place_slot(0, (later, nodes));
             self.has_put_at_peer(&placed, number, at).then_some(placed)
         })?;
-        let detail = format!("{why}, and there is no other place in its window here: other domains are asked");
+        let detail =
+            format!("{why}, and there is no other place in its window here: other domains are asked");
         let event = self.event(EventKind::Forwarded, detail);
         Some(self.update(placed, vec![event]))
     }

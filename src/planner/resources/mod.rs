@@ -103,7 +103,8 @@ impl Resources {
 
     /// The domain's own ones of these that are not retired.
     pub(super) fn in_service(&self) -> impl Iterator<Item = &ResourcePlan> {
-        self.plans().filter(|of| !of.resource.is_retired() && !of.resource.is_peer())
+        self.plans()
+            .filter(|of| !of.resource.is_retired() && !of.resource.is_peer())
     }
 
     /// The resource at a place.

@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use super::change::Change;
 use super::trail::Trail;
-use crate::agreement::{Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate};
+use crate::agreement::{
+    Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
+};
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};

@@ -30,7 +30,8 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn left_peers(&self, limit: u32) -> Result<Vec<Uuid>> {
-        self.read(statements::LEFT_PEERS, &[limit.into()], |row| row.id("id")).await
+        self.read(statements::LEFT_PEERS, &[limit.into()], |row| row.id("id"))
+            .await
     }
 
     /// What was posted to a peer for one of these, less what it was posted from it, in millionths.
@@ -61,7 +62,8 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn at_peers(&self, agreement: Uuid) -> Result<Vec<AtPeer>> {
-        self.read(statements::AT_PEERS, &[agreement.into()], AtPeer::of).await
+        self.read(statements::AT_PEERS, &[agreement.into()], AtPeer::of)
+            .await
     }
 }
 

@@ -18,7 +18,10 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
         .filter(|entry| matches!(entry.account, Account::Peer(_)))
         .map(|entry| entry.posting)
         .collect();
-    let entries: Vec<&Entry> = entries.iter().filter(|entry| !of_peers.contains(&entry.posting)).collect();
+    let entries: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| !of_peers.contains(&entry.posting))
+        .collect();
     let mut sums: BTreeMap<&str, i128> = BTreeMap::new();
     for entry in &entries {
         let stranger = entry.account != party && entry.account != Account::Provider;

@@ -79,12 +79,17 @@ pub(super) async fn start_domains(plans: &[Plan]) -> Vec<Domain> {
     for (plan, mut server) in plans.iter().zip(servers.drain(..)) {
         let key = server.key_for("requester", "consumer");
         let mut configuration = plan.own();
-        write!(configuration, "[federation]\nname = \"{}\"\nask_seconds = 10\n", plan.name).expect("a text");
+        write!(
+            configuration,
+            "[federation]\nname = \"{}\"\nask_seconds = 10\n",
+            plan.name
+        )
+        .expect("a text");
         for peer in plan.peers {
             let (address, key) = (ways[peer].address, &keys[&(plan.name, *peer)]);
             write!(
                 configuration,
-                    "[[peer]]\nname = \"{peer}\"\naddress = \"http://{address}\"\nkey = \"{key}\"\n{}",
+                "[[peer]]\nname = \"{peer}\"\naddress = \"http://{address}\"\nkey = \"{key}\"\n{}",
                 plan.of_peers
             )
             .expect("a text");
@@ -125,7 +130,9 @@ impl Domain {
     /// Accepts an offer under a key.
     pub(super) async fn accept(&self, offer: &Value, key: &str) -> Answer {
         let request = self.requester.request(reqwest::Method::POST, "/agreements");
-        let request = request.header("Idempotency-Key", key).json(&json!({ "offer": offer["id"] }));
+        let request = request
+            .header("Idempotency-Key", key)
+            .json(&json!({ "offer": offer["id"] }));
         self.requester.send(request).await
     }
 
@@ -144,7 +151,8 @@ impl Domain {
     /// The sum of an account here in millionths of a euro, by the ledger's entries.
     pub(super) async fn balance(&self, account: &str) -> i64 {
         let url = format!("sqlite:{}", self.server.data_dir().join("bespeak.db").display());
-        let sums = format!("(SELECT SUM(amount_micros) AS sum FROM ledger WHERE account = '{account}') AS sums");
+        let sums =
+            format!("(SELECT SUM(amount_micros) AS sum FROM ledger WHERE account = '{account}') AS sums");
         let found = column(&url, &sums, "sum").await.expect("the ledger can be read");
         found.first().and_then(|sum| sum.parse().ok()).unwrap_or(0)
     }

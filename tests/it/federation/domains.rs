@@ -90,7 +90,11 @@ fn what_only_the_third_domain_of_a_ring_can_place_is_accepted_at_the_first_and_r
         let now = bespeak::clock::Clock::system().now().seconds();
         let answer = one.negotiate(&wanted(4, 1, (now, now + HOUR))).await;
         let offer = &answer["offers"][0];
-        assert_eq!((&offer["kind"], &offer["resource"]), (&json!("exact"), &json!("two")), "{answer}");
+        assert_eq!(
+            (&offer["kind"], &offer["resource"]),
+            (&json!("exact"), &json!("two")),
+            "{answer}"
+        );
         // 4 nodes for 21 s at 1 EUR: 0.023334, with a half: 0.035, and with a tenth.
         let accepted = one.accept(offer, "k").await;
         assert_eq!(accepted.status.as_u16(), 201, "{}", accepted.body);
@@ -101,7 +105,11 @@ fn what_only_the_third_domain_of_a_ring_can_place_is_accepted_at_the_first_and_r
         all_complete(&domains[..3]).await;
         assert!(four.agreements().await.is_empty());
         let here = one.agreement(&id).await;
-        assert_eq!((&here["outcome"], &here["exitStatus"]), (&json!("completed"), &json!(0)), "{here}");
+        assert_eq!(
+            (&here["outcome"], &here["exitStatus"]),
+            (&json!("completed"), &json!(0)),
+            "{here}"
+        );
         for (domain, party) in [(two, "one"), (three, "two")] {
             assert_eq!(only_agreement(domain).await["party"], party);
         }
@@ -110,7 +118,10 @@ fn what_only_the_third_domain_of_a_ring_can_place_is_accepted_at_the_first_and_r
         let third = -three.balance(&paid_by("two")).await;
         let second = -two.balance(&paid_by("one")).await;
         let first = -one.balance(&paid_by("requester")).await;
-        assert!(0 < third && third < second && second < first, "{third} {second} {first}");
+        assert!(
+            0 < third && third < second && second < first,
+            "{third} {second} {first}"
+        );
         settled(two, "three", third).await;
         settled(one, "two", second).await;
         for domain in &domains {
@@ -206,10 +217,16 @@ fn an_offer_that_is_refused_here_is_forwarded_and_answered_at_once() {
         assert_eq!(first.json()["resource"], "two");
         assert_eq!(only_agreement(&domains[1]).await["party"], "one");
         // What fits at home stays at home.
-        let own = one.requester.post_json("/agreements", &wanted(1, 60, (start, start + HOUR))).await;
+        let own = one
+            .requester
+            .post_json("/agreements", &wanted(1, 60, (start, start + HOUR)))
+            .await;
         assert_eq!(own.json()["resource"], "of-one");
         // What fits nowhere is refused as ever.
-        let none = one.requester.post_json("/agreements", &wanted(9, 60, (start, start + HOUR))).await;
+        let none = one
+            .requester
+            .post_json("/agreements", &wanted(9, 60, (start, start + HOUR)))
+            .await;
         assert_eq!(none.status.as_u16(), 409, "{}", none.body);
         for domain in &domains {
             domain.server.assert_verified();

@@ -129,8 +129,12 @@ async fn is_settled(ours: &Domain, key: &str, start: i64) -> bool {
 /// The ids of a domain's agreements in these states.
 async fn in_states(domain: &Domain, states: &[&str]) -> BTreeSet<String> {
     let all = domain.agreements().await;
-    let named = all.iter().filter(|of| states.contains(&of["state"].as_str().unwrap_or_default()));
-    named.filter_map(|of| of["id"].as_str().map(ToOwned::to_owned)).collect()
+    let named = all
+        .iter()
+        .filter(|of| states.contains(&of["state"].as_str().unwrap_or_default()));
+    named
+        .filter_map(|of| of["id"].as_str().map(ToOwned::to_owned))
+        .collect()
 }
 
 async fn seed(seed: u64) {
@@ -152,7 +156,9 @@ async fn seed(seed: u64) {
     let mut tries = 0;
     eventually("an agreement is made", PATIENCE, async || {
         tries += 1;
-        is_settled(&domains[0], &format!("{seed}-last-{tries}"), start).await.then_some(())
+        is_settled(&domains[0], &format!("{seed}-last-{tries}"), start)
+            .await
+            .then_some(())
     })
     .await;
     let (ours, theirs) = (&domains[0], &domains[1]);
@@ -170,7 +176,11 @@ async fn seed(seed: u64) {
     let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
                 WHERE a.state IN ('Observed', 'Complete')) AS rows";
     let addresses = column(&url, rows, "address").await.expect("the rows can be read");
-    let behind: BTreeSet<String> = addresses.iter().filter_map(|of| of.rsplit('/').next()).map(Into::into).collect();
+    let behind: BTreeSet<String> = addresses
+        .iter()
+        .filter_map(|of| of.rsplit('/').next())
+        .map(Into::into)
+        .collect();
     assert_eq!(behind, in_states(theirs, &live).await, "seed {seed}");
     assert_eq!(addresses.len(), behind.len(), "seed {seed}");
     for domain in &domains {
@@ -180,7 +190,8 @@ async fn seed(seed: u64) {
 
 #[test]
 fn whatever_dies_or_is_cut_off_there_is_no_orphan_and_no_double() {
-    let seeds = env::var("BESPEAK_TEST_SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number of seeds"));
+    let seeds =
+        env::var("BESPEAK_TEST_SEEDS").map_or(SEEDS, |seeds| seeds.parse().expect("a number of seeds"));
     run(async {
         for number in 0..seeds {
             seed(number).await;

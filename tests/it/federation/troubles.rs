@@ -38,7 +38,9 @@ async fn server_saying(bytes: &'static [u8]) -> String {
 /// A domain without room whose peers are `two`, which has room, and these addresses.
 async fn beside(others: &[(&str, String)], nodes: u32) -> Vec<Domain> {
     let other = |(name, address): &(&str, String)| {
-        format!("[[peer]]\nname = \"{name}\"\naddress = \"http://{address}\"\nkey = \"bsp_the_key_of_this_peer\"\n")
+        format!(
+            "[[peer]]\nname = \"{name}\"\naddress = \"http://{address}\"\nkey = \"bsp_the_key_of_this_peer\"\n"
+        )
     };
     let more: String = others.iter().map(other).collect();
     let plans = [
@@ -93,7 +95,12 @@ fn offers_come_beside_a_peer_that_never_answers_and_one_that_answers_rubbish() {
             let answer = one.negotiate(&wanted(2, 60, (start, start + HOUR))).await;
             assert_eq!(answer["offers"][0]["resource"], "two", "{answer}");
             let id = answer["id"].as_str().unwrap_or_default();
-            post(&one.requester, &format!("/negotiations/{id}/terminate"), &json!({})).await;
+            post(
+                &one.requester,
+                &format!("/negotiations/{id}/terminate"),
+                &json!({}),
+            )
+            .await;
         }
         no_open_negotiation(two).await;
         assert!(two.agreements().await.is_empty());
@@ -127,7 +134,12 @@ fn what_has_lost_its_place_here_is_carried_out_by_a_peer_before_it_is_broken() {
         let domains = beside(&[], 2).await;
         let (one, two) = (&domains[0], &domains[1]);
         let start = hours_ahead(2);
-        let own = post(&one.requester, "/agreements", &wanted(2, 60, (start, start + HOUR))).await;
+        let own = post(
+            &one.requester,
+            "/agreements",
+            &wanted(2, 60, (start, start + HOUR)),
+        )
+        .await;
         assert_eq!(own["resource"], "of-one", "{own}");
         let operator = one.server.client();
         let down = json!({ "state": "down", "reason": "a fire" });
@@ -153,7 +165,12 @@ fn what_no_peer_carries_out_is_broken_as_ever() {
         let one = &domains[0];
         let start = hours_ahead(2);
         // More than the peer has.
-        let own = post(&one.requester, "/agreements", &wanted(8, 60, (start, start + HOUR))).await;
+        let own = post(
+            &one.requester,
+            "/agreements",
+            &wanted(8, 60, (start, start + HOUR)),
+        )
+        .await;
         let operator = one.server.client();
         let said = operator
             .request(Method::PUT, "/resources/of-one/nodes/0")
@@ -176,9 +193,17 @@ fn what_a_peer_loses_gets_another_place_here() {
         let (one, two) = (&domains[0], &domains[1]);
         let start = hours_ahead(2);
         // Its own nodes are taken when it asks, and free again when the peer fails.
-        let block = post(&one.requester, "/agreements", &wanted(2, 3_580, (start, start + HOUR))).await;
+        let block = post(
+            &one.requester,
+            "/agreements",
+            &wanted(2, 3_580, (start, start + HOUR)),
+        )
+        .await;
         let id = agreed_at_peer(&domains, start).await;
-        let ended = format!("/agreements/{}/terminate", block["id"].as_str().unwrap_or_default());
+        let ended = format!(
+            "/agreements/{}/terminate",
+            block["id"].as_str().unwrap_or_default()
+        );
         post(&one.requester, &ended, &json!({})).await;
         let there = two.agreements().await.remove(0);
         let evict = format!("/agreements/{}/evict", there["id"].as_str().unwrap_or_default());

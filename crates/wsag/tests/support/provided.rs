@@ -50,6 +50,8 @@ impl Make {
                 cost: make.budget(),
                 carbon_grams: i64::from(make.count()),
             }),
+            carried_out_by: self.maybe(Make::name),
+            added: self.maybe(Make::budget),
             held_until: self.maybe(Make::time),
         }
     }
