@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::Money;
+use super::{JobEnd, Money};
 use crate::clock::Micros;
 
 /// A peer's offer behind an offer of ours: all that accepts it.
@@ -52,12 +52,14 @@ pub struct AtPeer {
 }
 
 /// How an agreement at a peer stands, as it was seen there.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SeenAtPeer {
     /// The row as it is from now on.
     pub row: AtPeer,
     /// Its planned start and end there, in seconds, where they are said.
     pub slot: Option<(i64, i64)>,
-    /// Why the peer does not carry it out any more, where that is so and ours waits still.
+    /// Why the peer does not carry it out any more, where that is so before its time.
     pub lost: Option<String>,
+    /// How its work ended, where ours waits still: it ran earlier than was known here.
+    pub ended: Option<JobEnd>,
 }

@@ -297,6 +297,11 @@ pub trait Executor: Send + Sync {
         false
     }
 
+    /// Whether the files of its jobs are moved by it, and not by us.
+    fn moves_files(&self) -> bool {
+        false
+    }
+
     /// How long any one call may take.
     fn patience(&self) -> Duration {
         PATIENCE

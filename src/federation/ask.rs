@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -17,8 +18,6 @@ use wsag::travel::Travel;
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
 
-/// The most bytes of the name of a file.
-const FILE_NAME_MAX: usize = 255;
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
 const SEEN_FOR: Duration = Duration::from_secs(600);
 /// Requests that are known at most: the oldest are forgotten before.
@@ -34,6 +33,8 @@ pub struct Question<'a> {
     pub travel: Option<&'a Travel>,
     /// The negotiation here.
     pub negotiation: Uuid,
+    /// The offer in it.
+    pub offer_here: Uuid,
     /// Its party here.
     pub party: &'a str,
     /// Node-seconds that it asks for.
@@ -59,6 +60,8 @@ pub struct FoundAtPeer {
     pub negotiation: String,
     /// The offer.
     pub offer: PeerOffer,
+    /// When it came.
+    pub received: Instant,
     /// The part of its promises that the peer has kept, from 0 to 1.
     pub kept: f64,
 }
@@ -71,6 +74,8 @@ pub(super) struct Seen(BTreeMap<Uuid, (Uuid, Instant)>);
 pub(super) struct HeldThere {
     peer: String,
     pub(super) negotiation: String,
+    /// The offer here that it was asked for.
+    offer_here: Uuid,
     node_seconds: u64,
     until: Instant,
 }
@@ -146,14 +151,16 @@ impl Federation {
                     Ok(Err(why)) => Err(why),
                     Err(_) => Err("its files are not passed on in time".to_owned()),
                 };
-                (peer, answer)
+                (peer, answer, Instant::now())
             });
         }
         let mut found = Vec::new();
         while let Some(answered) = asked.join_next().await {
-            let Ok((peer, answer)) = answered else { continue };
+            let Ok((peer, answer, received)) = answered else {
+                continue;
+            };
             match answer {
-                Ok(answer) => found.extend(self.take_answer(&peer, answer, &question)),
+                Ok(answer) => found.extend(self.take_answer(&peer, (answer, received), &question)),
                 Err(why) => tracing::debug!(peer = peer.name(), error = %why, "a peer offers nothing"),
             }
         }
@@ -163,7 +170,10 @@ impl Federation {
     /// The way on of a request from here, and how long peers are waited for; none where it goes no further.
     fn next_travel(&self, question: &Question<'_>) -> Option<(Travel, Duration)> {
         let settings = &self.0.settings;
-        let (request, mut path, hops, waits) = match question.travel {
+        // Only a peer says where a request has been.
+        let is_of_peer = self.0.settings.peer_of_party(question.party).is_some();
+        let came = question.travel.filter(|_| is_of_peer);
+        let (request, mut path, hops, waits) = match came {
             Some(travel) => {
                 let waits = travel.waits / 100 * PASSED_ON_PERCENT;
                 (
@@ -176,10 +186,10 @@ impl Federation {
             None => (Uuid::now_v7(), Vec::new(), settings.hops, u32::MAX),
         };
         let hops = hops.checked_sub(1)?;
-        if question.travel.is_some() && !self.passes_on_for(question.party) {
+        if came.is_some() && !self.passes_on_for(question.party) {
             return None;
         }
-        if question.travel.is_none() {
+        if came.is_none() {
             // It may come back by another way.
             let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
             seen.has_come_before(request, question.negotiation, Instant::now());
@@ -190,8 +200,8 @@ impl Federation {
         let requester = settings
             .tell_requesters
             .then(|| self.opaque_id(question.party))
-            .filter(|_| question.travel.is_none());
-        let requester = requester.or_else(|| question.travel.and_then(|travel| travel.requester.clone()));
+            .filter(|_| came.is_none());
+        let requester = requester.or_else(|| came.and_then(|travel| travel.requester.clone()));
         let travel = Travel {
             request,
             path,
@@ -204,12 +214,12 @@ impl Federation {
 
     /// The name under which a file of a party is passed on: other parties' files of the same name have others there.
     pub fn name_of_file(&self, party: &str, name: &str) -> String {
-        let own = format!("{}-{name}", &self.opaque_id(party)[..16]);
-        if own.len() <= FILE_NAME_MAX {
-            own
-        } else {
-            name.to_owned()
-        }
+        let name = Sha256::digest(name);
+        format!(
+            "{}-{}",
+            &self.opaque_id(party)[..16],
+            crate::store::hex(&name[..16])
+        )
     }
 
     /// Whether requests of a party that is a peer are passed on.
@@ -220,7 +230,9 @@ impl Federation {
 
     fn may_ask(&self, peer: &Peer, travel: &Travel, question: &Question<'_>) -> bool {
         let held = u128::from(self.node_seconds_held(peer.name())) + u128::from(question.node_seconds);
-        !travel.path.iter().any(|domain| domain == peer.name())
+        // Files are not sent to one that would not be asked.
+        peer.health().not_asked_for.is_none()
+            && !travel.path.iter().any(|domain| domain == peer.name())
             && held <= u128::from(peer.settings().held_node_hours) * 3_600
     }
 
@@ -237,7 +249,12 @@ impl Federation {
     }
 
     /// The offers of an answer that are held. A negotiation without any is ended there.
-    fn take_answer(&self, peer: &Peer, answer: PeerAnswer, question: &Question<'_>) -> Vec<FoundAtPeer> {
+    fn take_answer(
+        &self,
+        peer: &Peer,
+        (answer, received): (PeerAnswer, Instant),
+        question: &Question<'_>,
+    ) -> Vec<FoundAtPeer> {
         let (negotiation, offers) = (answer.negotiation, answer.offers);
         let held: Vec<PeerOffer> = offers.into_iter().filter(|of| of.held_for.is_some()).collect();
         let Some(longest) = held.iter().filter_map(|of| of.held_for).max() else {
@@ -247,6 +264,7 @@ impl Federation {
         let there = HeldThere {
             peer: peer.name().to_owned(),
             negotiation: negotiation.clone(),
+            offer_here: question.offer_here,
             node_seconds: question.node_seconds,
             until: Instant::now() + longest,
         };
@@ -258,6 +276,7 @@ impl Federation {
             peer: peer.clone(),
             negotiation: negotiation.clone(),
             offer,
+            received,
             kept: record.rate(),
         });
         found.collect()
@@ -274,15 +293,15 @@ impl Federation {
         kept.get(peer).copied().unwrap_or_default()
     }
 
-    /// Ends the negotiations at peers about one here, but for those whose offers are used: their addresses.
-    pub fn end_unused(&self, negotiation: Uuid, used: &[&str]) {
+    /// Ends the negotiations at peers about one here, or about one offer in it, but for those whose offers are used: their addresses.
+    pub fn end_unused(&self, negotiation: Uuid, offer_here: Option<Uuid>, used: &[&str]) {
         let mut all = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(there) = all.remove(&negotiation) else {
             return;
         };
-        let (stay, go): (Vec<_>, Vec<_>) = there
-            .into_iter()
-            .partition(|of| used.contains(&of.negotiation.as_str()));
+        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|of| {
+            offer_here.is_some_and(|offer| offer != of.offer_here) || used.contains(&of.negotiation.as_str())
+        });
         if !stay.is_empty() {
             all.insert(negotiation, stay);
         }

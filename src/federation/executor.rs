@@ -31,6 +31,11 @@ impl Executor for PeerExecutor {
         self.followed.job(&self.peer, run.agreement).ok_or_else(unknown)
     }
 
+    /// The peer fetches and sends them.
+    fn moves_files(&self) -> bool {
+        true
+    }
+
     fn stop(&self, run: Run) -> Result<(), ExecutionError> {
         self.followed.ask_to_end(&self.peer, run.agreement);
         Ok(())

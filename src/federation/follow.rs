@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use scheduler::{Interval, Time};
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::Named;
@@ -16,7 +16,9 @@ use wsag::time::DateTime;
 use super::client::{Peer, PeerError, PeerStatus};
 use super::followed::Following;
 use super::{Federation, Followed};
-use crate::agreement::{Agreement, AgreementState, AtPeer, JobEnd, RunOutcome, SeenAtPeer, ServiceState};
+use crate::agreement::{
+    AMOUNT_MAX, Agreement, AgreementState, AtPeer, JobEnd, Money, RunOutcome, SeenAtPeer, ServiceState,
+};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::JobStatus;
 use crate::planner::Planner;
@@ -30,10 +32,12 @@ const NEAR: Duration = Duration::from_secs(1);
 /// than some twenty times a second.
 const FAR: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
 const FAR_EACH: Duration = Duration::from_millis(50);
-/// Looks at a time.
+/// Looks at the agreements of one peer at a time.
 const LOOKS_MAX: usize = 16;
 /// Rows read at a time.
 const PAGE: u32 = 1_000;
+/// The most that is posted of what a peer says that it has charged or paid for an agreement, as a multiple of its price.
+const TIMES_PRICE_MAX: i64 = 10;
 /// How long after the end of its slot work counts as lost whose peer cannot be asked.
 const LOST_AFTER: Micros = 3_600 * MICROS_PER_SECOND;
 
@@ -45,8 +49,12 @@ pub struct Follower {
     clock: Clock,
     /// When each is looked at next.
     next: BTreeMap<Uuid, Instant>,
-    /// Those that were found to be over here.
+    /// Those that were found to be over here, or to be ended.
     left: BTreeSet<Uuid>,
+    /// The looks that go on,
+    looks: JoinSet<(String, Uuid, Duration)>,
+    /// and at which agreements, by peer.
+    at_work: BTreeMap<String, BTreeSet<Uuid>>,
 }
 
 impl Follower {
@@ -59,6 +67,8 @@ impl Follower {
             clock,
             next: BTreeMap::new(),
             left: BTreeSet::new(),
+            looks: JoinSet::new(),
+            at_work: BTreeMap::new(),
         }
     }
 
@@ -73,15 +83,23 @@ impl Follower {
         }
         let followed = self.federation.followed().clone();
         let mut changes = self.planner.subscribe_changes();
+        let mut read = Instant::now();
         loop {
+            if read.elapsed() >= FAR.1 {
+                read = Instant::now();
+                if let Err(why) = self.read_open_rows().await {
+                    tracing::debug!(error = %why, "what peers carry out cannot be read");
+                }
+            }
             if changes.has_changed().unwrap_or(false) && !followed.is_empty() {
                 changes.borrow_and_update();
                 self.look_at_those_left().await;
             }
-            self.look_at_due(&followed).await;
+            self.look_at_due(&followed);
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = followed.changed() => {}
+                Some(looked) = self.looks.join_next(), if !self.looks.is_empty() => self.note_looked(looked),
                 () = tokio::time::sleep(TICK) => {}
             }
         }
@@ -89,6 +107,15 @@ impl Follower {
 
     /// Reads the agreements that are not settled, and how peers have kept their word.
     async fn read_rows(&self) -> Result<(), store::Error> {
+        self.read_open_rows().await?;
+        for (peer, kept, broken) in self.store.promises_of_peers().await? {
+            self.federation.recall_kept(&peer, kept, broken);
+        }
+        Ok(())
+    }
+
+    /// Follows all agreements that are not settled.
+    async fn read_open_rows(&self) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
             let rows = self.store.open_at_peers(after, PAGE).await?;
@@ -97,9 +124,6 @@ impl Follower {
             for row in rows {
                 self.federation.followed().add(row);
             }
-        }
-        for (peer, kept, broken) in self.store.promises_of_peers().await? {
-            self.federation.recall_kept(&peer, kept, broken);
         }
         Ok(())
     }
@@ -119,40 +143,43 @@ impl Follower {
         }
     }
 
-    /// Looks at all whose time has come, some at a time.
-    async fn look_at_due(&mut self, followed: &Followed) {
+    /// Begins to look at those whose time has come: some of each peer at a time, so that one that is silent holds up nobody else's.
+    fn look_at_due(&mut self, followed: &Followed) {
         let now = Instant::now();
         let all = followed.all();
         let present: BTreeSet<Uuid> = all.iter().map(|of| of.row.id).collect();
         self.next.retain(|id, _| present.contains(id));
         self.left.retain(|id| present.contains(id));
-        let is_due = |of: &Following| of.is_to_end || self.next.get(&of.row.id).is_none_or(|at| *at <= now);
-        let due: Vec<Following> = all.into_iter().filter(is_due).collect();
-        let mut looks = JoinSet::new();
-        let mut due = due.into_iter();
-        loop {
-            while looks.len() < LOOKS_MAX
-                && let Some(following) = due.next()
-            {
-                let look = Look {
-                    federation: self.federation.clone(),
-                    planner: self.planner.clone(),
-                    store: self.store.clone(),
-                    clock: self.clock.clone(),
-                };
-                looks.spawn(async move {
-                    let id = following.row.id;
-                    (id, look.look(following).await)
-                });
+        for following in all {
+            let (id, peer) = (following.row.id, following.row.peer.clone());
+            let is_new_end = following.is_to_end && self.left.insert(id);
+            let is_due = is_new_end || self.next.get(&id).is_none_or(|at| *at <= now);
+            let at_work = self.at_work.entry(peer.clone()).or_default();
+            if !is_due || at_work.len() >= LOOKS_MAX || !at_work.insert(id) {
+                continue;
             }
-            match looks.join_next().await {
-                Some(Ok((id, wait))) => {
-                    self.next.insert(id, Instant::now() + wait);
-                }
-                Some(Err(cut_off)) => tracing::error!(%cut_off, "a look at a peer's agreement failed"),
-                None => return,
-            }
+            let look = Look {
+                federation: self.federation.clone(),
+                planner: self.planner.clone(),
+                store: self.store.clone(),
+                clock: self.clock.clone(),
+            };
+            self.looks.spawn(async move {
+                // A look that panics is over, too.
+                let looked = tokio::spawn(async move { look.look(following).await }).await;
+                (peer, id, looked.unwrap_or(FAR.1))
+            });
         }
+    }
+
+    /// Takes note that a look is over.
+    fn note_looked(&mut self, looked: Result<(String, Uuid, Duration), JoinError>) {
+        // It was cut off with the service.
+        let Ok((peer, id, wait)) = looked else { return };
+        if let Some(at_work) = self.at_work.get_mut(&peer) {
+            at_work.remove(&id);
+        }
+        self.next.insert(id, Instant::now() + wait);
     }
 }
 
@@ -194,13 +221,11 @@ impl Look {
             Err(PeerError::Refused { words, .. }) => self.take_gone(&following, &ours, words).await,
             Err(why) => {
                 tracing::debug!(agreement = %row.agreement, error = %why, "its peer does not tell how it stands");
-                let end = ours.slot().end.seconds().saturating_mul(MICROS_PER_SECOND);
-                if is_here
-                    && ours.service == ServiceState::Processing
-                    && end + LOST_AFTER < self.clock.micros()
-                {
+                if is_here && is_long_over(&ours, self.clock.micros()) {
                     let lost = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
-                    self.federation.followed().note(row, Some(JobStatus::Ended(lost)));
+                    self.federation
+                        .followed()
+                        .note_job(row.id, JobStatus::Ended(lost));
                 }
                 NEAR * 4
             }
@@ -254,12 +279,43 @@ impl Look {
             paid_back: sum_of(&status.paid, following.row.price),
             ..following.row.clone()
         };
-        let job = job_status(&status, state, following.is_to_end, self.clock.micros());
-        let waits = ours.resource == row.peer && ours.is_waiting();
-        let lost = (state.is_final() && waits && !following.is_to_end)
+        let now = self.clock.micros();
+        let mut job = job_status(&status, state, following.is_to_end, now);
+        let is_here = ours.resource == row.peer && !following.row.lost;
+        let is_lost = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
+        let has_run = status.started.is_some() || state == AgreementState::Complete && !is_lost;
+        let is_early = state.is_final() && is_here && ours.is_waiting() && !following.is_to_end;
+        let mut lost = (is_early && !(has_run && ours.job.is_some()))
             .then(|| format!("{} does not carry it out any more", peer.name()));
-        self.report(following, ours, (row, job), (planned_there(&status), lost))
-            .await
+        // Its nodes are gone before their time is over.
+        let has_nodes = ours.service == ServiceState::Idle && ours.job.is_none();
+        if state.is_final()
+            && is_here
+            && has_nodes
+            && !following.is_to_end
+            && ours.slot().end > self.clock.now()
+        {
+            lost = Some(format!("{} has taken its nodes back", peer.name()));
+        }
+        if is_here && !state.is_final() && is_long_over(ours, now) {
+            // It says for ever that it is at it.
+            let ended = peer.terminate(
+                following.row.address.as_deref().unwrap_or_default(),
+                "its time is over",
+            );
+            drop(ended.await);
+            job = JobStatus::Ended(JobEnd::new(RunOutcome::Lost, status.started.map(micros_of), now));
+        }
+        let ended = match &job {
+            JobStatus::Ended(end) if is_early && lost.is_none() => Some(end.clone()),
+            _ => None,
+        };
+        let seen = Seen {
+            slot: planned_there(&status),
+            lost,
+            ended,
+        };
+        self.report(following, ours, (row, job), seen).await
     }
 
     /// Takes note that a peer knows nothing of an agreement any more.
@@ -269,8 +325,12 @@ impl Look {
             ..following.row.clone()
         };
         let ended = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
-        let lost = Some(format!("{} does not know it any more: {why}", row.peer));
-        self.report(following, ours, (row, JobStatus::Ended(ended)), (None, lost))
+        let seen = Seen {
+            slot: None,
+            lost: (!following.row.lost).then(|| format!("{} does not know it any more: {why}", row.peer)),
+            ended: None,
+        };
+        self.report(following, ours, (row, JobStatus::Ended(ended)), seen)
             .await
     }
 
@@ -280,27 +340,28 @@ impl Look {
         following: &Following,
         ours: &Agreement,
         (mut row, job): (AtPeer, JobStatus),
-        (slot, lost): (Option<Interval>, Option<String>),
+        Seen { slot, lost, ended }: Seen,
     ) -> Duration {
         let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
-        row.lost |= !following.is_to_end
-            && ours.resource == row.peer
-            && !ours.state.is_final()
-            && (lost.is_some() || is_lost_running);
-        self.federation.followed().note(&row, Some(job.clone()));
+        let is_here = ours.resource == row.peer && !ours.state.is_final() && !following.row.lost;
+        row.lost |= !following.is_to_end && is_here && (lost.is_some() || is_lost_running);
+        self.federation.followed().note_job(row.id, job.clone());
         let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
-        let has_left = ours.state.is_final() || ours.resource != row.peer;
+        // What was lost there waits for another place, maybe on the same resource.
+        let has_left =
+            ours.state.is_final() || ours.resource != row.peer || following.row.lost && ours.is_waiting();
         if is_over && has_left {
             row.settled = Some(self.clock.micros());
         }
-        let moved = slot.filter(|slot| ours.is_waiting() && *slot != ours.slot());
-        if row == following.row && moved.is_none() && lost.is_none() {
+        let moved = slot.filter(|slot| is_here && ours.is_waiting() && *slot != ours.slot());
+        if row == following.row && moved.is_none() && lost.is_none() && ended.is_none() {
             let count = self.federation.followed().count(&row.peer);
             return wait_until_next_look(ours, &job, count, self.clock.now());
         }
         let seen = SeenAtPeer {
             slot: moved.map(|slot| (slot.start.seconds(), slot.end.seconds())),
             lost,
+            ended,
             row: row.clone(),
         };
         if let Err(why) = self.planner.report_at_peer(seen).await {
@@ -310,9 +371,37 @@ impl Look {
         if row.settled.is_some() {
             self.federation.note_kept(&row.peer, !row.lost);
             self.federation.followed().forget(row.id);
+        } else {
+            self.federation.followed().replace(row);
         }
         NEAR
     }
+}
+
+/// What was seen of an agreement at its peer that concerns ours.
+struct Seen {
+    /// Where it lies there.
+    slot: Option<Interval>,
+    /// Why it is not carried out any more, where that is so.
+    lost: Option<String>,
+    /// How its work ended that ours has not begun yet.
+    ended: Option<JobEnd>,
+}
+
+/// Whether the work of an agreement should have ended long ago.
+fn is_long_over(ours: &Agreement, now: Micros) -> bool {
+    let end = ours
+        .slot()
+        .end
+        .max(ours.deadline)
+        .seconds()
+        .saturating_mul(MICROS_PER_SECOND);
+    ours.service == ServiceState::Processing && end.saturating_add(LOST_AFTER) < now
+}
+
+/// An instant of a document.
+fn micros_of(at: DateTime) -> Micros {
+    at.micros_ceil()
 }
 
 /// How long there is nothing to see of an agreement.
@@ -328,16 +417,23 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 }
 
 /// The sum in the currency of a price, in millionths.
-fn sum_of(sums: &[crate::agreement::Money], price: Option<crate::agreement::Money>) -> i64 {
-    let own = sums
-        .iter()
-        .filter(|of| price.is_some_and(|price| price.currency == of.currency));
-    own.map(|of| of.micros).sum::<i64>().max(0)
+fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
+    let Some(price) = price else { return 0 };
+    let own = sums.iter().filter(|of| of.currency == price.currency);
+    let sum = own.fold(0_i64, |sum, of| sum.saturating_add(of.micros));
+    // What a peer says beyond that is for people to settle.
+    let most = price.micros.saturating_mul(TIMES_PRICE_MAX);
+    sum.clamp(0, most.clamp(0, AMOUNT_MAX))
 }
 
 /// The state of an agreement at its peer, in the words of the specification.
 fn state_at_peer(status: &PeerStatus) -> AgreementState {
     AgreementState::from_word(status.state.name()).unwrap_or(AgreementState::Observed)
+}
+
+/// Whether an agreement is over at its peer.
+pub fn is_over_there(status: &PeerStatus) -> bool {
+    state_at_peer(status).is_final()
 }
 
 /// Where an agreement lies at its peer.
@@ -348,8 +444,7 @@ fn planned_there(status: &PeerStatus) -> Option<Interval> {
 
 /// How the job of an agreement stands, as its peer says it.
 fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: Micros) -> JobStatus {
-    let at = |time: DateTime| time.micros_ceil();
-    let started = status.started.map(at);
+    let started = status.started.map(micros_of);
     if !state.is_final() {
         return JobStatus::Running { started };
     }
@@ -360,7 +455,8 @@ fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: 
         (Some(RunOutcome::Terminated) | None, AgreementState::Terminated) if !is_to_end => RunOutcome::Lost,
         (Some(outcome), _) => outcome,
         (None, AgreementState::Complete) => RunOutcome::Completed,
-        (None, _) => RunOutcome::Terminated,
+        (None, AgreementState::Terminated) => RunOutcome::Terminated,
+        (None, _) => RunOutcome::Lost,
     };
-    JobStatus::Ended(JobEnd::new(outcome, started, status.ended.map_or(now, at)))
+    JobStatus::Ended(JobEnd::new(outcome, started, status.ended.map_or(now, micros_of)))
 }

@@ -84,12 +84,18 @@ impl Followed {
             .any(|of| of.is(peer, agreement) && of.row.address.is_some() && !of.row.lost)
     }
 
-    /// Notes how an agreement stands.
-    pub(super) fn note(&self, row: &AtPeer, job: Option<JobStatus>) {
-        if let Some(of) = self.lock().get_mut(&row.id) {
-            of.row.clone_from(row);
-            of.job = job.or(of.job.take());
+    /// Notes how the job of an agreement stands.
+    pub(super) fn note_job(&self, id: Uuid, job: JobStatus) {
+        if let Some(of) = self.lock().get_mut(&id) {
+            of.job = Some(job);
         }
+    }
+
+    /// Whether the agreement at this address is that of another one of ours.
+    pub(crate) fn is_of_another(&self, peer: &str, address: &str, agreement: Uuid) -> bool {
+        let present = self.lock();
+        let mut there = present.values().filter(|of| of.row.peer == peer);
+        there.any(|of| of.row.address.as_deref() == Some(address) && of.row.agreement != agreement)
     }
 
     /// Follows an agreement as it is stored from now on.

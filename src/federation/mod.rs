@@ -16,7 +16,7 @@ pub mod settings;
 
 pub use ask::{FoundAtPeer, PassedFile, Question};
 pub use executor::PeerExecutor;
-pub use follow::Follower;
+pub use follow::{Follower, is_over_there};
 pub use followed::Followed;
 
 use std::collections::BTreeMap;

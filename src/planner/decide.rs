@@ -216,7 +216,7 @@ impl Decider<'_> {
         {
             return Err(Error::Changed);
         }
-        if is_undecided(&agreement) && self.is_at_peer(&agreement) {
+        if is_undecided(&agreement) && self.is_at_peer(&agreement) && !order.by_provider {
             return Err(Error::Conflict(
                 "being agreed with another domain; try again in a moment",
             ));
@@ -290,7 +290,7 @@ impl Decider<'_> {
                 };
                 self.finish_reservation(agreement, outcome)?;
             } else if self.is_at_peer(&agreement) {
-                starting.extend(self.begin_at_peer(agreement)?);
+                starting.extend(self.begin_at_peer(agreement));
             } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
                 missed.push(agreement);
             } else if let Some(begun) = self.begin(agreement) {

@@ -138,6 +138,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let folders = open_folders(&config, data_dir)?;
     let followed = Followed::default();
     let federation = peers::make_federation(config.domain.clone(), followed.clone(), data_dir, &clock)?;
+    peers::check_peers_needed(federation.as_ref(), &store).await?;
     let executors = executors::make_executors(&config, &folders, data_dir, followed)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
     let (known, predictions) = Predictions::of(learn_before_start(&config, &settings, &store, &clock).await);

@@ -15,6 +15,8 @@ use crate::federation::{Federation, Followed, Follower};
 use crate::planner::Planner;
 use crate::store::Store;
 
+/// Open agreements whose addresses are looked at.
+const OPEN_LOOKED_AT: u32 = 10_000;
 /// The file of the data folder with the secret behind the ids of requesters.
 const SECRET: &str = "federation.secret";
 
@@ -64,4 +66,34 @@ pub(super) fn look_at_neighbours(
     let (_, seed) = Uuid::now_v7().as_u64_pair();
     tokio::spawn(neighbours.clone().keep_looking(seed, stop.clone()));
     Some(neighbours)
+}
+
+/// Makes sure that every peer is known still at which agreements are not over.
+///
+/// # Errors
+/// Where one is not, or it is at another address: nobody could end or follow what it carries out.
+pub(super) async fn check_peers_needed(
+    federation: Option<&Federation>,
+    store: &Store,
+) -> Result<(), Failure> {
+    for name in store.peers_needed().await? {
+        let peer = federation.and_then(|of| of.peer(&name));
+        let Some(peer) = peer else {
+            return Err(Failure::Refused(format!(
+                "the peer {name} carries out agreements that are not over: its [[peer]] has to stay until they are"
+            )));
+        };
+        let base = format!("{}/", peer.settings().address);
+        let rows = store.open_at_peers(Uuid::nil(), OPEN_LOOKED_AT).await?;
+        let mut addresses = rows
+            .iter()
+            .filter(|row| row.peer == name)
+            .filter_map(|row| row.address.as_ref());
+        if let Some(address) = addresses.find(|address| !address.starts_with(&base)) {
+            return Err(Failure::Refused(format!(
+                "the peer {name} carries out {address}: its [[peer]] has to keep the address until that is over"
+            )));
+        }
+    }
+    Ok(())
 }

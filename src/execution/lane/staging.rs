@@ -115,7 +115,8 @@ impl Lane {
         agreement: &Agreement,
         mut end: JobEnd,
     ) -> Result<Option<JobEnd>, Failure> {
-        let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
+        let job = agreement.job.as_ref().filter(|job| !job.staging.is_empty());
+        let Some(job) = job.filter(|_| !self.shared.executor.moves_files()) else {
             return Ok(Some(end));
         };
         let own = Run::from(agreement);

@@ -24,6 +24,7 @@ use wsag::endpoint::EndpointReference;
 use wsag::languages::TimeLanguages;
 use wsag::negotiations::{negotiate_input, terminate_negotiation_input};
 use wsag::operations::{reason_fragment, terminate_input};
+use wsag::states::AgreementState;
 use wsag::travel::Travel;
 use wsag::{Document, Message};
 
@@ -221,15 +222,33 @@ impl Peer {
         let reply = self
             .exchange(request.header("Idempotency-Key", key.to_string()))
             .await?;
-        let created = reply
-            .answer(&TimeLanguages::default())
-            .and_then(|answer| match answer {
-                Answer::AgreementCreated(at) | Answer::AgreementPending(at) => {
-                    line.below(&at.address, &[]).map(|_| at.address)
-                }
-                _ => Err(PeerError::rubbish("it does not say which agreement it has made")),
-            });
+        let answer = self.note(reply.answer(&TimeLanguages::default()))?;
+        if let Answer::AgreementPending(at) = &answer {
+            line.below(&at.address, &[])?;
+            return self.decided(&at.address).await;
+        }
+        let created = Ok(answer).and_then(|answer| match answer {
+            Answer::AgreementCreated(at) => line.below(&at.address, &[]).map(|_| at.address),
+            _ => Err(PeerError::rubbish("it does not say which agreement it has made")),
+        });
         self.note(created)
+    }
+
+    /// The address of an agreement that the peer was to decide later, once it has.
+    async fn decided(&self, agreement: &str) -> Result<String> {
+        let status = self.status(agreement).await?;
+        match status.state {
+            AgreementState::Pending | AgreementState::PendingAndTerminating => {
+                Err(PeerError::Unknown("it has not decided yet".to_owned(), None))
+            }
+            AgreementState::Rejected => Err(PeerError::Refused {
+                code: String::new(),
+                words: status
+                    .reason
+                    .unwrap_or_else(|| "it has rejected the offer".to_owned()),
+            }),
+            _ => Ok(agreement.to_owned()),
+        }
     }
 
     /// What the peer says of itself, to everybody: it is asked without its key.

@@ -145,7 +145,7 @@ impl Negotiation {
             accepted => {
                 if let Some(federation) = self.federation.as_ref().filter(|_| accepted.is_ok()) {
                     // Peers held others beside it.
-                    federation.end_unused(instance.id, &[]);
+                    federation.end_unused(instance.id, None, &[]);
                 }
                 answer_of_repeated_request(accepted, |accepted| AcceptedView::of(&accepted))
             }

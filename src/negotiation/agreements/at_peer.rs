@@ -13,6 +13,8 @@ use crate::agreement::{
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, NegotiationOffer, OfferKind,
 };
 use crate::federation::client::{Peer, PeerError};
+use crate::federation::is_over_there;
+use crate::negotiation::agreements::pending::call_back_target;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::flat::{OfItself, offer_in_negotiation};
 use crate::negotiation::negotiations::of_peers::may_ask_peers;
@@ -20,7 +22,9 @@ use crate::negotiation::negotiations::offers::{Arrival, Placed};
 use crate::negotiation::negotiations::{Opening, opening_document};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer};
 use crate::negotiation::{AcceptedView, Error, Negotiation, RefusalView, RequestKey, Result};
-use crate::planner::{self, Initiation, Lost, MadeAtPeer, NegotiationEnd, Proposal, Settlement, Ways};
+use crate::planner::{
+    self, CallBackTarget, Initiation, Lost, MadeAtPeer, NegotiationEnd, Proposal, Settlement, Ways,
+};
 use crate::store::Undecided;
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
@@ -41,13 +45,17 @@ impl Negotiation {
         (offer, mut proposal): (NegotiationOffer, Proposal),
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        proposal.idempotency = key.map(RequestKey::of_acceptance);
+        // Until it is decided, the offer does not say that it was accepted: whoever accepts it again has the same agreement.
+        let target = format!("the acceptance of {} at its peer", offer.id);
+        let own = RequestKey::of_content(party, &target, "");
+        proposal.idempotency = Some(own.of_acceptance());
         proposal.spender = self.spender;
         let taken = self.planner.submit_pending(proposal, None, Some(offer.id)).await;
         let taken = answer_of_repeated_request(taken, |accepted| AcceptedView::of(&accepted))?;
         if self.planner.is_dry() {
             return Ok(taken);
         }
+        let taken = self.keep_answer(key, taken).await?;
         self.undecided.notify_one();
         match self.word_of_peer(taken).await {
             Err(Error::Lost(lost)) => {
@@ -119,7 +127,7 @@ impl Negotiation {
             idempotency: None,
         };
         if let Some(federation) = &self.federation {
-            federation.end_unused(negotiation, &[]);
+            federation.end_unused(negotiation, None, &[]);
         }
         // It lapses by itself otherwise.
         if let Err(why) = self.planner.end_negotiation(end).await {
@@ -193,7 +201,7 @@ impl Negotiation {
         };
         let address = match peer.create(&held.negotiation, &held.document, None, id).await {
             Ok(address) => address,
-            Err(PeerError::Refused { words, .. }) => return self.reject_at_peer(id, words).await,
+            Err(PeerError::Refused { words, .. }) => return self.reject_at_peer(undecided, words).await,
             Err(why) => {
                 tracing::info!(agreement = %id, peer = name, error = %why, "the peer's word is not known; it is asked again");
                 return Err(Error::Unavailable);
@@ -204,7 +212,7 @@ impl Negotiation {
             id,
             agreement: id,
             peer: name.to_owned(),
-            address: Some(address.clone()),
+            address: Some(address),
             intent: None,
             price: held.price,
             made: self.clock.micros(),
@@ -214,18 +222,37 @@ impl Negotiation {
             lost: false,
             settled: None,
         };
-        let made = self.made_at_peer(undecided, offer, row.clone()).await?;
+        let address = row.address.clone().unwrap_or_default();
+        if federation.followed().is_of_another(name, &address, id) {
+            return self
+                .reject_at_peer(
+                    undecided,
+                    "the peer has given its agreement to another one".to_owned(),
+                )
+                .await;
+        }
+        let made = match self.made_at_peer(undecided, offer, row.clone()).await {
+            Err(why @ (Error::Unavailable | Error::Short(_))) => return Err(why),
+            Err(why) => {
+                return self
+                    .undo_at_peer(&peer, undecided, &address, why.to_string())
+                    .await;
+            }
+            Ok(made) => made,
+        };
         let settlement = Settlement {
             id,
             ways: Ok(Ways::AtPeer(Box::new(made))),
-            telling: None,
+            telling: self.telling_of(undecided),
         };
         match self.planner.decide_pending(settlement).await {
             Ok(_) => {
                 federation.followed().add(row.clone());
-                federation.end_unused(negotiation, &[&held.negotiation]);
+                federation.end_unused(negotiation, None, &[&held.negotiation]);
             }
-            Err(planner::Error::Unfit(why)) => return self.undo_at_peer(&peer, (id, &address), why).await,
+            Err(planner::Error::Unfit(why)) => {
+                return self.undo_at_peer(&peer, undecided, &address, why).await;
+            }
             Err(why) => return Err(why.into()),
         }
         Ok(())
@@ -256,22 +283,45 @@ impl Negotiation {
         })
     }
 
-    async fn reject_at_peer(&self, id: Uuid, why: String) -> Result<()> {
+    /// Where the decision about a pending agreement is told, if it is.
+    fn telling_of(&self, undecided: &Undecided) -> Option<CallBackTarget> {
+        let address = self.agreement_address(undecided.agreement);
+        let acceptance = undecided.acceptance.clone();
+        acceptance.map(|of| call_back_target(address, of))
+    }
+
+    async fn reject_at_peer(&self, undecided: &Undecided, why: String) -> Result<()> {
         let settlement = Settlement {
-            id,
+            id: undecided.agreement,
             ways: Err(why),
-            telling: None,
+            telling: self.telling_of(undecided),
         };
         self.planner.decide_pending(settlement).await?;
         Ok(())
     }
 
-    /// Ends the peer's agreement for which there is no room here, and rejects ours.
-    async fn undo_at_peer(&self, peer: &Peer, (id, address): (Uuid, &str), why: String) -> Result<()> {
-        if let Err(unended) = peer.terminate(address, "there is no room for it").await {
-            tracing::warn!(agreement = %id, %unended, "the peer's agreement is to be ended");
+    /// Ends the peer's agreement where ours cannot come into force, and rejects ours once theirs is known to be over.
+    async fn undo_at_peer(
+        &self,
+        peer: &Peer,
+        undecided: &Undecided,
+        address: &str,
+        why: String,
+    ) -> Result<()> {
+        let ended = match peer.terminate(address, "there is no room for it").await {
+            Ok(()) => true,
+            // It may be over already: an earlier answer was lost.
+            Err(PeerError::Refused { .. }) => match peer.status(address).await {
+                Ok(status) => is_over_there(&status),
+                Err(PeerError::Refused { .. }) => true,
+                Err(_) => false,
+            },
+            Err(_) => false,
+        };
+        if !ended {
+            tracing::warn!(agreement = %undecided.agreement, "the peer's agreement is to be ended");
             return Err(Error::Unavailable);
         }
-        self.reject_at_peer(id, why).await
+        self.reject_at_peer(undecided, why).await
     }
 }

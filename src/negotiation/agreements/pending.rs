@@ -204,7 +204,7 @@ impl Negotiation {
     }
 }
 
-fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) -> CallBackTarget {
+pub(super) fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) -> CallBackTarget {
     CallBackTarget {
         endpoint,
         agreement,

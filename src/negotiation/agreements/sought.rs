@@ -3,19 +3,25 @@
 use std::time::Duration;
 
 use scheduler::{Interval, Time};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms};
+use crate::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use crate::federation::client::PeerError;
 use crate::federation::{Federation, Question};
+use crate::negotiation::negotiations::of_peers::AskedOfPeer;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::Candidate;
 
 /// How often it is looked whether there are some.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// Agreements that peers are asked for at a time.
+const SOUGHT_AT_ONCE: usize = 16;
+/// Peers that may say yes and then no before an agreement is broken.
+const REFUSED_MAX: usize = 3;
 
 impl Negotiation {
     /// Asks peers for agreements that have lost their place, until it is told to stop.
@@ -36,6 +42,7 @@ impl Negotiation {
 
     async fn seek_all(&self, federation: &Federation) -> Result<()> {
         let resources = self.planner.resources();
+        let mut sought = JoinSet::new();
         for peer in resources.iter().filter(|of| of.is_peer()) {
             let planned = self.planner.planned_on(peer.name.clone()).await?;
             for (agreement, _) in planned.agreements {
@@ -43,15 +50,28 @@ impl Negotiation {
                 if !is_its || federation.followed().has(&peer.name, agreement.id) {
                     continue;
                 }
-                self.seek_place(federation, &agreement).await?;
+                if sought.len() >= SOUGHT_AT_ONCE {
+                    sought.join_next().await;
+                }
+                let (this, federation) = (self.clone(), federation.clone());
+                sought.spawn(async move {
+                    if let Err(why) = this.seek_place(&federation, &agreement).await {
+                        tracing::debug!(agreement = %agreement.id, error = %why, "it waits for the word of a peer");
+                    }
+                });
             }
         }
+        while sought.join_next().await.is_some() {}
         Ok(())
     }
 
     /// Asks peers for one agreement, and places or ends it by their word.
     async fn seek_place(&self, federation: &Federation, agreement: &Agreement) -> Result<()> {
         let rows = self.store.at_peers(agreement.id).await?;
+        let refused = rows
+            .iter()
+            .filter(|of| of.settled.is_some() && of.address.is_none());
+        let is_hopeless = refused.count() >= REFUSED_MAX;
         let mut open = rows.into_iter().filter(|of| of.settled.is_none() && !of.lost);
         let open = open.next();
         if open.as_ref().is_none_or(|of| of.intent.is_some()) && !agreement.is_waiting() {
@@ -65,6 +85,9 @@ impl Negotiation {
             };
             let slot = intent.slot;
             return self.make_at_peer(federation, agreement, row, &intent, slot).await;
+        }
+        if is_hopeless {
+            return Ok(self.planner.end_sought(agreement.id).await?);
         }
         match self.find_at_peers(federation, agreement).await? {
             Some(terms) => self.intend_at_peer(federation, agreement, &terms).await,
@@ -98,27 +121,33 @@ impl Negotiation {
             offer: &asked,
             travel: None,
             negotiation,
+            offer_here: negotiation,
             party: &agreement.party,
             node_seconds,
             files,
         };
         let found = federation.ask(question).await.into_iter();
-        let candidates = found.filter_map(|found| self.candidate_of_peer(found, agreement.window()));
+        let shapes = [Shape {
+            nodes: agreement.nodes(),
+            duration: agreement.duration,
+        }];
+        let wanted = AskedOfPeer {
+            window: Interval::new(start, agreement.deadline),
+            shapes: &shapes,
+            is_scaled: false,
+        };
+        let candidates = found.filter_map(|found| self.candidate_of_peer(found, &wanted));
         let fits = |of: &Candidate| {
             let terms = &of.terms;
             let price = |money: Option<crate::agreement::Money>| money.map_or(0, |money| money.micros);
-            terms.kind == OfferKind::Exact
-                && !terms.slots.is_split()
-                && terms.nodes() == agreement.nodes()
-                && agreement.window().contains(terms.placement())
-                && price(terms.price) <= price(agreement.price)
+            terms.kind == OfferKind::Exact && price(terms.price) <= price(agreement.price)
         };
         let best = candidates
             .filter(fits)
             .min_by_key(|of| (of.terms.price.map(|price| price.micros), of.terms.placement().end));
         let used = best.as_ref().and_then(|of| of.terms.peer.as_ref());
         let used: Vec<&str> = used.iter().map(|held| held.negotiation.as_str()).collect();
-        federation.end_unused(negotiation, &used);
+        federation.end_unused(negotiation, None, &used);
         Ok(best.map(|of| of.terms))
     }
 

@@ -297,7 +297,7 @@ impl Negotiation {
             }
             ended => {
                 if let Some(federation) = self.federation.as_ref().filter(|_| ended.is_ok()) {
-                    federation.end_unused(id, &[]);
+                    federation.end_unused(id, None, &[]);
                 }
                 answer_of_repeated_request(ended, |ended| answer_about_end(&ended))
             }

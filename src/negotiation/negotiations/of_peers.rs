@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::{Interval, Reason, Time};
+use scheduler::{Interval, Reason, Seconds, Time};
+use uuid::Uuid;
 use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
@@ -11,17 +12,21 @@ use wsag::time::DateTime;
 use wsag::travel::Travel;
 
 use crate::agreement::{
-    Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Slot, Slots, Stretch,
+    AMOUNT_MAX, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Shape, Slots,
 };
 use crate::federation::{FoundAtPeer, PassedFile, Question};
 use crate::negotiation::Negotiation;
 use crate::negotiation::views::offer::WordedOffer;
-use crate::planner::{Candidate, Proposal, Quote};
+use crate::planner::{Candidate, Proposal, Quote, Scaling};
 
 /// Bytes of the files of a job that are passed on at most.
 const PASSED_ON_MAX: u64 = 64 << 20;
 /// Seconds by which an offer of ours lapses before the peer's behind it: its acceptance takes a while.
 const BEFORE_LAPSE: i64 = 5;
+/// Seconds by which the clock of a peer may be behind ours.
+const CLOCKS_DIFFER: Seconds = 60;
+/// Seconds ahead of which no peer's slot is taken.
+const FURTHEST: Seconds = 366 * 86_400;
 
 /// The reasons of a refusal for which peers are asked: others may have what we have not. A party's quota or budget is the same there.
 pub(in crate::negotiation) fn may_ask_peers(reason: Reason) -> bool {
@@ -38,7 +43,7 @@ impl Negotiation {
     /// Adds to the possible offers for a request those that peers hold, where none of the own ones is exact.
     pub(super) async fn add_offers_of_peers(
         &self,
-        instance: &NegotiationInstance,
+        (instance, parent): (&NegotiationInstance, Uuid),
         travel: Option<&Travel>,
         (asked, proposal, window): (&AgreementOffer, &Proposal, Interval),
         quote: &mut Quote,
@@ -63,12 +68,18 @@ impl Negotiation {
             offer: &asked,
             travel,
             negotiation: instance.id,
+            offer_here: parent,
             party: &instance.party,
             node_seconds: largest.unwrap_or(0),
             files,
         };
         for found in federation.ask(question).await {
-            let candidate = self.candidate_of_peer(found, window);
+            let asked = AskedOfPeer {
+                window,
+                shapes: &proposal.shapes,
+                is_scaled: proposal.scaling != Scaling::Contract,
+            };
+            let candidate = self.candidate_of_peer(found, &asked);
             let is_affordable = |of: &Candidate| is_within_budget(proposal.budget, of.terms.price);
             quote.candidates.extend(candidate.filter(is_affordable));
         }
@@ -122,28 +133,43 @@ impl Negotiation {
         self.federation.as_ref()?.why_not_answered(travel, instance.id)
     }
 
-    /// Ends what peers hold for a negotiation beside these answers.
-    pub(super) fn end_unused_at_peers(&self, instance: &NegotiationInstance, answers: &[WordedOffer]) {
+    /// Ends what peers hold for an offer of a negotiation beside these answers to it.
+    pub(super) fn end_unused_at_peers(
+        &self,
+        instance: &NegotiationInstance,
+        parent: Uuid,
+        answers: &[WordedOffer],
+    ) {
         let Some(federation) = &self.federation else {
             return;
         };
         let terms = answers.iter().filter_map(|of| of.row.terms.as_ref());
         let used = terms.filter_map(|terms| Some(terms.peer.as_ref()?.negotiation.as_str()));
-        federation.end_unused(instance.id, &used.collect::<Vec<_>>());
+        federation.end_unused(instance.id, Some(parent), &used.collect::<Vec<_>>());
     }
 
     /// An offer of ours for what a peer holds, at its price and what we add, in the window that was asked for where the peer's words have
-    /// none; none where it cannot be said in our terms.
+    /// none. None where it cannot be said in our terms, or is not what it says: the peer is not believed.
     pub(in crate::negotiation) fn candidate_of_peer(
         &self,
         found: FoundAtPeer,
-        asked: Interval,
+        asked: &AskedOfPeer<'_>,
     ) -> Option<Candidate> {
         let quotation = &found.offer.quotation;
-        let held = i64::try_from(found.offer.held_for?.as_secs()).ok()? - BEFORE_LAPSE;
-        let own = self.planner.negotiating().hold;
-        let slots = slots_of_quotation(quotation)?;
+        let left = found.offer.held_for?.saturating_sub(found.received.elapsed());
+        let held = i64::try_from(left.as_secs()).ok()? - BEFORE_LAPSE;
+        (held > 0).then_some(())?;
+        let now = self.clock.now();
+        let slots = slot_of_quotation(quotation)?;
         let lies = slots.placement();
+        let kind = OfferKind::from_word(quotation.kind.name())?;
+        let is_possible = lies.start >= now - CLOCKS_DIFFER
+            && lies.end <= now + FURTHEST
+            && slots.nodes() <= found.peer.settings().nodes
+            && quotation.deviation.is_finite()
+            && kind != OfferKind::InPieces;
+        let is_true = kind != OfferKind::Exact || asked.is_met_by(lies, slots.nodes());
+        (is_possible && is_true).then_some(())?;
         let there = match &quotation.price {
             Some(price) => Some(Money::new(price.amount_micros, Currency::parse(&price.currency)?)),
             None => None,
@@ -152,24 +178,27 @@ impl Negotiation {
             (_, None) => None,
             // What we cannot charge we would have to pay.
             (currency, Some(price)) if currency != Some(price.currency) => return None,
+            (_, Some(price)) if price.micros < 0 => return None,
             (_, Some(price)) => Some(found.peer.settings().marked_up(price)),
         };
+        price
+            .is_none_or(|price| price.micros <= AMOUNT_MAX)
+            .then_some(())?;
         let second = |at: Option<DateTime>| at.map(|at| Time(at.floor()));
         let (ready, deadline) = found.offer.window;
-        let ready = second(ready).unwrap_or(asked.start).min(lies.start);
-        let deadline = second(deadline).unwrap_or(asked.end).max(lies.end);
-        (held > 0).then_some(())?;
+        let ready = second(ready).unwrap_or(asked.window.start).min(lies.start);
+        let deadline = second(deadline).unwrap_or(asked.window.end).max(lies.end);
         Some(Candidate {
-            expires: self.clock.now() + held.min(own),
+            expires: now + held.min(self.planner.negotiating().hold),
             doubt: 1.0 - found.kept,
             terms: OfferTerms {
                 resource: found.peer.name().to_owned(),
                 slots,
                 ready,
-                deadline,
+                deadline: deadline.min(now + FURTHEST),
                 kept_until: lies.end,
                 deviation: quotation.deviation,
-                kind: OfferKind::from_word(quotation.kind.name())?,
+                kind,
                 confidence: quotation.confidence,
                 price,
                 difference: None,
@@ -188,22 +217,30 @@ impl Negotiation {
     }
 }
 
-/// The slots of a quotation; none where they are none.
-fn slots_of_quotation(quotation: &Quotation) -> Option<Slots> {
-    let second = |at: &wsag::time::DateTime| Time(at.floor());
-    let one = |start, end, nodes| {
-        let stretch: Stretch = (Interval::new(second(start), second(end)), nodes);
-        (!stretch.0.is_empty() && nodes > 0).then(|| Slot::planned(stretch))
-    };
-    let pieces = quotation.pieces.iter();
-    let pieces: Option<Vec<Slot>> = pieces
-        .map(|of| one(&of.planned_start, &of.planned_end, of.nodes))
-        .collect();
-    let pieces = pieces?;
-    if pieces.is_empty() {
-        return Slots::of(vec![one(&quotation.start, &quotation.end, quotation.nodes)?]);
+/// What a peer was asked for.
+pub(in crate::negotiation) struct AskedOfPeer<'a> {
+    /// The window.
+    pub(in crate::negotiation) window: Interval,
+    /// The sizes.
+    pub(in crate::negotiation) shapes: &'a [Shape],
+    /// Whether the durations follow from the speed of the nodes.
+    pub(in crate::negotiation) is_scaled: bool,
+}
+
+impl AskedOfPeer<'_> {
+    /// Whether a slot is one of what was asked for.
+    fn is_met_by(&self, slot: Interval, nodes: u32) -> bool {
+        let is_size = |of: &Shape| of.nodes == nodes && (self.is_scaled || of.duration == slot.duration());
+        self.window.contains(slot) && self.shapes.iter().any(is_size)
     }
-    Slots::of(pieces)
+}
+
+/// The only slot of a quotation; none where it has none or several, which cannot be followed.
+fn slot_of_quotation(quotation: &Quotation) -> Option<Slots> {
+    let second = |at: &DateTime| Time(at.floor());
+    let slot = Interval::new(second(&quotation.start), second(&quotation.end));
+    let is_one = !slot.is_empty() && quotation.nodes > 0 && quotation.pieces.is_empty();
+    is_one.then(|| Slots::one((slot, quotation.nodes)))
 }
 
 /// Gives the arguments of jobs that are names of files other names.

@@ -213,19 +213,22 @@ impl Negotiation {
             )]);
         }
         let mut rejected = None;
-        for asked in readings_of_offer(offer) {
+        for (number, asked) in readings_of_offer(offer).into_iter().enumerate() {
+            // Peers are asked for the first preference only: each question takes its time.
+            let asks_peers = number == 0;
             let tried = self
-                .try_reading(instance, parent, &understood, placed, asked)
+                .try_reading((instance, parent, asks_peers), &understood, placed, asked)
                 .await?;
             match tried {
                 Ok(answers) => {
-                    self.end_unused_at_peers(instance, &answers);
+                    self.end_unused_at_peers(instance, parent, &answers);
                     return Ok(answers);
                 }
                 // The answer is about the requester's first preference.
                 Err(rejection) => drop(rejected.get_or_insert(rejection)),
             }
         }
+        self.end_unused_at_peers(instance, parent, &[]);
         let rejection = rejected.unwrap_or_else(|| {
             let message = "choices between terms that can be read in fewer ways are expected";
             Rejection::Violations(vec![violation_below_offer(places, "/wsag:Terms", message)])
@@ -247,8 +250,7 @@ impl Negotiation {
     /// The answers to one way to read an offer.
     async fn try_reading(
         &self,
-        instance: &NegotiationInstance,
-        parent: Uuid,
+        (instance, parent, asks_peers): (&NegotiationInstance, Uuid, bool),
         understood: &Understood,
         placed: &Placed,
         asked: AgreementOffer,
@@ -297,10 +299,15 @@ impl Negotiation {
         let window = draft.window;
         let is_held =
             understood.state != OfferState::Advisory && !matches!(understood.about, About::Proposal(_));
-        if is_held && replaced.as_ref().is_none_or(Agreement::is_waiting) {
+        if asks_peers && is_held && replaced.as_ref().is_none_or(Agreement::is_waiting) {
             let travel = placed.offer.offer_context.travel();
-            self.add_offers_of_peers(instance, travel.as_ref(), (&asked, &proposal, window), &mut quote)
-                .await;
+            self.add_offers_of_peers(
+                (instance, parent),
+                travel.as_ref(),
+                (&asked, &proposal, window),
+                &mut quote,
+            )
+            .await;
         }
         let state = match understood.state {
             OfferState::Advisory => OfferState::Advisory,

@@ -7,12 +7,12 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Account, Agreement, AtPeer, Event, EventKind, Money, NegotiationOffer, PostingKind, SeenAtPeer,
-    ServiceState,
+    Account, Agreement, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer, OfferState, PostingKind,
+    SeenAtPeer, ServiceState,
 };
-use crate::clock::Micros;
+use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Result};
+use crate::planner::error::{Error, Lost, Result};
 use crate::planner::handle::Planner;
 use crate::planner::offers::accept::keep_promise;
 use crate::planner::plan::Plan;
@@ -76,6 +76,19 @@ impl Decider<'_> {
             row,
         } = made;
         let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
+        let offer = self.offer_on_table(&offer).unwrap_or(offer);
+        if offer.agreement.is_some() {
+            return Err(Error::Lost(Lost::Accepted));
+        }
+        let old = replaced.and_then(|old| self.plan.get(old).cloned());
+        if replaced.is_some() && !old.as_ref().is_some_and(Agreement::is_waiting) {
+            return Err(Error::Unfit(
+                "the agreement that it replaces has begun or is over".to_owned(),
+            ));
+        }
+        if let Err(why) = self.check_cap(proposal.spender, terms.price) {
+            return Err(Error::Unfit(why.binding));
+        }
         let at = self.plan.resources.required_place_of(&terms.resource);
         let at = at.ok_or(Error::Unavailable)?;
         (proposal.id, proposal.name) = (pending.id, pending.name.clone());
@@ -85,7 +98,7 @@ impl Decider<'_> {
         keep_promise(&mut agreement, &terms);
         (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         agreement.fixed = true;
-        let held = offer.parent.filter(|_| self.is_on_table(&offer));
+        let held = offer.parent.filter(|_| self.offer_on_table(&offer).is_some());
         let number = self.plan.next_number();
         if let Some(answer) = held {
             self.take_hold_out(answer);
@@ -107,7 +120,7 @@ impl Decider<'_> {
         });
         self.batch.push(Change::PutAtPeer(row));
         self.note_taken_at_peer(&offer, agreement.id);
-        if let Some(old) = replaced.and_then(|old| self.plan.get(old).cloned()) {
+        if let Some(old) = old {
             self.supersede_offers(old, Vec::new(), agreement.id, terms.fee)?;
         }
         if held.is_some() {
@@ -123,25 +136,26 @@ impl Decider<'_> {
         self.event(EventKind::Accepted, detail)
     }
 
-    /// Whether an offer is among those of the negotiations that go on.
-    fn is_on_table(&self, offer: &NegotiationOffer) -> bool {
-        let talks = self.plan.table.get(offer.negotiation);
-        talks.is_some_and(|talks| talks.offers.contains_key(&offer.id))
+    /// An offer as it stands in its negotiation; none where that is over.
+    fn offer_on_table(&self, offer: &NegotiationOffer) -> Option<NegotiationOffer> {
+        let talks = self.plan.table.get(offer.negotiation)?;
+        talks.offers.get(&offer.id).cloned()
     }
 
     /// Notes that our offer was taken. One that has lapsed or was released meanwhile stays released since then.
     fn note_taken_at_peer(&mut self, offer: &NegotiationOffer, agreement: Uuid) {
-        let known = self.plan.table.get(offer.negotiation);
-        let known = known.and_then(|talks| talks.offers.get(&offer.id)).cloned();
-        let is_known = known.is_some();
-        let offer = known.unwrap_or_else(|| offer.clone());
+        let lapses = offer
+            .expires
+            .map_or(self.now, |at| at.seconds() * MICROS_PER_SECOND);
         let taken = NegotiationOffer {
             agreement: Some(agreement),
-            released: offer.released.or(Some(self.now)),
-            ..offer
+            state: OfferState::Acceptable,
+            refusal: None,
+            released: offer.released.or(Some(self.now.min(lapses))),
+            ..offer.clone()
         };
         self.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
-        if is_known {
+        if self.offer_on_table(offer).is_some() {
             self.plan.table.put(taken);
         }
     }
@@ -165,38 +179,37 @@ impl Decider<'_> {
         .is_some()
     }
 
-    /// Begins a slot at a peer, however late it is here. Where it is over already, only its end is still to be reported, and no
-    /// node is bound.
-    pub(in crate::planner) fn begin_at_peer(
-        &mut self,
-        mut agreement: Agreement,
-    ) -> Result<Option<Agreement>> {
-        if agreement.slot().end > self.present_second() {
-            return Ok(self.begin(agreement));
-        }
-        if agreement.job.is_none() {
-            agreement.service = ServiceState::Idle;
-            agreement.note_started(Some(micros_of(agreement.slot().start)));
-            let event = self.event(EventKind::Begun, format!("at {}", agreement.resource));
-            self.update(agreement, vec![event]);
-            return Ok(None);
-        }
-        agreement.service = ServiceState::Processing;
-        let event = self.event(EventKind::Begun, format!("at {}", agreement.resource));
-        Ok(Some(self.update(agreement, vec![event])))
+    /// Begins a slot at a peer, however late it is here. One that is over already waits until it is known how it ended there.
+    pub(in crate::planner) fn begin_at_peer(&mut self, agreement: Agreement) -> Option<Agreement> {
+        let is_over = agreement.job.is_some() && agreement.slot().end <= self.present_second();
+        if is_over { None } else { self.begin(agreement) }
     }
 
     /// Takes over how an agreement stands at its peer.
     pub(in crate::planner) fn note_at_peer(&mut self, seen: SeenAtPeer) -> Result<()> {
-        let SeenAtPeer { row, slot, lost } = seen;
-        let ours = self.plan.get(row.agreement).cloned();
-        let ours = ours.filter(|of| of.resource == row.peer && of.is_waiting());
-        if let Some(agreement) = ours {
+        let SeenAtPeer {
+            row,
+            slot,
+            lost,
+            ended,
+        } = seen;
+        let ours = self.plan.get(row.agreement).filter(|of| of.resource == row.peer);
+        if let Some(agreement) = ours.filter(|of| of.is_waiting()).cloned() {
             if let Some(why) = lost {
                 self.place_lost_at_peer(&agreement, &why);
-            } else if let Some((start, end)) = slot {
-                self.follow_peer(&agreement, Interval::new(Time(start), Time(end)));
+            } else {
+                if let Some((start, end)) = slot {
+                    self.follow_peer(&agreement, Interval::new(Time(start), Time(end)));
+                }
+                if let Some(end) = ended {
+                    self.end_at_peer(row.agreement, &end)?;
+                }
             }
+        } else if let Some((agreement, why)) = ours.cloned().zip(lost)
+            && agreement.service == ServiceState::Idle
+            && agreement.job.is_none()
+        {
+            self.lose_agreement_because(agreement, EventKind::Broken, why);
         }
         if row.settled.is_some() {
             self.post_to_peer(&row);
@@ -205,12 +218,24 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Has the only slot of a waiting agreement lie where its peer has it now.
+    /// Ends an agreement whose work has run at its peer before its slot began here.
+    fn end_at_peer(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
+        let mut agreement = self.live_agreement(id)?;
+        agreement.service = ServiceState::Processing;
+        let event = self.event(EventKind::Begun, format!("at {}", agreement.resource));
+        self.update(agreement, vec![event]);
+        self.record_end(id, end)
+    }
+
+    /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
     fn follow_peer(&mut self, agreement: &Agreement, slot: Interval) {
         let now = self.present_second();
         let (before, nodes) = agreement.slots[0].stretch();
-        let is_same = before == slot || slot.is_empty() || agreement.slots.is_split();
-        let Some((at, _)) = self.plan.planned_slot(agreement, 0).filter(|_| !is_same) else {
+        let is_agreed = agreement.window().contains(slot) && slot.duration() == before.duration();
+        if agreement.slots.is_split() || before == slot || !is_agreed {
+            return;
+        }
+        let Some((at, _)) = self.plan.planned_slot(agreement, 0) else {
             return;
         };
         let placed = self.run_trial(|this| {
@@ -220,10 +245,8 @@ impl Decider<'_> {
             placed.place_slot(0, (slot, nodes));
             this.has_put_at_peer(&placed, number, at).then_some(placed)
         });
-        let Some(placed) = placed else {
-            tracing::warn!(agreement = %agreement.id, "its peer has moved it, and there is no room for that here");
-            return;
-        };
+        // There is room again once another one has left.
+        let Some(placed) = placed else { return };
         let moved = time_difference_in_words(slot.start - before.start);
         let event = self.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
         self.update(placed, vec![event]);
@@ -269,8 +292,4 @@ impl Decider<'_> {
             }
         }
     }
-}
-
-fn micros_of(time: Time) -> Micros {
-    time.seconds().saturating_mul(crate::clock::MICROS_PER_SECOND)
 }

@@ -121,6 +121,7 @@ impl Decider<'_> {
         let replaced = talks.and_then(|talks| talks.instance.agreement);
         let terms = pending.offer.zip(talks);
         let terms = terms.and_then(|(offer, talks)| talks.offers.get(&offer)?.terms.as_ref());
+        let at_price = terms.and_then(|terms| terms.price);
         let at_peer = terms
             .filter(|terms| terms.peer.is_some())
             .map(|terms| terms.resource.clone());
@@ -137,6 +138,7 @@ impl Decider<'_> {
                 "at least one node for one second is expected".to_owned(),
             ));
         }
+        self.check_cap(proposal.spender.filter(|_| at_peer.is_some()), at_price)?;
         if self.plan.pending_count() >= PENDING_MAX {
             return Err(Error::Unavailable);
         }

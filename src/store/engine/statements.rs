@@ -442,6 +442,11 @@ statements! {
     // What is over here or has left its peer, and is not settled with it.
     LEFT_PEERS = "SELECT p.id FROM peer_agreements p JOIN agreements a ON a.id = p.agreement WHERE p.settled_us IS NULL \
         AND (a.resource <> p.peer OR a.state IN ('Complete', 'Terminated', 'Rejected')) ORDER BY p.id LIMIT $1";
+    PEERS_NEEDED = "SELECT DISTINCT a.resource AS peer FROM agreements a JOIN resources r ON r.name = a.resource \
+        WHERE r.kind = 'peer' AND a.state NOT IN ('Complete', 'Terminated', 'Rejected') \
+        UNION SELECT DISTINCT peer FROM peer_agreements WHERE settled_us IS NULL ORDER BY peer";
+    SHARED_AT_PEERS = "SELECT peer, address FROM peer_agreements WHERE address IS NOT NULL GROUP BY peer, address \
+        HAVING COUNT(*) > 1 ORDER BY peer, address LIMIT $1";
     PROMISES_OF_PEERS = "SELECT peer, CAST(SUM(1 - lost) AS BIGINT) AS kept, CAST(SUM(lost) AS BIGINT) AS broken FROM peer_agreements \
         WHERE settled_us IS NOT NULL GROUP BY peer ORDER BY peer";
     POSTED_TO_PEER = "SELECT CAST(COALESCE(SUM(amount_micros), 0) AS BIGINT) AS micros FROM ledger \

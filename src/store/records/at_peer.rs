@@ -45,6 +45,15 @@ impl Store {
         Ok(posted.await?.unwrap_or(0))
     }
 
+    /// The names of the peers at which agreements are not over.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn peers_needed(&self) -> Result<Vec<String>> {
+        self.read(statements::PEERS_NEEDED, &[], |row| row.text("peer"))
+            .await
+    }
+
     /// How many agreements each peer has carried out or ended as was asked, and how many it has lost: by its name.
     ///
     /// # Errors

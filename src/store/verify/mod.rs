@@ -220,6 +220,10 @@ impl Store {
             .read(statements::UNBALANCED, &limit, finding_of_unbalanced_ledger)
             .await?;
         check.findings.extend(unbalanced);
+        let shared = connection
+            .read(statements::SHARED_AT_PEERS, &limit, finding_of_shared_at_peer)
+            .await?;
+        check.findings.extend(shared);
         let wrong_days = connection
             .read(statements::WRONG_DAYS, &limit, finding_of_wrong_day)
             .await?;
@@ -469,6 +473,12 @@ fn finding_of_two_owners(resource: &str, node: i64, from: Time, (one, other): (U
     let from = clock::time_in_words(from);
     let what = format!("node {node} has two owners from {from} on, the agreements {one} and {other}");
     Finding::new(Invariant::I1, format!("resource {resource}"), what)
+}
+
+fn finding_of_shared_at_peer(row: &Columns<'_>) -> Result<Finding> {
+    let (peer, address) = (row.text("peer")?, row.text("address")?);
+    let what = format!("{address} is behind several agreements here");
+    Ok(Finding::new(Invariant::I5, peer, what))
 }
 
 fn finding_of_unbalanced_ledger(row: &Columns<'_>) -> Result<Finding> {

@@ -6,6 +6,7 @@ use std::env;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder};
+use serde_json::json;
 
 use super::domain::{Domain, Plan, start_domains, wanted};
 use crate::support::fixture::column;
@@ -150,7 +151,19 @@ async fn seed(seed: u64) {
         let key = format!("{seed}-{round}");
         let sent = request(&domains[0], &key, start);
         ask_with_fault(&mut domains, sent, at, fault).await;
-        settled += usize::from(is_settled(&domains[0], &key, start).await);
+        let made = is_settled(&domains[0], &key, start).await;
+        settled += usize::from(made);
+        // Every third of them is ended, with a fault at that.
+        if made && random.below(3) == 0 {
+            let newest = domains[0].agreements().await.remove(0);
+            let path = format!(
+                "/agreements/{}/terminate",
+                newest["id"].as_str().unwrap_or_default()
+            );
+            let ended = domains[0].requester.request(Method::POST, &path).json(&json!({}));
+            let fault = *random.choose(&FAULTS).expect("there are some");
+            ask_with_fault(&mut domains, ended, "POST /agreements/", fault).await;
+        }
     }
     // One more without a fault, so that there is one at least. A peer that has failed is left alone for a while.
     let mut tries = 0;
@@ -162,7 +175,7 @@ async fn seed(seed: u64) {
     })
     .await;
     let (ours, theirs) = (&domains[0], &domains[1]);
-    let live = ["Observed", "Complete"];
+    let live = ["Observed", "Complete", "ObservedAndTerminating"];
     eventually("both sides have the same in force", PATIENCE, async || {
         let (here, there) = (in_states(ours, &live).await, in_states(theirs, &live).await);
         let pending = in_states(ours, &["Pending"]).await;
@@ -170,11 +183,13 @@ async fn seed(seed: u64) {
     })
     .await;
     let here = in_states(ours, &live).await;
-    assert_eq!(here.len(), settled + 1, "seed {seed}: each key has one agreement");
+    let ended = in_states(ours, &["Terminated"]).await;
+    let of_keys = here.len() + ended.len();
+    assert_eq!(of_keys, settled + 1, "seed {seed}: each key has one agreement");
     // Each of ours has one of theirs behind it, and no other has it.
     let url = format!("sqlite:{}", ours.server.data_dir().join("bespeak.db").display());
     let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
-                WHERE a.state IN ('Observed', 'Complete')) AS rows";
+                WHERE a.state IN ('Observed', 'Complete', 'ObservedAndTerminating')) AS rows";
     let addresses = column(&url, rows, "address").await.expect("the rows can be read");
     let behind: BTreeSet<String> = addresses
         .iter()

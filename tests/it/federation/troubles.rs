@@ -222,3 +222,70 @@ fn what_a_peer_loses_gets_another_place_here() {
         one.server.assert_verified();
     });
 }
+
+#[test]
+fn an_offer_that_is_accepted_twice_while_its_peer_is_silent_is_one_agreement() {
+    run(async {
+        let domains = beside(&[], 1).await;
+        let (one, two) = (&domains[0], &domains[1]);
+        let start = hours_ahead(2);
+        let answer = one.negotiate(&wanted(2, 60, (start, start + HOUR))).await;
+        let offer = &answer["offers"][0];
+        two.way.break_at("POST /agreements HTTP", Break::CutAfter);
+        let (first, second) = tokio::join!(one.accept(offer, "first"), one.accept(offer, "second"));
+        assert_eq!(first.status.as_u16(), 201, "{}", first.body);
+        assert_eq!(second.status.as_u16(), 201, "{}", second.body);
+        assert_eq!(first.json()["id"], second.json()["id"]);
+        assert_eq!(one.agreements().await.len(), 1);
+        assert_eq!(two.agreements().await.len(), 1);
+        one.server.assert_verified();
+    });
+}
+
+#[test]
+fn what_a_peer_loses_while_nothing_is_free_here_is_asked_for_again_once() {
+    run(async {
+        let domains = beside(&[], 1).await;
+        let (one, two) = (&domains[0], &domains[1]);
+        let start = hours_ahead(2);
+        let id = agreed_at_peer(&domains, start).await;
+        let there = two.agreements().await.remove(0);
+        let evict = format!("/agreements/{}/evict", there["id"].as_str().unwrap_or_default());
+        let evicted = post(
+            &two.server.client(),
+            &evict,
+            &json!({ "reason": "its nodes are needed" }),
+        )
+        .await;
+        assert_eq!(evicted["agreement"]["outcome"], "lost", "{evicted}");
+        eventually("the peer has another one for it", PATIENCE, async || {
+            let live = two.agreements().await;
+            let live = live.iter().filter(|of| of["state"] == "Observed").count();
+            let is = one.agreement(&id).await;
+            (live == 1 && is["state"] == "Observed" && is["resource"] == "two").then_some(())
+        })
+        .await;
+        let path = format!("/agreements/{}/events", id.as_str().unwrap_or_default());
+        let events = one.requester.get_json(&path).await;
+        let forwarded = events["events"].as_array().into_iter().flatten();
+        let forwarded = forwarded.filter(|of| of["kind"] == "forwarded").count();
+        assert_eq!(forwarded, 2, "when it was accepted, and once again: {events}");
+        one.server.assert_verified();
+        two.server.assert_verified();
+    });
+}
+
+#[test]
+fn a_service_does_not_start_without_a_peer_that_it_needs() {
+    run(async {
+        let mut domains = beside(&[], 1).await;
+        let start = hours_ahead(2);
+        agreed_at_peer(&domains, start).await;
+        let one = &mut domains[0].server;
+        one.kill9();
+        one.reconfigure("[[resource]]\nname = \"of-one\"\nkind = \"local\"\nnodes = 1\n");
+        let refused = one.run(&["serve", "--listen", "127.0.0.1:0"]);
+        let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(!refused.status.success() && why.contains("peer two"), "{why}");
+    });
+}
