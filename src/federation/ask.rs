@@ -19,7 +19,7 @@ use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
 
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
-const SEEN_FOR: Duration = Duration::from_secs(600);
+const SEEN_FOR: Duration = Duration::from_mins(10);
 /// Requests that are known at most: the oldest are forgotten before.
 const SEEN_MAX: usize = 100_000;
 /// The part of the time that we are given for which we let others wait, in percent: the rest is for our own answer.

@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(500);
 const NEAR: Duration = Duration::from_secs(1);
 /// The shortest and the longest time between two looks at one that begins later: with many the longer, so that a peer is not asked more
 /// than some twenty times a second.
-const FAR: (Duration, Duration) = (Duration::from_secs(5), Duration::from_secs(60));
+const FAR: (Duration, Duration) = (Duration::from_secs(5), Duration::from_mins(1));
 const FAR_EACH: Duration = Duration::from_millis(50);
 /// Looks at the agreements of one peer at a time.
 const LOOKS_MAX: usize = 16;
@@ -199,9 +199,8 @@ impl Look {
             tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
             return FAR.1;
         };
-        let ours = match self.store.agreement(row.agreement).await {
-            Ok(Some(ours)) => ours,
-            Ok(None) | Err(_) => return NEAR,
+        let Ok(Some(ours)) = self.store.agreement(row.agreement).await else {
+            return NEAR;
         };
         let Some(address) = &row.address else {
             return self.resolve_intent(&peer, row, &ours).await;

@@ -80,7 +80,7 @@ pub(super) async fn post_agreement(
         use_cases = Arc::new(use_cases.booked_by(call.party(), &party).await?);
         key = key.map(|key| key.on_behalf_of(&party));
     }
-    let accepted = use_cases.create_agreement(&party, input, asked.hold, key).await?;
+    let accepted = Box::pin(use_cases.create_agreement(&party, input, asked.hold, key)).await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
         "Pending" => (StatusCode::ACCEPTED, negotiation::write_create_pending_response),
         // What became of the same request, which came before.

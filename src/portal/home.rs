@@ -116,14 +116,12 @@ pub(super) async fn submit_offer_form(State(api): State<Api>, request: Request) 
             ..Preference::default()
         });
         sent.choices = 1;
-        return open_negotiation(&api, &visitor, form, sent).await;
+        return Box::pin(open_negotiation(&api, &visitor, form, sent)).await;
     }
     release_earlier(&api, &visitor, &form.values).await?;
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    match use_cases
-        .create_from_form(&visitor.caller.party, sent.wish, sent.once)
-        .await
-    {
+    let created = use_cases.create_from_form(&visitor.caller.party, sent.wish, sent.once);
+    match Box::pin(created).await {
         Ok(accepted) => {
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             Ok(Redirect::to(&to).into_response())
@@ -140,7 +138,7 @@ pub(super) async fn ask_for_offers(State(api): State<Api>, request: Request) -> 
     let (visitor, values) = session::read_session_form(&api, request).await?;
     let (form, sent) = request::read_request(&api, &visitor, values).await?;
     match sent {
-        Some(sent) => open_negotiation(&api, &visitor, form, sent).await,
+        Some(sent) => Box::pin(open_negotiation(&api, &visitor, form, sent)).await,
         None => render_home_page(&api, &visitor, StatusCode::UNPROCESSABLE_ENTITY, form).await,
     }
 }

@@ -37,7 +37,6 @@ use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Stager;
-use crate::federation::Followed;
 use crate::http::{self, Api, Places, WrongKeys};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
@@ -136,9 +135,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
     heads::start_signing_heads(&config.trail, data_dir, &store, &clock, &stop)?;
     let folders = open_folders(&config, data_dir)?;
-    let followed = Followed::default();
-    let federation = peers::make_federation(config.domain.clone(), followed.clone(), data_dir, &clock)?;
-    peers::check_peers_needed(federation.as_ref(), &store).await?;
+    let (federation, followed) = peers::open_federation(&config, data_dir, &store, &clock).await?;
     let executors = executors::make_executors(&config, &folders, data_dir, followed)?;
     start_removing_old_data(&config, folders.clone(), &store, &clock, &stop);
     let (known, predictions) = Predictions::of(learn_before_start(&config, &settings, &store, &clock).await);
@@ -159,34 +156,22 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
     executors::start_sampling(&planner, &executors, &store, &clock, &stop);
 
-    if let Some(federation) = &federation {
-        peers::start_following(federation, &planner, &store, &clock, &stop);
-    }
+    let neighbours = peers::start(federation.as_ref(), &config, (&planner, &store, &clock), &stop);
     let own_address = start_call_backs(&config, &store, &clock, (scheme, address), &stop);
     let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
     let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
     negotiation.predictions = Some(predictions);
-    negotiation.neighbours =
-        peers::look_at_neighbours(federation.as_ref(), &config, negotiation.clock(), &stop);
-    negotiation.federation = federation;
+    (negotiation.neighbours, negotiation.federation) = (neighbours, federation);
     (negotiation.may_call, negotiation.address) = (config.call_backs(), own_address);
     (negotiation.faults, negotiation.executors) = (faults, executors);
     (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
     negotiation.fit_templates().await.map_err(Failure::unavailable)?;
     let (limits, public_address) = (config.limits.clone(), config.public_address.clone());
-    let mut reloader = Reloader {
-        file: options.store.config.clone(),
-        prices,
-        started: config,
-        negotiation: negotiation.clone(),
-        catalogue: catalogue_sender,
-        orders,
-        tls: tls_sender,
-        hangup,
-    };
+    let (inputs, outputs) = ((prices, orders, hangup), (catalogue_sender, tls_sender));
+    let mut reloader = Reloader::new(&options, config, negotiation.clone(), inputs, outputs);
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
-    let seek_places = negotiation.clone().seek_places(stop.clone());
+    tokio::spawn(negotiation.clone().seek_places(stop.clone()));
     // Operators' pages show the last sums, so there have to be some.
     negotiation.past_use();
     let api = Api {
@@ -205,7 +190,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         await_first_look(unseen).await;
         reloader.prices.await_first().await;
         tokio::spawn(decide_pending);
-        tokio::spawn(seek_places);
         tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.
         let _ = router.set(http::router(api, portal::pages()));

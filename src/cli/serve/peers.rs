@@ -20,47 +20,49 @@ const OPEN_LOOKED_AT: u32 = 10_000;
 /// The file of the data folder with the secret behind the ids of requesters.
 const SECRET: &str = "federation.secret";
 
-/// This domain among others, with its peers; none where the configuration gives it no name there.
+/// This domain among others, with its peers, and what is known of the agreements there; none where the configuration gives it no name
+/// among others.
 ///
 /// # Errors
-/// Where a peer cannot be spoken to, or the secret cannot be kept.
-pub(super) fn make_federation(
-    settings: Option<FederationSettings>,
+/// Where a peer cannot be spoken to or is missing that is needed, or the secret cannot be kept.
+pub(super) async fn open_federation(
+    config: &Config,
+    data_dir: &Path,
+    store: &Store,
+    clock: &Clock,
+) -> Result<(Option<Federation>, Followed), Failure> {
+    let followed = Followed::default();
+    let federation = match config.domain.clone() {
+        Some(settings) => Some(make_federation(settings, followed.clone(), data_dir, clock)?),
+        None => None,
+    };
+    check_peers_needed(federation.as_ref(), store).await?;
+    Ok((federation, followed))
+}
+
+fn make_federation(
+    settings: FederationSettings,
     followed: Followed,
     data_dir: &Path,
     clock: &Clock,
-) -> Result<Option<Federation>, Failure> {
-    let Some(settings) = settings else {
-        return Ok(None);
-    };
+) -> Result<Federation, Failure> {
     let file = data_dir.join(SECRET);
     let secret = ensure_secret(&file)
         .map_err(|why| Failure::Unavailable(format!("the secret {}: {why}", file.display())))?;
     let made = Federation::new(settings, followed, &secret, clock);
-    made.map(Some)
-        .map_err(|why| Failure::Refused(format!("peers: {why}")))
+    made.map_err(|why| Failure::Refused(format!("peers: {why}")))
 }
 
-/// Begins to follow what peers carry out, until `stop`.
-pub(super) fn start_following(
-    federation: &Federation,
-    planner: &Planner,
-    store: &Store,
-    clock: &Clock,
-    stop: &CancellationToken,
-) {
-    let follower = Follower::new(federation.clone(), planner.clone(), store.clone(), clock.clone());
-    tokio::spawn(follower.run(stop.clone()));
-}
-
-/// Begins to look at what other domains say of themselves, until `stop`; none where this one has no name among them.
-pub(super) fn look_at_neighbours(
+/// Begins to follow what peers carry out, and to look at what other domains say of themselves, until `stop`.
+pub(super) fn start(
     federation: Option<&Federation>,
     config: &Config,
-    clock: &Clock,
+    (planner, store, clock): (&Planner, &Store, &Clock),
     stop: &CancellationToken,
 ) -> Option<Neighbours> {
     let federation = federation?;
+    let follower = Follower::new(federation.clone(), planner.clone(), store.clone(), clock.clone());
+    tokio::spawn(follower.run(stop.clone()));
     let (settings, peers) = (federation.settings().clone(), federation.peers().to_vec());
     let neighbours = Neighbours::new(settings, peers, config.call_backs(), clock.clone());
     let (_, seed) = Uuid::now_v7().as_u64_pair();
@@ -72,10 +74,7 @@ pub(super) fn look_at_neighbours(
 ///
 /// # Errors
 /// Where one is not, or it is at another address: nobody could end or follow what it carries out.
-pub(super) async fn check_peers_needed(
-    federation: Option<&Federation>,
-    store: &Store,
-) -> Result<(), Failure> {
+async fn check_peers_needed(federation: Option<&Federation>, store: &Store) -> Result<(), Failure> {
     for name in store.peers_needed().await? {
         let peer = federation.and_then(|of| of.peer(&name));
         let Some(peer) = peer else {

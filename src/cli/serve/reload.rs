@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use super::note_rules_and_abilities;
 use super::prices::Prices;
+use super::{Options, note_rules_and_abilities};
 use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
@@ -26,18 +26,18 @@ use crate::planner::{Reconfiguration, Settings};
 /// Reads the configuration again.
 pub(super) struct Reloader {
     /// Where it stands; none where the service has started without one.
-    pub(super) file: Option<PathBuf>,
+    file: Option<PathBuf>,
     /// As it was at the start.
-    pub(super) started: Config,
+    started: Config,
     /// The prices of energy over time.
     pub(super) prices: Prices,
-    pub(super) negotiation: Negotiation,
-    pub(super) catalogue: watch::Sender<Arc<Catalogue>>,
-    pub(super) orders: mpsc::Receiver<ReloadOrder>,
+    negotiation: Negotiation,
+    catalogue: watch::Sender<Arc<Catalogue>>,
+    orders: mpsc::Receiver<ReloadOrder>,
     /// The certificate of new connections; none where the service has started without.
-    pub(super) tls: Option<watch::Sender<Arc<ServerConfig>>>,
+    tls: Option<watch::Sender<Arc<ServerConfig>>>,
     /// SIGHUP.
-    pub(super) hangup: Signal,
+    hangup: Signal,
 }
 
 /// A configuration that has been read, and found right.
@@ -50,6 +50,29 @@ pub(in crate::cli) struct Read {
 }
 
 impl Reloader {
+    /// Reads the file of `options` again, and hands what it says to `negotiation` and to `catalogue` and `tls`.
+    pub(super) fn new(
+        options: &Options,
+        started: Config,
+        negotiation: Negotiation,
+        (prices, orders, hangup): (Prices, mpsc::Receiver<ReloadOrder>, Signal),
+        (catalogue, tls): (
+            watch::Sender<Arc<Catalogue>>,
+            Option<watch::Sender<Arc<ServerConfig>>>,
+        ),
+    ) -> Self {
+        Self {
+            file: options.store.config.clone(),
+            started,
+            prices,
+            negotiation,
+            catalogue,
+            orders,
+            tls,
+            hangup,
+        }
+    }
+
     /// Runs until `stop` is cancelled.
     pub(super) async fn run(mut self, stop: CancellationToken) {
         loop {

@@ -100,7 +100,7 @@ impl Negotiation {
             holds: true,
             ..Accepting::as_it_stands(offer)
         };
-        self.accept(party, accepting, key).await
+        Box::pin(self.accept(party, accepting, key)).await
     }
 
     /// Makes an agreement of a counter offer.
@@ -162,8 +162,10 @@ impl Negotiation {
     ) -> Result<AcceptedView> {
         let (same, is_pending) = (accepting.clone(), matches!(decision, DecisionTime::Later(_)));
         let taken = match decision {
-            DecisionTime::Now => self.accept(party, accepting, key).await,
-            DecisionTime::Later(acceptance) => self.pend_offer(party, accepting, acceptance, key).await,
+            DecisionTime::Now => Box::pin(self.accept(party, accepting, key)).await,
+            DecisionTime::Later(acceptance) => {
+                Box::pin(self.pend_offer(party, accepting, acceptance, key)).await
+            }
         };
         match taken {
             // The same acceptance came at the same time, or its decision is still to come.

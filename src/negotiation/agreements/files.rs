@@ -82,7 +82,7 @@ impl Output {
             Content::Over => return Ok(Vec::new()),
             Content::File(file) => file,
             Content::Peer(mut file) => {
-                let part = file.next().await.map_err(error_of_peer)?;
+                let part = file.next().await.map_err(|why| error_of_peer(&why))?;
                 return Ok(part.map_or_else(Vec::new, |part| {
                     self.0 = Content::Peer(file);
                     part.to_vec()
@@ -225,7 +225,7 @@ impl Negotiation {
     pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView> {
         let agreement = self.stored_agreement(&scope, id).await?;
         if let Some((peer, address)) = self.peer_behind(&agreement).await? {
-            let there = peer.outputs(&address).await.map_err(error_of_peer)?;
+            let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
             let written = agreement.ended.unwrap_or_else(|| self.clock.micros());
             let view = |(name, bytes)| {
                 FileView::of(FileEntry {
@@ -261,7 +261,10 @@ impl Negotiation {
     pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
         let agreement = self.stored_agreement(&scope, id).await?;
         if let Some((peer, address)) = self.peer_behind(&agreement).await? {
-            let file = peer.output(&address, name).await.map_err(error_of_peer)?;
+            let file = peer
+                .output(&address, name)
+                .await
+                .map_err(|why| error_of_peer(&why))?;
             return Ok(Output(Content::Peer(file)));
         }
         let (folder, name) = (
@@ -333,7 +336,7 @@ pub(in crate::negotiation) fn check_files_still_kept(agreement: &Agreement, fold
 }
 
 /// A peer does not give a file.
-fn error_of_peer(why: PeerError) -> Error {
+fn error_of_peer(why: &PeerError) -> Error {
     match why {
         PeerError::Refused { .. } => Error::NotFound,
         PeerError::NotAsked(_) | PeerError::Unknown(..) => Error::AskingPeer,

@@ -29,7 +29,7 @@ use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
-use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Suggestion};
+use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Quote, Suggestion};
 
 /// An offer, and where its maker has it.
 pub(in crate::negotiation) struct Placed {
@@ -78,6 +78,11 @@ impl Understood {
             demands: Arc::new(CompiledConstraints::compile(&none, &TimeLanguages::default())),
             about: About::Opening(Box::new(instance.clone())),
         }
+    }
+
+    /// Whether peers may be asked: they would hold what they offer.
+    fn may_ask_peers(&self) -> bool {
+        self.state != OfferState::Advisory && !matches!(self.about, About::Proposal(_))
     }
 
     /// A question of the provider to itself; it proposes the answer.
@@ -289,25 +294,13 @@ impl Negotiation {
             others,
             weights,
         };
-        let mut quote = match self.planner.quote(ask).await {
-            Ok(quote) => quote,
-            Err(planner::Error::NotFound) if !matches!(understood.about, About::Opening(_)) => {
-                return Err(self.why_over(instance).await);
-            }
-            Err(why) => return Err(why.into()),
-        };
         let window = draft.window;
-        let is_held =
-            understood.state != OfferState::Advisory && !matches!(understood.about, About::Proposal(_));
-        if asks_peers && is_held && replaced.as_ref().is_none_or(Agreement::is_waiting) {
+        let mut quote = self.quote_here(instance, ask).await?;
+        let may_ask = understood.may_ask_peers() && replaced.as_ref().is_none_or(Agreement::is_waiting);
+        if asks_peers && may_ask {
             let travel = placed.offer.offer_context.travel();
-            self.add_offers_of_peers(
-                (instance, parent),
-                travel.as_ref(),
-                (&asked, &proposal, window),
-                &mut quote,
-            )
-            .await;
+            let (here, wanted) = ((instance, parent), (&asked, &proposal, window));
+            Box::pin(self.add_offers_of_peers(here, travel.as_ref(), wanted, &mut quote)).await;
         }
         let state = match understood.state {
             OfferState::Advisory => OfferState::Advisory,
@@ -365,6 +358,15 @@ impl Negotiation {
             Ok(counters.into_iter().map(put).collect())
         })
         .await
+    }
+
+    /// What the own domain could offer.
+    async fn quote_here(&self, instance: &NegotiationInstance, ask: Ask) -> Result<Quote> {
+        let is_open = !matches!(ask.about, About::Opening(_));
+        match self.planner.quote(ask).await {
+            Err(planner::Error::NotFound) if is_open => Err(self.why_over(instance).await),
+            quote => Ok(quote?),
+        }
     }
 
     /// Stores an offer and its answers. An offer that cannot be stored because the tree has changed meanwhile is

@@ -111,7 +111,7 @@ impl Decider<'_> {
         }
         self.plan.insert(agreement.clone(), number);
         let detail = format!("{} carries it out, as it was offered", row.peer);
-        let mut events = vec![self.acceptance_of_peer(&agreement, detail)];
+        let mut events = vec![self.acceptance_of_peer(&agreement, &detail)];
         self.spend(proposal.spender, &agreement);
         events.extend(replaced.map(|old| self.event(EventKind::Superseded, format!("in place of {old}"))));
         self.batch.push(Change::UpdateAgreement {
@@ -130,9 +130,9 @@ impl Decider<'_> {
         Ok(agreement)
     }
 
-    fn acceptance_of_peer(&self, agreement: &Agreement, detail: String) -> Event {
+    fn acceptance_of_peer(&self, agreement: &Agreement, detail: &str) -> Event {
         let price = self.price_in_words(agreement);
-        let detail = price.map_or(detail.clone(), |price| format!("{detail}; {price}"));
+        let detail = price.map_or(detail.to_owned(), |price| format!("{detail}; {price}"));
         self.event(EventKind::Accepted, detail)
     }
 

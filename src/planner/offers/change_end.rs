@@ -149,12 +149,7 @@ impl Decider<'_> {
                 ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
             });
         }
-        let expires = until;
-        Ok(Quote::of(vec![Candidate {
-            terms,
-            expires,
-            doubt: 0.0,
-        }]))
+        Ok(Quote::of(vec![Candidate::own(terms, until)]))
     }
 
     /// Refuses a later end on a frozen resource, which takes nothing new.

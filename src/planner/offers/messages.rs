@@ -90,6 +90,17 @@ pub struct Candidate {
     pub doubt: f64,
 }
 
+impl Candidate {
+    /// One of our own.
+    pub(in crate::planner) fn own(terms: OfferTerms, expires: Time) -> Self {
+        Self {
+            terms,
+            expires,
+            doubt: 0.0,
+        }
+    }
+}
+
 impl Quote {
     /// Some possible offers.
     pub(in crate::planner) fn of(candidates: Vec<Candidate>) -> Self {

@@ -442,11 +442,7 @@ impl Decider<'_> {
             fee,
             promise: None,
         };
-        Some(Candidate {
-            terms,
-            expires,
-            doubt: 0.0,
-        })
+        Some(Candidate::own(terms, expires))
     }
 
     /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
