@@ -41,6 +41,8 @@ pub struct Question<'a> {
     pub node_seconds: u64,
     /// The files that its job reads: they are passed on first.
     pub files: Vec<PassedFile>,
+    /// The only peer that it may go to, where it names one.
+    pub only: Option<String>,
 }
 
 /// A file that a peer gets before it is asked.
@@ -232,6 +234,7 @@ impl Federation {
         let held = u128::from(self.node_seconds_held(peer.name())) + u128::from(question.node_seconds);
         // Files are not sent to one that would not be asked.
         peer.health().not_asked_for.is_none()
+            && question.only.as_deref().is_none_or(|name| name == peer.name())
             && !travel.path.iter().any(|domain| domain == peer.name())
             && held <= u128::from(peer.settings().held_node_hours) * 3_600
     }

@@ -50,6 +50,14 @@ impl Followed {
         self.lock().values().filter(|of| of.row.peer == peer).count()
     }
 
+    /// What those at a peer cost together there, in millionths; those that it has lost cost nothing.
+    pub fn cost(&self, peer: &str) -> i64 {
+        let present = self.lock();
+        let there = present.values().map(|of| &of.row);
+        let there = there.filter(|row| row.peer == peer && !row.lost);
+        there.map(|row| row.price.map_or(0, |price| price.micros)).sum()
+    }
+
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.lock().is_empty()

@@ -43,6 +43,8 @@ struct Shared {
     seen: Mutex<ask::Seen>,
     /// What is held at peers for the negotiations here.
     held: Mutex<BTreeMap<Uuid, Vec<ask::HeldThere>>>,
+    /// Held from the look at what agreements at a peer cost until the next one is stored.
+    crediting: tokio::sync::Mutex<()>,
     /// How peers have kept their word.
     kept: Mutex<BTreeMap<String, ask::Record>>,
 }
@@ -69,6 +71,7 @@ impl Federation {
             secret: hmac::Key::new(hmac::HMAC_SHA256, secret),
             seen: Mutex::default(),
             held: Mutex::default(),
+            crediting: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
         })))
     }
@@ -91,6 +94,11 @@ impl Federation {
     /// The agreements that peers carry out.
     pub fn followed(&self) -> &Followed {
         &self.0.followed
+    }
+
+    /// While it is held, nobody else agrees on something that costs at a peer.
+    pub(crate) async fn credit_lock(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.crediting.lock().await
     }
 
     /// Takes back how a peer has kept its word before.

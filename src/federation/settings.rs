@@ -1,6 +1,6 @@
 //! What the configuration says of this domain among others, and of each peer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
@@ -20,6 +20,8 @@ pub struct Federation {
     pub tell_requesters: bool,
     /// Whether it names its peers to everybody.
     pub show_peers: bool,
+    /// The templates whose requests are not passed on, by their ids.
+    pub home_templates: BTreeSet<String>,
     /// Its peers, in the order of the configuration.
     pub peers: Vec<PeerSettings>,
 }
@@ -41,6 +43,8 @@ pub struct PeerSettings {
     pub requests_per_minute: u32,
     /// The most node-hours that it holds for open offers of this domain.
     pub held_node_hours: u32,
+    /// The most that the agreements that are not over there may cost together, in millionths of the currency; none for no limit.
+    pub credit: Option<i64>,
     /// What is added to its prices, in millionths of a percent.
     pub markup: i64,
     /// Whether its own requests may be passed on to other peers.
@@ -112,6 +116,7 @@ mod tests {
             nodes: 7,
             requests_per_minute: 1,
             held_node_hours: 1,
+            credit: None,
             markup: 12_500_000,
             forwards: true,
             party: "south".into(),

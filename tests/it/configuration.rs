@@ -120,8 +120,16 @@ const WRONG: &[(&str, &[&str])] = &[
         &["federation.hops", "0 to 8"],
     ),
     (
+        "[federation]\nname = \"n\"\nhome_templates = [\"none\"]\n",
+        &["federation.home_templates", "advance-reservation", "none"],
+    ),
+    (
+        "[federation]\nname = \"n\"\n[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\ncredit = \"-1\"\n",
+        &["peer[0].credit", "\"0\" to"],
+    ),
+    (
         "[federation]\nname = \"n\"\nask_seconds = 0\n",
-        &["federation.ask_seconds", "1 to 10"],
+        &["federation.ask_seconds", "1 to 8"],
     ),
     (
         "[[peer]]\nname = \"s\"\naddress = \"https://s.example\"\nkey = \"k\"\n",
@@ -491,6 +499,7 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "ask_seconds",
             "tell_requesters",
             "show_peers",
+            "home_templates",
             "[[peer]]",
             "name = \"south\"",
             "address = ",
@@ -500,6 +509,7 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
             "nodes = 1000 ",
             "requests_per_minute",
             "held_node_hours",
+            "credit",
             "markup_percent",
             "forwards",
             "party = \"south\"",

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::Url;
 use serde::Deserialize;
 
-use super::ranges::{check_range, table};
+use super::ranges::{amount_within, check_range, table};
 use crate::address::Policy;
 use crate::federation::settings::{Federation, PeerSettings, Secret};
 use crate::planner::{CAPACITY_MAX, is_resource_name};
@@ -19,6 +19,8 @@ const PEERS_MAX: usize = 64;
 const REQUESTS_MAX: u32 = 100_000;
 /// Node-hours of open offers beyond this are a slip of the pen.
 const NODE_HOURS_MAX: u32 = 1_000_000_000;
+/// The largest credit at a peer.
+const CREDIT_MAX: i64 = 1_000_000_000;
 /// More than eleven times the price of a peer is a slip of the pen.
 const MARKUP_MAX: f64 = 1_000.0;
 /// Decimals of a percent that count, as a factor.
@@ -37,11 +39,13 @@ table! {
         /// How many domains, one after the other, requests are passed on to.
         hops: u32 = 3, 0..=8;
         /// How many seconds peers are waited for.
-        ask_seconds: u64 = 2, 1..=10;
+        ask_seconds: u64 = 2, 1..=8;
         /// Whether peers get an opaque id of the requester.
         tell_requesters: bool = false;
         /// Whether the peers are named to everybody.
         show_peers: bool = true;
+        /// The templates whose requests are not passed on.
+        home_templates: Vec<String> = Vec::new();
     }
 }
 
@@ -64,6 +68,8 @@ pub(super) struct Peer {
     requests_per_minute: u32,
     #[serde(default = "Peer::held_node_hours")]
     held_node_hours: u32,
+    /// An amount in the currency of the prices here.
+    credit: Option<String>,
     #[serde(default)]
     markup_percent: f64,
     #[serde(default = "Peer::forwards")]
@@ -124,6 +130,7 @@ impl Federating {
             ask_within: Duration::from_secs(self.ask_seconds),
             tell_requesters: self.tell_requesters,
             show_peers: self.show_peers,
+            home_templates: self.home_templates.iter().cloned().collect(),
             peers: peers.collect::<Result<_, _>>()?,
         }))
     }
@@ -172,6 +179,7 @@ impl Peer {
         check_range("nodes", self.nodes, 1..=CAPACITY_MAX)?;
         check_range("requests_per_minute", self.requests_per_minute, 1..=REQUESTS_MAX)?;
         check_range("held_node_hours", self.held_node_hours, 0..=NODE_HOURS_MAX)?;
+        self.credit()?;
         check_range("markup_percent", self.markup_percent, 0.0..=MARKUP_MAX)?;
         let steps = self.markup_percent * MARKUP_STEPS;
         if (steps - steps.round()).abs() > 1e-6 {
@@ -228,10 +236,17 @@ impl Peer {
             nodes: self.nodes,
             requests_per_minute: self.requests_per_minute,
             held_node_hours: self.held_node_hours,
+            credit: self.credit()?,
             markup: self.markup(),
             forwards: self.forwards,
             party: self.party().to_owned(),
         })
+    }
+
+    /// In millionths.
+    fn credit(&self) -> Result<Option<i64>, String> {
+        let amount = |text: &str| amount_within("credit", text, 0..=CREDIT_MAX);
+        self.credit.as_deref().map(amount).transpose()
     }
 
     /// Millionths of a percent.

@@ -159,9 +159,16 @@ impl Read {
     }
 }
 
-/// Refuses templates of peers for some that are not offered here.
+/// Refuses to say something of templates that are not offered here.
 fn check_templates_of_peers(federation: Option<&Federation>, templates: &Templates) -> Result<(), Failure> {
     let ids = templates.ids();
+    let home = federation.map(|federation| &federation.home_templates);
+    if let Some(unknown) = home.into_iter().flatten().find(|id| !ids.contains(&id.as_str())) {
+        return Err(Failure::Usage(format!(
+            "configuration: federation.home_templates: expected ids of {}, found {unknown:?}",
+            ids.join(", ")
+        )));
+    }
     let peers = federation.map_or(&[][..], |federation| &federation.peers);
     for (index, peer) in peers.iter().enumerate() {
         if let Some(unknown) = peer.templates.keys().find(|id| !ids.contains(&id.as_str())) {

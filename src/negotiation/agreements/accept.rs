@@ -1,5 +1,7 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
+use std::time::Duration;
+
 use scheduler::Time;
 use serde_json::json;
 use uuid::Uuid;
@@ -10,6 +12,7 @@ use wsag::languages::TimeLanguages;
 use wsag::operations::CreateInput;
 use wsag::{Document, Places, Violations};
 
+use super::at_peer::ACCEPT_WITHIN;
 use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
@@ -39,6 +42,8 @@ pub(in crate::negotiation) struct Accepting {
     pub(in crate::negotiation) input: &'static str,
     /// Whether the fresh offers are held, where it comes too late.
     pub(in crate::negotiation) holds: bool,
+    /// How long the word of a peer is waited for, where one carries it out.
+    pub(in crate::negotiation) within: Duration,
 }
 
 impl Accepting {
@@ -67,6 +72,7 @@ impl Accepting {
             words: None,
             input: "",
             holds: false,
+            within: ACCEPT_WITHIN,
         }
     }
 }
@@ -94,7 +100,7 @@ impl Negotiation {
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
-            return self.word_of_peer(answer).await;
+            return self.word_of_peer(answer, ACCEPT_WITHIN).await;
         }
         let accepting = Accepting {
             holds: true,
@@ -483,12 +489,11 @@ pub(in crate::negotiation) fn read_accepting(
         .offer_xml()
         .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
     Ok(Some(Accepting {
-        offer,
         negotiation,
         replaced,
         words: Some(words),
         input: root,
-        holds: false,
+        ..Accepting::as_it_stands(offer)
     }))
 }
 
@@ -498,14 +503,7 @@ mod tests {
 
     #[test]
     fn an_acceptance_that_is_told_elsewhere_is_another_one() {
-        let accepting = Accepting {
-            offer: Uuid::from_u128(1),
-            negotiation: None,
-            replaced: None,
-            words: None,
-            input: "",
-            holds: false,
-        };
+        let accepting = Accepting::as_it_stands(Uuid::from_u128(1));
         let told_at = |address: &str| AcceptanceEndpoint {
             address: address.to_owned(),
             parameters: None,

@@ -1,8 +1,9 @@
 //! An offer that a peer holds is accepted there first. Ours is stored as Pending meanwhile, with the peer's offer; the peer's
 //! agreement is made under a key that follows from ours, so that after any cut the question is asked again and answered the same.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use tokio::sync::MutexGuard;
 use uuid::Uuid;
 use wsag::Places;
 use wsag::agreements::AgreementOffer;
@@ -10,14 +11,14 @@ use wsag::negotiations::NegotiationOfferState;
 
 use super::accept::Accepting;
 use crate::agreement::{
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, NegotiationOffer, OfferKind,
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind,
 };
 use crate::federation::client::{Peer, PeerError};
-use crate::federation::is_over_there;
+use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::flat::{OfItself, offer_in_negotiation};
-use crate::negotiation::negotiations::of_peers::may_ask_peers;
+use crate::negotiation::negotiations::of_peers::{has_credit, may_ask_peers};
 use crate::negotiation::negotiations::offers::{Arrival, Placed};
 use crate::negotiation::negotiations::{Opening, opening_document};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer};
@@ -28,7 +29,11 @@ use crate::planner::{
 use crate::store::Undecided;
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
-const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
+pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
+/// How long it waits where peers are asked first.
+const FORWARD_WITHIN: Duration = Duration::from_secs(9);
+/// Pending agreements that are looked at for what a peer may be asked about.
+const UNDECIDED_MAX: u32 = 10_000;
 /// How often it is looked whether that has come, beside every change of the plan.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -50,14 +55,25 @@ impl Negotiation {
         let own = RequestKey::of_content(party, &target, "");
         proposal.idempotency = Some(own.of_acceptance());
         proposal.spender = self.spender;
+        let lock = match (&self.federation, offer.terms.as_ref()) {
+            (Some(federation), Some(terms)) => {
+                let price = terms.peer.as_ref().and_then(|held| held.price);
+                Some(
+                    self.take_credit(federation, (&terms.resource, offer.id), price)
+                        .await?,
+                )
+            }
+            _ => None,
+        };
         let taken = self.planner.submit_pending(proposal, None, Some(offer.id)).await;
+        drop(lock);
         let taken = answer_of_repeated_request(taken, |accepted| AcceptedView::of(&accepted))?;
         if self.planner.is_dry() {
             return Ok(taken);
         }
         let taken = self.keep_answer(key, taken).await?;
         self.undecided.notify_one();
-        match self.word_of_peer(taken).await {
+        match self.word_of_peer(taken, accepting.within).await {
             Err(Error::Lost(lost)) => {
                 let before = self.accepted_before(party, accepting, false).await?;
                 before.ok_or(Error::Lost(lost))
@@ -82,6 +98,7 @@ impl Negotiation {
         if !asks {
             return Ok(None);
         }
+        let since = Instant::now();
         let instance = self.opened_by(party, &Opening::default()).await?;
         let arrival = Arrival {
             key: key.as_ref().map(|key| key.step(1)),
@@ -108,7 +125,10 @@ impl Negotiation {
         };
         let accepted = match said.iter().find(is_it) {
             Some(found) => {
-                let accepting = Accepting::as_it_stands(found.row.id);
+                let accepting = Accepting {
+                    within: FORWARD_WITHIN.saturating_sub(since.elapsed()),
+                    ..Accepting::as_it_stands(found.row.id)
+                };
                 Box::pin(self.accept(party, accepting, key)).await.map(Some)
             }
             None => Ok(None),
@@ -117,6 +137,45 @@ impl Negotiation {
             self.end_forwarded(negotiation).await;
         }
         accepted
+    }
+
+    /// Makes sure that what is agreed at a peer may cost this much more, beside what is agreed there and what it is still to be asked
+    /// about, for the offer or agreement `id`. Until the lock is given back, nothing else is agreed there.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] where it may not.
+    pub(super) async fn take_credit<'a>(
+        &self,
+        federation: &'a Federation,
+        (peer, id): (&str, Uuid),
+        price: Option<Money>,
+    ) -> Result<MutexGuard<'a, ()>> {
+        let lock = federation.credit_lock().await;
+        let of = federation.peer(peer).filter(|of| of.settings().credit.is_some());
+        let (Some(of), Some(price)) = (of, price) else {
+            return Ok(lock);
+        };
+        let mut open = federation.followed().cost(peer);
+        for undecided in self
+            .store
+            .undecided_agreements(Uuid::nil(), UNDECIDED_MAX)
+            .await?
+        {
+            let Some(other) = undecided.offer.filter(|offer| *offer != id) else {
+                continue;
+            };
+            let found = self.store.offer(other).await?.and_then(|(row, _)| row.terms);
+            let there = found.filter(|terms| terms.resource == peer);
+            let held = there.and_then(|terms| terms.peer).and_then(|held| held.price);
+            open = open.saturating_add(held.map_or(0, |held| held.micros));
+        }
+        if has_credit(&of, price.micros, open) {
+            return Ok(lock);
+        }
+        Err(Error::Lost(Box::new(LostOffer {
+            lost: Lost::AtPeer(format!("what is agreed with {peer} may cost no more")),
+            fresh: Vec::new(),
+        })))
     }
 
     /// Ends the negotiation that was opened to forward an offer.
@@ -139,7 +198,11 @@ impl Negotiation {
     ///
     /// # Errors
     /// Those of [`Negotiation::accept_at_peer`].
-    pub(in crate::negotiation) async fn word_of_peer(&self, taken: AcceptedView) -> Result<AcceptedView> {
+    pub(in crate::negotiation) async fn word_of_peer(
+        &self,
+        taken: AcceptedView,
+        within: Duration,
+    ) -> Result<AcceptedView> {
         if taken.agreement.state != AgreementState::Pending.word() {
             return Ok(taken);
         }
@@ -158,7 +221,7 @@ impl Negotiation {
                 let _ = tokio::time::timeout(LOOK_AGAIN, changes.changed()).await;
             }
         };
-        let told = tokio::time::timeout(ACCEPT_WITHIN, told).await;
+        let told = tokio::time::timeout(within, told).await;
         told.unwrap_or(Err(Error::AskingPeer))
     }
 
@@ -245,12 +308,16 @@ impl Negotiation {
             ways: Ok(Ways::AtPeer(Box::new(made))),
             telling: self.telling_of(undecided),
         };
-        match self.planner.decide_pending(settlement).await {
+        let lock = federation.credit_lock().await;
+        let decided = self.planner.decide_pending(settlement).await;
+        match decided {
             Ok(_) => {
                 federation.followed().add(row.clone());
+                drop(lock);
                 federation.end_unused(negotiation, None, &[&held.negotiation]);
             }
             Err(planner::Error::Unfit(why)) => {
+                drop(lock);
                 return self.undo_at_peer(&peer, undecided, &address, why).await;
             }
             Err(why) => return Err(why.into()),

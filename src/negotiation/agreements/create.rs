@@ -9,6 +9,7 @@ use wsag::scheduling::Moldability;
 use wsag::{Document, Fragment, Message, Places, ns};
 
 use super::accept::{Accepting, read_accepting};
+use super::at_peer::ACCEPT_WITHIN;
 use super::repeated::Named;
 use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
@@ -44,7 +45,7 @@ impl Negotiation {
     ) -> Result<AcceptedView> {
         // An accepted offer stays accepted, even if the same offer would come too late by now.
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
-            return self.word_of_peer(answer).await;
+            return self.word_of_peer(answer, ACCEPT_WITHIN).await;
         }
         let of = party.to_owned();
         let input = Arc::new(input);

@@ -11,7 +11,7 @@ use wsag::time::DateTime;
 use crate::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use crate::federation::client::PeerError;
 use crate::federation::{Federation, Question};
-use crate::negotiation::negotiations::of_peers::AskedOfPeer;
+use crate::negotiation::negotiations::of_peers::{AskedOfPeer, PassedOn};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::Candidate;
@@ -113,8 +113,8 @@ impl Negotiation {
         let asked = wish.change(&offer, offered.as_ref().map(|of| &of.template));
         let negotiation = Uuid::now_v7();
         let node_seconds = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
-        let passed = self.with_files_passed_on(&asked, &agreement.party, agreement.job.as_ref());
-        let Some((asked, files)) = passed else {
+        let of = (agreement.template.as_str(), agreement.job.as_ref());
+        let Some(PassedOn { asked, files, only }) = self.passed_on(&asked, &agreement.party, of) else {
             return Ok(None);
         };
         let question = Question {
@@ -125,6 +125,7 @@ impl Negotiation {
             party: &agreement.party,
             node_seconds,
             files,
+            only,
         };
         let found = federation.ask(question).await.into_iter();
         let shapes = [Shape {
@@ -175,8 +176,12 @@ impl Negotiation {
             lost: false,
             settled: None,
         };
+        let lock = self
+            .take_credit(federation, (&row.peer, row.id), held.price)
+            .await?;
         self.planner.put_at_peer(row.clone()).await?;
         federation.followed().add(row.clone());
+        drop(lock);
         let slot = terms.placement();
         self.make_at_peer(
             federation,

@@ -7,15 +7,17 @@ use uuid::Uuid;
 use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
-use wsag::terms::{ServiceDescription, Term, TermTree};
+use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
 use crate::agreement::{
     AMOUNT_MAX, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Shape, Slots,
 };
+use crate::federation::client::Peer;
 use crate::federation::{FoundAtPeer, PassedFile, Question};
 use crate::negotiation::Negotiation;
+use crate::negotiation::request::flat_request::change_each_description;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::planner::{Candidate, Proposal, Quote, Scaling};
 
@@ -60,11 +62,12 @@ impl Negotiation {
         let largest = sizes
             .map(|of| u64::from(of.nodes) * of.duration.max(0).unsigned_abs())
             .max();
-        let Some((asked, files)) = self.with_files_passed_on(asked, &instance.party, proposal.job.as_ref())
-        else {
+        let of = (proposal.template.as_str(), proposal.job.as_ref());
+        let Some(PassedOn { asked, files, only }) = self.passed_on(asked, &instance.party, of) else {
             return;
         };
         let question = Question {
+            only,
             offer: &asked,
             travel,
             negotiation: instance.id,
@@ -86,20 +89,29 @@ impl Negotiation {
     }
 
     /// An offer in the words for peers, with the files that they get for it: under names of their own, which the offer has in place of
-    /// its requester's. None where these are too large to be passed on, or are to have other names in the job's folder.
-    pub(in crate::negotiation) fn with_files_passed_on(
+    /// its requester's. None where it stays here: its template or the resource that it names is one that stays, or its files are too
+    /// large to be passed on or are to have other names in the job's folder.
+    pub(in crate::negotiation) fn passed_on(
         &self,
         asked: &AgreementOffer,
         party: &str,
-        job: Option<&Job>,
-    ) -> Option<(AgreementOffer, Vec<PassedFile>)> {
+        (template, job): (&str, Option<&Job>),
+    ) -> Option<PassedOn> {
         let federation = self.federation.as_ref()?;
+        if federation.settings().home_templates.contains(template) {
+            return None;
+        }
         let mut asked = asked.clone();
+        let only = take_resource(&mut asked);
+        if only.as_ref().is_some_and(|name| federation.peer(name).is_none()) {
+            return None;
+        }
         let catalogue = self.catalogue();
         let found =
             job.and_then(|job| Some((job, catalogue.find(&job.application, job.version.as_deref())?)));
         let Some((job, application)) = found else {
-            return Some((asked, Vec::new()));
+            let files = Vec::new();
+            return Some(PassedOn { asked, files, only });
         };
         if job.uploads().next().is_some() {
             return None;
@@ -116,12 +128,8 @@ impl Negotiation {
         if bytes > PASSED_ON_MAX {
             return None;
         }
-        if !names.is_empty() {
-            for tree in asked.terms.all.iter_mut().flatten() {
-                rename_files(tree, &names);
-            }
-        }
-        Some((asked, files))
+        rename_files(&mut asked, &names);
+        Some(PassedOn { asked, files, only })
     }
 
     /// Why a request that came from another domain is not answered here, if so.
@@ -174,11 +182,14 @@ impl Negotiation {
             Some(price) => Some(Money::new(price.amount_micros, Currency::parse(&price.currency)?)),
             None => None,
         };
+        let open = self.federation.as_ref()?.followed().cost(found.peer.name());
         let price = match (self.currency(), there) {
             (_, None) => None,
             // What we cannot charge we would have to pay.
             (currency, Some(price)) if currency != Some(price.currency) => return None,
-            (_, Some(price)) if price.micros < 0 => return None,
+            (_, Some(price)) if price.micros < 0 || !has_credit(&found.peer, price.micros, open) => {
+                return None;
+            }
             (_, Some(price)) => Some(found.peer.settings().marked_up(price)),
         };
         price
@@ -217,6 +228,16 @@ impl Negotiation {
     }
 }
 
+/// A request as peers get it.
+pub(in crate::negotiation) struct PassedOn {
+    /// In the words for peers.
+    pub(in crate::negotiation) asked: AgreementOffer,
+    /// The files that its job reads.
+    pub(in crate::negotiation) files: Vec<PassedFile>,
+    /// The peer that it names in place of a resource.
+    pub(in crate::negotiation) only: Option<String>,
+}
+
 /// What a peer was asked for.
 pub(in crate::negotiation) struct AskedOfPeer<'a> {
     /// The window.
@@ -244,16 +265,10 @@ fn slot_of_quotation(quotation: &Quotation) -> Option<Slots> {
 }
 
 /// Gives the arguments of jobs that are names of files other names.
-fn rename_files(tree: &mut TermTree, names: &BTreeMap<String, String>) {
-    match tree {
-        TermTree::All(trees) | TermTree::ExactlyOne(trees) | TermTree::OneOrMore(trees) => {
-            for tree in trees {
-                rename_files(tree, names);
-            }
-        }
-        TermTree::Term(term) => {
-            if let Term::ServiceDescription(description) = &mut **term
-                && let ServiceDescription::JobDefinition(job) = &mut description.content
+fn rename_files(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
+    for terms in &mut asked.terms.all {
+        change_each_description(terms, &mut |description| {
+            if let ServiceDescription::JobDefinition(job) = description
                 && let Some(posix) = job.application.as_mut().and_then(|of| of.posix.as_mut())
             {
                 for argument in &mut posix.arguments {
@@ -262,8 +277,27 @@ fn rename_files(tree: &mut TermTree, names: &BTreeMap<String, String>) {
                     }
                 }
             }
-        }
+        });
     }
+}
+
+/// Takes the name of the resource that it is to lie on out of an offer: a peer's resources have names of their own.
+fn take_resource(asked: &mut AgreementOffer) -> Option<String> {
+    let mut found = None;
+    for terms in &mut asked.terms.all {
+        change_each_description(terms, &mut |description| {
+            if let ServiceDescription::Scheduling(scheduling) = description {
+                found = scheduling.resource.take().or(found.take());
+            }
+        });
+    }
+    found
+}
+
+/// Whether what costs `more` may be agreed at a peer where agreements cost `open` together, both in millionths.
+pub(in crate::negotiation) fn has_credit(peer: &Peer, more: i64, open: i64) -> bool {
+    let credit = peer.settings().credit;
+    credit.is_none_or(|credit| open.saturating_add(more) <= credit)
 }
 
 fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {

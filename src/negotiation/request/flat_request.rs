@@ -224,7 +224,10 @@ impl FlatRequest {
 }
 
 /// Changes every service description in these trees.
-fn change_each_description(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)) {
+pub(in crate::negotiation) fn change_each_description(
+    trees: &mut [TermTree],
+    change: &mut impl FnMut(&mut ServiceDescription),
+) {
     for tree in trees {
         match tree {
             TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {

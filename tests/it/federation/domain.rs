@@ -30,6 +30,8 @@ pub(super) struct Plan {
     pub(super) peers: &'static [&'static str],
     /// Lines for each of its peers.
     pub(super) of_peers: &'static str,
+    /// Lines for its part among others.
+    pub(super) of_domain: &'static str,
     /// Configuration before everything else,
     pub(super) more: &'static str,
     /// and behind it.
@@ -44,6 +46,7 @@ impl Default for Plan {
             node_hour: "1",
             peers: &[],
             of_peers: "",
+            of_domain: "",
             more: "",
             last: String::new(),
         }
@@ -81,8 +84,8 @@ pub(super) async fn start_domains(plans: &[Plan]) -> Vec<Domain> {
         let mut configuration = plan.own();
         write!(
             configuration,
-            "[federation]\nname = \"{}\"\nask_seconds = 10\n",
-            plan.name
+            "[federation]\nname = \"{}\"\nask_seconds = 8\n{}",
+            plan.name, plan.of_domain
         )
         .expect("a text");
         for peer in plan.peers {

@@ -20,6 +20,7 @@ const RING: [Plan; 4] = [
         node_hour: "3",
         peers: &["two"],
         of_peers: "markup_percent = 10\n",
+        of_domain: "",
         more: "",
         last: String::new(),
     },
@@ -29,6 +30,7 @@ const RING: [Plan; 4] = [
         node_hour: "2",
         peers: &["three"],
         of_peers: "markup_percent = 50\n",
+        of_domain: "",
         more: "",
         last: String::new(),
     },
@@ -38,6 +40,7 @@ const RING: [Plan; 4] = [
         node_hour: "1",
         peers: &["four"],
         of_peers: "",
+        of_domain: "",
         more: "",
         last: String::new(),
     },
@@ -47,6 +50,7 @@ const RING: [Plan; 4] = [
         node_hour: "1",
         peers: &["one"],
         of_peers: "",
+        of_domain: "",
         more: "",
         last: String::new(),
     },
@@ -231,5 +235,118 @@ fn an_offer_that_is_refused_here_is_forwarded_and_answered_at_once() {
         for domain in &domains {
             domain.server.assert_verified();
         }
+    });
+}
+
+#[test]
+fn agreements_at_a_peer_cost_no_more_together_than_its_credit() {
+    run(async {
+        let plans = [
+            Plan {
+                peers: &["two"],
+                of_peers: "credit = \"3\"\n",
+                ..Plan::default()
+            },
+            Plan {
+                name: "two",
+                nodes: 8,
+                ..Plan::default()
+            },
+        ];
+        let domains = start_domains(&plans).await;
+        let one = &domains[0];
+        let start = hours_ahead(2);
+        // Two nodes for an hour cost 2.
+        let wish = wanted(2, 3_600, (start, start + 2 * HOUR));
+        let mut offers = Vec::new();
+        for _ in 0..3 {
+            let answer = one.negotiate(&wish).await;
+            assert_eq!(answer["offers"][0]["resource"], "two", "{answer}");
+            offers.push(answer["offers"][0].clone());
+        }
+        let (a, b, c) = tokio::join!(
+            one.accept(&offers[0], "a"),
+            one.accept(&offers[1], "b"),
+            one.accept(&offers[2], "c")
+        );
+        let said = [&a, &b, &c].map(|answer| answer.status.as_u16());
+        let taken = said.iter().filter(|status| **status == 201).count();
+        let lost = said.iter().filter(|status| **status == 410).count();
+        assert_eq!(
+            (taken, lost),
+            (1, 2),
+            "{said:?}: {} {} {}",
+            a.body,
+            b.body,
+            c.body
+        );
+        let direct = one.requester.post_json("/agreements", &wish).await;
+        assert_eq!(direct.status.as_u16(), 409, "{}", direct.body);
+        // What is over there costs nothing any more.
+        let of_it = only_agreement(&domains[1]).await;
+        let own = one.agreements().await;
+        let own = own
+            .iter()
+            .find(|of| of["state"] == "Observed")
+            .expect("one is agreed");
+        let id = own["id"].as_str().unwrap_or_default();
+        let path = format!("/agreements/{id}/terminate");
+        let ended = one.requester.post_json(&path, &json!({})).await;
+        assert!(ended.status.is_success(), "{}", ended.body);
+        assert_eq!(of_it["party"], "one");
+        eventually("there is credit again", PATIENCE, async || {
+            let again = one.requester.post_json("/agreements", &wish).await;
+            (again.status.as_u16() == 201).then_some(())
+        })
+        .await;
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}
+
+#[test]
+fn a_request_stays_on_the_resource_that_it_names_and_where_its_template_stays() {
+    run(async {
+        let plans = [
+            Plan {
+                peers: &["two", "three"],
+                ..Plan::default()
+            },
+            Plan {
+                name: "two",
+                nodes: 4,
+                node_hour: "2",
+                ..Plan::default()
+            },
+            Plan {
+                name: "three",
+                nodes: 4,
+                ..Plan::default()
+            },
+            Plan {
+                name: "four",
+                peers: &["two"],
+                of_domain: "home_templates = [\"advance-reservation\"]\n",
+                ..Plan::default()
+            },
+        ];
+        let domains = start_domains(&plans).await;
+        let start = hours_ahead(2);
+        let on = |resource: &str| {
+            let mut wish = wanted(2, 60, (start, start + HOUR));
+            wish["resource"] = json!(resource);
+            wish
+        };
+        let one = &domains[0].requester;
+        let own = one.post_json("/agreements", &on("of-one")).await;
+        assert_eq!(own.status.as_u16(), 409, "{}", own.body);
+        let at_two = one.post_json("/agreements", &on("two")).await;
+        assert_eq!(at_two.status.as_u16(), 201, "{}", at_two.body);
+        assert_eq!(at_two.json()["resource"], "two");
+        assert!(domains[2].agreements().await.is_empty());
+        let wish = wanted(2, 60, (start, start + HOUR));
+        let stays = domains[3].requester.post_json("/agreements", &wish).await;
+        assert_eq!(stays.status.as_u16(), 409, "{}", stays.body);
     });
 }
