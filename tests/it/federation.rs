@@ -44,6 +44,7 @@ fn peer(address: &str, key: &str, clock: Clock) -> Peer {
         nodes: 1_000,
         requests_per_minute: 1_000,
         held_node_hours: 1_000,
+        credit: None,
         markup: 0,
         forwards: true,
         party: "south".into(),

@@ -12,7 +12,6 @@ use wsag::languages::TimeLanguages;
 use wsag::operations::CreateInput;
 use wsag::{Document, Places, Violations};
 
-use super::at_peer::ACCEPT_WITHIN;
 use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
@@ -26,6 +25,9 @@ use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer}
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Acceptance, Lost, Proposal};
 use crate::store::AcceptanceEndpoint;
+
+/// How long a requester waits for a peer's word; it asks again under its key after that.
+pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
 
 /// The data of an acceptance.
 #[derive(Clone)]

@@ -28,9 +28,7 @@ use crate::planner::{
 };
 use crate::store::Undecided;
 
-/// How long a requester waits for a peer's word; it asks again under its key after that.
-pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
-/// How long it waits where peers are asked first.
+/// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);
 /// Pending agreements that are looked at for what a peer may be asked about.
 const UNDECIDED_MAX: u32 = 10_000;

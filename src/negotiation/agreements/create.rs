@@ -8,8 +8,7 @@ use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
 use wsag::{Document, Fragment, Message, Places, ns};
 
-use super::accept::{Accepting, read_accepting};
-use super::at_peer::ACCEPT_WITHIN;
+use super::accept::{ACCEPT_WITHIN, Accepting, read_accepting};
 use super::repeated::Named;
 use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;

@@ -266,7 +266,7 @@ fn slot_of_quotation(quotation: &Quotation) -> Option<Slots> {
 
 /// Gives the arguments of jobs that are names of files other names.
 fn rename_files(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
-    for terms in &mut asked.terms.all {
+    if let Some(terms) = &mut asked.terms.all {
         change_each_description(terms, &mut |description| {
             if let ServiceDescription::JobDefinition(job) = description
                 && let Some(posix) = job.application.as_mut().and_then(|of| of.posix.as_mut())
@@ -284,7 +284,7 @@ fn rename_files(asked: &mut AgreementOffer, names: &BTreeMap<String, String>) {
 /// Takes the name of the resource that it is to lie on out of an offer: a peer's resources have names of their own.
 fn take_resource(asked: &mut AgreementOffer) -> Option<String> {
     let mut found = None;
-    for terms in &mut asked.terms.all {
+    if let Some(terms) = &mut asked.terms.all {
         change_each_description(terms, &mut |description| {
             if let ServiceDescription::Scheduling(scheduling) = description {
                 found = scheduling.resource.take().or(found.take());

@@ -27,6 +27,7 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
     let title = match kind {
         "offered" => "You asked for it",
         "accepted" => "It was reserved",
+        "forwarded" => "Another domain was asked",
         "moved" if is_about_nodes(detail) => return ("Its cluster gave it other nodes", ""),
         "moved" => "It was moved",
         "fixed" => return ("It will not be moved any more", ""),
