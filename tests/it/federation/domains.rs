@@ -183,6 +183,21 @@ fn of_a_star_the_cheapest_is_offered_and_the_others_hold_nothing_any_more() {
             (there["state"] == "Terminated").then_some(())
         })
         .await;
+        // What runs there costs the hub what the peer has charged.
+        let now = bespeak::clock::Clock::system().now().seconds();
+        let wish = wanted(3, 1, (now, now + HOUR));
+        let made = hub.requester.post_json("/agreements", &wish).await;
+        assert_eq!(made.status.as_u16(), 201, "{}", made.body);
+        let made = made.json();
+        assert_eq!(made["resource"], "west", "{made}");
+        eventually("it is complete", PATIENCE, async || {
+            (hub.agreement(&made["id"]).await["state"] == "Complete").then_some(())
+        })
+        .await;
+        let west = &domains[2];
+        let charged = -west.balance("party:hub").await;
+        assert!(charged > 0, "{charged}");
+        settled(hub, "west", charged).await;
         for domain in &domains {
             domain.server.assert_verified();
         }
