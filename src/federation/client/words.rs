@@ -7,8 +7,8 @@ use wsag::answers::CounterOffer;
 use wsag::endpoint::EndpointReference;
 use wsag::languages::TimeLanguages;
 use wsag::negotiations::{
-    InitiateInput, NegotiationConstraints, NegotiationContext, NegotiationKind, NegotiationOffer,
-    NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
+    InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationOfferState,
+    NegotiationRole,
 };
 use wsag::quotation::{Quotation, QuotationKind};
 use wsag::scheduling::Budget;
@@ -120,24 +120,7 @@ pub(super) fn languages_of_offer(offer: &AgreementOffer) -> TimeLanguages {
 
 /// The message that opens a negotiation, or a renegotiation about the peer's agreement at this address.
 pub(super) fn negotiation_input(about: Option<&str>) -> String {
-    let kind = match about {
-        None => NegotiationKind::Negotiation(Vec::new()),
-        Some(agreement) => NegotiationKind::Renegotiation {
-            responder_agreement: EndpointReference::new(agreement),
-            initiator_agreement: None,
-            extensions: Vec::new(),
-        },
-    };
-    let context = NegotiationContext {
-        kind,
-        expiration_time: None,
-        negotiation_initiator: None,
-        negotiation_responder: None,
-        agreement_responder: NegotiationRole::NegotiationResponder,
-        factory: None,
-        extensions: Vec::new(),
-    };
-    InitiateInput::of(context).to_xml()
+    InitiateInput::about(about.map(EndpointReference::new)).to_xml()
 }
 
 /// The offer as the peer is asked: of its own template, with the way that the request has come, and without the words of its context,

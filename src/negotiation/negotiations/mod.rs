@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
-    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, NegotiationRole,
-    initiate_negotiation_output, terminate_negotiation_input, terminate_negotiation_response,
+    InitiateInput, NegotiationKind, NegotiationProperties, NegotiationRole, initiate_negotiation_output,
+    terminate_negotiation_input, terminate_negotiation_response,
 };
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violations};
@@ -344,24 +344,8 @@ pub(super) fn id_in_address(endpoint: &EndpointReference) -> Option<Uuid> {
 
 /// The document that asks for a negotiation about a new agreement, or one in place of an agreement.
 pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
-    let kind = match agreement {
-        None => NegotiationKind::Negotiation(Vec::new()),
-        Some(agreement) => NegotiationKind::Renegotiation {
-            responder_agreement: EndpointReference::new(format!("/agreements/{agreement}")),
-            initiator_agreement: None,
-            extensions: Vec::new(),
-        },
-    };
-    let input = InitiateInput::of(NegotiationContext {
-        kind,
-        expiration_time: None,
-        negotiation_initiator: None,
-        negotiation_responder: None,
-        agreement_responder: NegotiationRole::NegotiationResponder,
-        factory: None,
-        extensions: Vec::new(),
-    });
-    input.to_xml()
+    let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
+    InitiateInput::about(address).to_xml()
 }
 
 /// The document that asked for a negotiation, as it was stored.

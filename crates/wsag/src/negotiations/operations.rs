@@ -69,6 +69,27 @@ impl InitiateInput {
             noncritical: Vec::new(),
         }
     }
+
+    /// The input for a negotiation about a new agreement, or about one in place of the agreement at an address.
+    pub fn about(agreement: Option<EndpointReference>) -> InitiateInput {
+        let kind = match agreement {
+            None => NegotiationKind::Negotiation(Vec::new()),
+            Some(responder_agreement) => NegotiationKind::Renegotiation {
+                responder_agreement,
+                initiator_agreement: None,
+                extensions: Vec::new(),
+            },
+        };
+        InitiateInput::of(NegotiationContext {
+            kind,
+            expiration_time: None,
+            negotiation_initiator: None,
+            negotiation_responder: None,
+            agreement_responder: NegotiationRole::NegotiationResponder,
+            factory: None,
+            extensions: Vec::new(),
+        })
+    }
 }
 
 /// `wsag-neg:NegotiationProperties`: a negotiation with its whole tree of offers.
