@@ -41,9 +41,9 @@ pub struct AtPeer {
     pub made: Micros,
     /// Its state there as it was last seen, in the word of the specification.
     pub state: String,
-    /// What the peer has charged for it, in millionths of the price's currency.
+    /// The peer's charge for it, in millionths of the price's currency.
     pub charged: i64,
-    /// What the peer has paid because it broke guarantees, in millionths of the same.
+    /// The peer's payments for broken guarantees, in millionths of the same.
     pub paid_back: i64,
     /// Whether the peer has lost it: it was to carry it out and did not.
     pub lost: bool,

@@ -40,7 +40,7 @@ metrics! {
     NOT_ASKED = Gauge "bespeak_peer_not_asked": "Whether a peer is not asked for a while, because it failed.";
 }
 
-/// What a domain says of itself. One that has no name says nothing.
+/// The words of a domain about itself. One without a name has none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Domain {
@@ -92,7 +92,7 @@ pub struct NamedDomain {
     pub address: String,
 }
 
-/// What was found out about a peer.
+/// The findings about a peer.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Found {
     /// When it was last looked at, by our clock; none before.
@@ -174,7 +174,7 @@ impl Neighbours {
         }))
     }
 
-    /// What the configuration says of this domain.
+    /// The configuration of this domain.
     pub fn settings(&self) -> &Federation {
         &self.0.settings
     }

@@ -24,7 +24,7 @@ use crate::execution::JobStatus;
 use crate::planner::Planner;
 use crate::store::{self, Store};
 
-/// How often it is looked what is to be done.
+/// The pause between two looks at what is to be done.
 const TICK: Duration = Duration::from_millis(500);
 /// How often an agreement is looked at that begins soon, runs, or is to end.
 const NEAR: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ const LOOKS_MAX: usize = 16;
 const PAGE: u32 = 1_000;
 /// The most that is posted of what a peer says that it has charged or paid for an agreement, as a multiple of its price.
 const TIMES_PRICE_MAX: i64 = 10;
-/// How long after the end of its slot work counts as lost whose peer cannot be asked.
+/// Work counts as lost this long after the end of its slot, where its peer cannot be asked.
 const LOST_AFTER: Micros = 3_600 * MICROS_PER_SECOND;
 
 /// The task that follows agreements at peers.
@@ -377,7 +377,7 @@ impl Look {
     }
 }
 
-/// What was seen of an agreement at its peer that concerns ours.
+/// The state of an agreement at its peer, as far as it concerns ours.
 struct Seen {
     /// Where it lies there.
     slot: Option<Interval>,
@@ -420,7 +420,7 @@ fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
     let Some(price) = price else { return 0 };
     let own = sums.iter().filter(|of| of.currency == price.currency);
     let sum = own.fold(0_i64, |sum, of| sum.saturating_add(of.micros));
-    // What a peer says beyond that is for people to settle.
+    // People settle the rest of what a peer claims.
     let most = price.micros.saturating_mul(TIMES_PRICE_MAX);
     sum.clamp(0, most.clamp(0, AMOUNT_MAX))
 }
@@ -450,7 +450,7 @@ fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: 
     let said = status.outcome.as_deref();
     let said = said.and_then(|word| RunOutcome::from_words(word, status.exit_status));
     let outcome = match (said, state) {
-        // Nobody here has asked for that.
+        // This domain has not asked for that.
         (Some(RunOutcome::Terminated) | None, AgreementState::Terminated) if !is_to_end => RunOutcome::Lost,
         (Some(outcome), _) => outcome,
         (None, AgreementState::Complete) => RunOutcome::Completed,

@@ -50,7 +50,7 @@ impl Followed {
         self.lock().values().filter(|of| of.row.peer == peer).count()
     }
 
-    /// What those at a peer cost together there, in millionths; those that it has lost cost nothing.
+    /// The price there of all at a peer together, in millionths. Lost ones cost nothing.
     pub fn cost(&self, peer: &str) -> i64 {
         let present = self.lock();
         let there = present.values().map(|of| &of.row);

@@ -37,11 +37,11 @@ struct Shared {
     settings: FederationSettings,
     peers: Vec<Peer>,
     followed: Followed,
-    /// What requesters are told by: with it their ids are opaque, and always the same.
+    /// The secret for the ids of requesters, which are opaque and always the same.
     secret: hmac::Key,
     /// The requests that were seen lately, each with the negotiation in which it is answered.
     seen: Mutex<ask::Seen>,
-    /// What is held at peers for the negotiations here.
+    /// The holds at peers for the negotiations here.
     held: Mutex<BTreeMap<Uuid, Vec<ask::HeldThere>>>,
     /// Held from the look at what agreements at a peer cost until the next one is stored.
     crediting: tokio::sync::Mutex<()>,
@@ -96,7 +96,7 @@ impl Federation {
         &self.0.followed
     }
 
-    /// While it is held, nobody else agrees on something that costs at a peer.
+    /// While it is held, no other agreement that costs is made at a peer.
     pub(crate) async fn credit_lock(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.0.crediting.lock().await
     }

@@ -9,7 +9,7 @@ use super::path::Path;
 use super::resources::require_operator;
 use super::{Answer, Api};
 
-/// GET /.well-known/bespeak: needs no key, because it says what the domain wants everybody to know.
+/// GET /.well-known/bespeak: needs no key, because its content is public.
 pub(super) async fn get_domain(State(api): State<Api>) -> Response {
     Json(api.negotiation.domain()).into_response()
 }

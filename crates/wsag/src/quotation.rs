@@ -53,7 +53,7 @@ element! {
         pub energy: Option<Energy> = "bsp:Energy",
         /// The other domain that would carry it out, where one would, by its name here.
         pub carried_out_by: Option<String> = "bsp:CarriedOutBy",
-        /// What is added to the price of that domain.
+        /// The markup on the price of that domain.
         pub added: Option<Budget> = "bsp:Added",
         /// Until when its nodes are kept; absent where they are not.
         pub held_until: Option<DateTime> = "bsp:HeldUntil",

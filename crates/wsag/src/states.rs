@@ -75,9 +75,9 @@ element! {
         pub supersedes: Option<String> = "bsp:Supersedes",
         /// The agreement that has taken its place.
         pub superseded_by: Option<String> = "bsp:SupersededBy",
-        /// What its party has been charged so far: a sum for each currency.
+        /// The charges to its party so far: a sum for each currency.
         pub charged: Vec<Budget> = "bsp:Charged",
-        /// What its party has been paid so far, for broken guarantees above all: a sum for each currency.
+        /// The payments to its party so far, mostly for broken guarantees: a sum for each currency.
         pub paid: Vec<Budget> = "bsp:Paid",
     }
 }

@@ -33,7 +33,7 @@ pub struct PeerHealth {
     pub failed: u64,
 }
 
-/// What became of a question.
+/// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// It was answered, with offers or without.
@@ -66,7 +66,7 @@ struct State {
     minute: (Micros, u32),
 }
 
-/// A question that may be asked. Where nothing is said of what became of it, it does not count.
+/// A question that may be asked. It counts once its outcome is told.
 #[derive(Debug)]
 pub(super) struct Admission {
     breaker: Breaker,
@@ -179,7 +179,7 @@ impl State {
 }
 
 impl Admission {
-    /// Says what became of the question.
+    /// Tells the outcome of the question.
     pub(super) fn tell(mut self, outcome: Outcome) {
         self.is_told = true;
         let mut state = self.breaker.lock();
@@ -251,7 +251,7 @@ mod tests {
         );
         assert_eq!((health.asked, health.failed, health.answered), (13, 13, 0));
         pass(&clock, expected);
-        // A trial that nobody waited for says nothing, and the next one may come.
+        // A trial without an outcome says nothing, and the next one may come.
         drop(breaker.admit().unwrap());
         breaker
             .admit()

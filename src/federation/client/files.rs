@@ -17,7 +17,7 @@ use crate::address::transfer_error_in_words;
 /// Bytes that are sent at once.
 const BLOCK: usize = 64 << 10;
 
-/// A file of a peer, whose bytes come part by part.
+/// A file of a peer. Its bytes come part by part.
 #[derive(Debug)]
 pub struct PeerFile(Response);
 

@@ -43,7 +43,7 @@ pub use words::{PeerAnswer, PeerOffer, PeerStatus};
 const TEMPLATE_KNOWN: Micros = 300 * MICROS_PER_SECOND;
 /// Names of templates that are kept.
 const TEMPLATES_MAX: usize = 1_000;
-/// How long everything that belongs to one question may go on at the most, whoever still waits for it.
+/// The longest time for all messages of one question, also after its asker has gone.
 const QUESTION_WAIT: Duration = Duration::from_secs(30);
 
 /// A peer. Cheap to clone.
@@ -60,7 +60,7 @@ struct Inner {
     templates: Mutex<BTreeMap<String, (String, Micros)>>,
 }
 
-/// Why a peer did not do what it was asked for.
+/// Why a peer did not do its task.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeerError {
     /// It was not asked: it fails, or was asked too often.
@@ -95,7 +95,7 @@ impl PeerError {
 
 type Result<T> = std::result::Result<T, PeerError>;
 
-/// An answer on its way to the one who asked. Where nobody takes it, its negotiation is ended at the peer.
+/// An answer on its way to the asker. Its negotiation is ended at the peer if the asker has gone.
 struct Parcel {
     peer: Peer,
     answer: Option<PeerAnswer>,
@@ -162,7 +162,7 @@ impl Peer {
         let (tell, mut told) = oneshot::channel();
         let (peer, offer, travel) = (self.clone(), offer.clone(), travel.clone());
         let about = about.map(ToOwned::to_owned);
-        // It goes on where nobody waits any more, so that what it opens at the peer is ended there.
+        // It goes on after its asker has gone, so that the negotiation that it opens at the peer is ended there.
         tokio::spawn(async move {
             let asked =
                 tokio::time::timeout(QUESTION_WAIT, peer.negotiate(&offer, &travel, about.as_deref()));

@@ -30,7 +30,7 @@ use crate::store::Undecided;
 
 /// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);
-/// Pending agreements that are looked at for what a peer may be asked about.
+/// Pending agreements that are looked at when credit is counted.
 const UNDECIDED_MAX: u32 = 10_000;
 /// How often it is looked whether that has come, beside every change of the plan.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
@@ -48,7 +48,7 @@ impl Negotiation {
         (offer, mut proposal): (NegotiationOffer, Proposal),
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        // Until it is decided, the offer does not say that it was accepted: whoever accepts it again has the same agreement.
+        // The offer does not say that it was accepted until it is decided. A repeated acceptance gets the same agreement.
         let target = format!("the acceptance of {} at its peer", offer.id);
         let own = RequestKey::of_content(party, &target, "");
         proposal.idempotency = Some(own.of_acceptance());
