@@ -15,6 +15,8 @@ CREATE TABLE peer_agreements (
     charged_micros   BIGINT NOT NULL CHECK (charged_micros >= 0),
     paid_back_micros BIGINT NOT NULL CHECK (paid_back_micros >= 0),
     lost             BIGINT NOT NULL CHECK (lost IN (0, 1)),
+    -- Names and states of its guarantees as they were last seen there, as JSON.
+    guarantees       TEXT   NOT NULL,
     -- When it was over there and its money was posted.
     settled_us       BIGINT
 );

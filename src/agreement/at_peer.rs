@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{JobEnd, Money};
+use super::{GuaranteeState, JobEnd, Money};
 use crate::clock::Micros;
 
 /// A peer's offer behind an offer of ours: all that accepts it.
@@ -20,6 +20,18 @@ pub struct HeldAtPeer {
     pub price: Option<Money>,
     /// Its planned start and end there, in seconds.
     pub slot: (i64, i64),
+    /// The address of the peer's agreement that it takes the place of, where it changes one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<String>,
+}
+
+/// A guarantee of a peer's agreement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuaranteeAtPeer {
+    /// The name that its term has there.
+    pub name: String,
+    /// Its state.
+    pub state: GuaranteeState,
 }
 
 /// An agreement of ours that a peer carries out by an agreement with us.
@@ -47,6 +59,8 @@ pub struct AtPeer {
     pub paid_back: i64,
     /// Whether the peer has lost it: it was to carry it out and did not.
     pub lost: bool,
+    /// Its guarantees as they were last seen there.
+    pub guarantees: Vec<GuaranteeAtPeer>,
     /// When it was over there and its money was posted here; none before.
     pub settled: Option<Micros>,
 }

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess, next_assessment};
-pub use at_peer::{AtPeer, HeldAtPeer, SeenAtPeer};
+pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
 pub use energy::EnergyUse;
 pub use holds::{Stretch, held_stretches, stretches_held_beyond};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};

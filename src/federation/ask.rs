@@ -17,6 +17,7 @@ use wsag::travel::Travel;
 
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
+use crate::agreement::AtPeer;
 
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
 const SEEN_FOR: Duration = Duration::from_mins(10);
@@ -43,6 +44,16 @@ pub struct Question<'a> {
     pub files: Vec<PassedFile>,
     /// The only peer that it may go to, where it names one.
     pub only: Option<String>,
+    /// The agreement at a peer that it is to change, where there is one: that peer is asked to change it.
+    pub changes: Option<&'a AtPeer>,
+}
+
+impl Question<'_> {
+    /// The address of the agreement that a peer is asked to change, if it has that.
+    fn address_to_change(&self, peer: &Peer) -> Option<String> {
+        let there = self.changes.filter(|there| there.peer == peer.name());
+        there.and_then(|there| there.address.clone())
+    }
 }
 
 /// A file that a peer gets before it is asked.
@@ -66,6 +77,8 @@ pub struct FoundAtPeer {
     pub received: Instant,
     /// The part of its promises that the peer has kept, from 0 to 1.
     pub kept: f64,
+    /// The address of the peer's agreement that it takes the place of, where it changes one.
+    pub replaces: Option<String>,
 }
 
 /// The requests that were seen lately.
@@ -140,13 +153,14 @@ impl Federation {
         {
             let (peer, offer, travel) = (peer.clone(), question.offer.clone(), travel.clone());
             let files = question.files.clone();
+            let about = question.address_to_change(&peer);
             asked.spawn(async move {
                 let since = Instant::now();
                 let passed = tokio::time::timeout(within, pass_on(&peer, &files)).await;
                 let answer = match passed {
                     Ok(Ok(())) => {
                         let left = within.saturating_sub(since.elapsed());
-                        peer.ask(&offer, &travel, None, left)
+                        peer.ask(&offer, &travel, about.as_deref(), left)
                             .await
                             .map_err(|why| why.to_string())
                     }
@@ -281,6 +295,7 @@ impl Federation {
             offer,
             received,
             kept: record.rate(),
+            replaces: question.address_to_change(peer),
         });
         found.collect()
     }

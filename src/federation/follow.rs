@@ -17,7 +17,8 @@ use super::client::{Peer, PeerError, PeerStatus};
 use super::followed::Following;
 use super::{Federation, Followed};
 use crate::agreement::{
-    AMOUNT_MAX, Agreement, AgreementState, AtPeer, JobEnd, Money, RunOutcome, SeenAtPeer, ServiceState,
+    AMOUNT_MAX, Agreement, AgreementState, AtPeer, GuaranteeAtPeer, GuaranteeState, JobEnd, Money,
+    OfferTerms, RunOutcome, SeenAtPeer, ServiceState,
 };
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::JobStatus;
@@ -38,6 +39,9 @@ const LOOKS_MAX: usize = 16;
 const PAGE: u32 = 1_000;
 /// The most that is posted of what a peer says that it has charged or paid for an agreement, as a multiple of its price.
 const TIMES_PRICE_MAX: i64 = 10;
+/// The most guarantees of an agreement at a peer that are kept, and characters of the name of one.
+const GUARANTEES_MAX: usize = 32;
+const NAME_MAX: usize = 200;
 /// Work counts as lost this long after the end of its slot, where its peer cannot be asked.
 const LOST_AFTER: Micros = 3_600 * MICROS_PER_SECOND;
 
@@ -224,7 +228,7 @@ impl Look {
                     let lost = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
                     self.federation
                         .followed()
-                        .note_job(row.id, JobStatus::Ended(lost));
+                        .note_job(row.id, ours.execution_id(), JobStatus::Ended(lost));
                 }
                 NEAR * 4
             }
@@ -272,10 +276,15 @@ impl Look {
         status: PeerStatus,
     ) -> Duration {
         let state = state_at_peer(&status);
+        let is_replaced = status.superseded_by.is_some() && !ours.state.is_final();
+        if is_replaced && self.is_being_replaced(&following.row).await {
+            return NEAR;
+        }
         let row = AtPeer {
             state: state.word().to_owned(),
             charged: sum_of(&status.charged, following.row.price),
             paid_back: sum_of(&status.paid, following.row.price),
+            guarantees: guarantees_there(&status),
             ..following.row.clone()
         };
         let now = self.clock.micros();
@@ -317,6 +326,18 @@ impl Look {
         self.report(following, ours, (row, job), seen).await
     }
 
+    /// Whether an offer is being accepted that takes the place of an agreement at its peer. It cannot be lost then.
+    async fn is_being_replaced(&self, row: &AtPeer) -> bool {
+        let replaces = |terms: &OfferTerms| {
+            let held = terms.peer.as_ref().filter(|_| terms.resource == row.peer);
+            held.is_some_and(|held| held.replaces.is_some() && held.replaces == row.address)
+        };
+        match self.store.offers_being_accepted().await {
+            Ok(offers) => offers.iter().any(|(_, terms)| replaces(terms)),
+            Err(_) => true,
+        }
+    }
+
     /// Takes note that a peer knows nothing of an agreement any more.
     async fn take_gone(&self, following: &Following, ours: &Agreement, why: String) -> Duration {
         let row = AtPeer {
@@ -344,7 +365,9 @@ impl Look {
         let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let is_here = ours.resource == row.peer && !ours.state.is_final() && !following.row.lost;
         row.lost |= !following.is_to_end && is_here && (lost.is_some() || is_lost_running);
-        self.federation.followed().note_job(row.id, job.clone());
+        self.federation
+            .followed()
+            .note_job(row.id, ours.execution_id(), job.clone());
         let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
         // What was lost there waits for another place, maybe on the same resource.
         let has_left =
@@ -435,6 +458,16 @@ pub fn is_over_there(status: &PeerStatus) -> bool {
     state_at_peer(status).is_final()
 }
 
+/// The guarantees of an agreement at its peer: the first ones, with the beginnings of their names.
+fn guarantees_there(status: &PeerStatus) -> Vec<GuaranteeAtPeer> {
+    let said = status.guarantees.iter().take(GUARANTEES_MAX);
+    let known = |(name, state): &(String, wsag::states::GuaranteeState)| GuaranteeAtPeer {
+        name: name.chars().take(NAME_MAX).collect(),
+        state: GuaranteeState::from_word(state.name()).unwrap_or_default(),
+    };
+    said.map(known).collect()
+}
+
 /// Where an agreement lies at its peer.
 fn planned_there(status: &PeerStatus) -> Option<Interval> {
     let (start, end) = status.planned?;
@@ -450,6 +483,8 @@ fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: 
     let said = status.outcome.as_deref();
     let said = said.and_then(|word| RunOutcome::from_words(word, status.exit_status));
     let outcome = match (said, state) {
+        // Another one has its place there, and ours was not changed.
+        _ if status.superseded_by.is_some() => RunOutcome::Lost,
         // This domain has not asked for that.
         (Some(RunOutcome::Terminated) | None, AgreementState::Terminated) if !is_to_end => RunOutcome::Lost,
         (Some(outcome), _) => outcome,

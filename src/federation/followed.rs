@@ -21,6 +21,8 @@ pub struct Followed {
 pub(super) struct Following {
     /// As it is stored.
     pub(super) row: AtPeer,
+    /// The id of the runs of ours: that of the agreement with which its work began, where it has changed since.
+    pub(super) runs_of: Uuid,
     /// How its job stands; none where that is not known since the start.
     pub(super) job: Option<JobStatus>,
     /// Whether it is to be ended at its peer.
@@ -29,7 +31,7 @@ pub(super) struct Following {
 
 impl Following {
     fn is(&self, peer: &str, agreement: Uuid) -> bool {
-        self.row.peer == peer && self.row.agreement == agreement
+        self.row.peer == peer && (self.row.agreement == agreement || self.runs_of == agreement)
     }
 }
 
@@ -37,6 +39,7 @@ impl Followed {
     /// Follows an agreement from now on.
     pub fn add(&self, row: AtPeer) {
         let following = Following {
+            runs_of: row.agreement,
             row,
             job: None,
             is_to_end: false,
@@ -92,10 +95,11 @@ impl Followed {
             .any(|of| of.is(peer, agreement) && of.row.address.is_some() && !of.row.lost)
     }
 
-    /// Notes how the job of an agreement stands.
-    pub(super) fn note_job(&self, id: Uuid, job: JobStatus) {
+    /// Notes how the job of an agreement stands, whose runs have the id `runs_of`.
+    pub(super) fn note_job(&self, id: Uuid, runs_of: Uuid, job: JobStatus) {
         if let Some(of) = self.lock().get_mut(&id) {
             of.job = Some(job);
+            of.runs_of = runs_of;
         }
     }
 

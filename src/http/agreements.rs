@@ -135,6 +135,16 @@ pub(super) async fn get_agreement_events(call: Call, format: Format, Id(id): Id)
     Ok(format.answer(&view, || timeline.to_xml()))
 }
 
+/// GET /agreements/{id}/ending: what its end would cost now.
+pub(super) async fn get_agreement_ending(
+    call: Call,
+    Id(id): Id,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Answer {
+    let ending = call.negotiation.cost_of_ending(call.scope(), id, call.party());
+    Ok(Json(ending.await?).into_response())
+}
+
 /// GET /agreements/{id}/files: the files that the job has written.
 pub(super) async fn get_agreement_files(call: Call, format: Format, Id(id): Id) -> Answer {
     let files = call.negotiation.outputs(call.scope(), id).await?;

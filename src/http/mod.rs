@@ -157,6 +157,7 @@ fn agreement_routes() -> Router<Api> {
             agreements::get_agreement_part(Some(Part::Guarantees)),
         )
         .route("/agreements/{id}/events", get(agreements::get_agreement_events))
+        .route("/agreements/{id}/ending", get(agreements::get_agreement_ending))
         .route(
             "/agreements/{id}/files",
             get(agreements::get_agreement_files).delete(agreements::delete_agreement_files),

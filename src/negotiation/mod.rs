@@ -23,7 +23,7 @@ mod views;
 
 pub use crate::planner::ResourceVerb;
 pub use crate::store::{AgreementFilter, NegotiationFilter, ReservationFilter};
-pub use agreements::ending::EndingView;
+pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
 pub use agreements::move_to::MoveRequest;
@@ -46,8 +46,8 @@ pub use service::{Input, Negotiation, Scope};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
 pub use views::accounts::{AccountsView, EntryView, MonthView, NamedEntryView, is_month};
 pub use views::agreement::{
-    AcceptedView, AgreementPage, AgreementView, EventView, GuaranteeView, PieceView, ProposalView,
-    StagedView, TemplateView, TimelineView,
+    AcceptedView, AgreementPage, AgreementView, AtPeerView, EventView, GuaranteeView, PieceView,
+    ProposalView, StagedView, TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
 pub use views::calendar::{

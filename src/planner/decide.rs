@@ -7,7 +7,7 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, Note, PostingKind, RunOutcome,
+    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
     ServiceState, Spender,
 };
 use crate::clock::{Micros, second_after};
@@ -224,14 +224,19 @@ impl Decider<'_> {
         let ending = if order.by_provider && !is_undecided(&agreement) {
             self.end_taken_back(agreement)?
         } else {
-            self.end_or_stop_job(agreement, order.by_provider)?
+            self.end_or_stop_job(agreement, order.by_provider, order.charge_of_peer)?
         };
         self.remember(order.idempotency, &ending);
         Ok(ending)
     }
 
     /// Ends an agreement at once, or has its job stopped first.
-    fn end_or_stop_job(&mut self, mut agreement: Agreement, by_provider: bool) -> Result<Agreement> {
+    fn end_or_stop_job(
+        &mut self,
+        mut agreement: Agreement,
+        by_provider: bool,
+        charge_of_peer: Option<Money>,
+    ) -> Result<Agreement> {
         // Asked before: its job is being stopped.
         let Some(terminating) = agreement.state.terminating() else {
             return Ok(agreement);
@@ -240,7 +245,7 @@ impl Decider<'_> {
         let by = if by_provider { "the operator" } else { "its party" };
         let mut events = vec![self.event(EventKind::Terminating, format!("asked for by {by}"))];
         match agreement.service {
-            ServiceState::NotReady => return self.cancel(agreement, events),
+            ServiceState::NotReady => return self.cancel(agreement, events, charge_of_peer),
             ServiceState::Idle => {
                 agreement.outcome = Some(RunOutcome::Terminated);
                 events.extend(self.close(&mut agreement, AgreementState::Terminated, self.now)?);
@@ -252,13 +257,18 @@ impl Decider<'_> {
 
     /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
     /// the agreement has left the plan.
-    fn cancel(&mut self, mut agreement: Agreement, mut events: Vec<Event>) -> Result<Agreement> {
+    fn cancel(
+        &mut self,
+        mut agreement: Agreement,
+        mut events: Vec<Event>,
+        charge_of_peer: Option<Money>,
+    ) -> Result<Agreement> {
         let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
         agreement.version += 1;
         self.plan.replace(agreement.clone(), second_after(self.now));
         let last = closed.pop();
         events.extend(closed);
-        let fee = self.cancellation_fee(&agreement);
+        let fee = self.cancellation_fee(&agreement, charge_of_peer);
         let what = "fee for ending it before its slot";
         events.extend(fee.and_then(|fee| self.charge(&agreement, PostingKind::Cancellation, fee, what)));
         events.extend(last);

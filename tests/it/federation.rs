@@ -1,5 +1,6 @@
 //! Other domains: how a peer is spoken to, whatever it or the way to it does.
 
+mod changes;
 mod discovery;
 mod domain;
 mod domains;

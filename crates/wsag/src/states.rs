@@ -79,6 +79,36 @@ element! {
         pub charged: Vec<Budget> = "bsp:Charged",
         /// The payments to its party so far, mostly for broken guarantees: a sum for each currency.
         pub paid: Vec<Budget> = "bsp:Paid",
+        /// The agreements of other domains that have carried it out, the first made first.
+        pub at_peers: Vec<AtPeer> = "bsp:AtPeer",
+    }
+}
+
+element! {
+    /// `bsp:AtPeer`: how another domain's agreement behind one of ours stands, as it was last seen there.
+    #[derive(Debug, Clone, PartialEq)]
+    pub struct AtPeer {
+        /// The name of the domain.
+        pub peer: String = "bsp:Peer",
+        /// Its state.
+        pub state: AgreementState = "bsp:State",
+        /// Its charge so far.
+        pub charged: Option<Budget> = "bsp:Charged",
+        /// Its payments so far, mostly for broken guarantees.
+        pub paid: Option<Budget> = "bsp:Paid",
+        /// Its guarantees.
+        pub guarantees: Vec<GuaranteeAtPeer> = "bsp:Guarantee",
+    }
+}
+
+element! {
+    /// A guarantee of another domain's agreement.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct GuaranteeAtPeer {
+        /// The name of its term there.
+        pub name: String = "bsp:Name",
+        /// Its state.
+        pub state: GuaranteeState = "bsp:State",
     }
 }
 

@@ -31,7 +31,7 @@ use uuid::Uuid;
 pub(super) use ids::IdOrName;
 
 use super::Failure;
-use crate::negotiation::{AgreementView, ProposalView, StagedView};
+use crate::negotiation::{AgreementView, AtPeerView, ProposalView, StagedView};
 
 /// How long a request may take: a decision is made in milliseconds, a busy service says so at once.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -222,6 +222,11 @@ impl Server {
             print(&read_answer(answer)?);
         }
         Ok(())
+    }
+
+    /// Whether answers are printed as JSON.
+    pub(super) fn prints_json(&self) -> bool {
+        self.json
     }
 
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
@@ -449,6 +454,9 @@ pub(super) fn print_agreement(view: &AgreementView) {
             .iter()
             .map(|file| ("file", staged_file_in_words(file))),
     );
+    for at_peer in &view.at_peers {
+        lines.push(("at", at_peer_in_words(at_peer)));
+    }
     for proposal in &view.proposals {
         lines.push(("proposal", proposal_in_words(proposal)));
     }
@@ -462,6 +470,20 @@ pub(super) fn print_agreement(view: &AgreementView) {
     for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
         say!("{name:<10} {value}");
     }
+}
+
+/// Another domain's agreement behind one of ours.
+fn at_peer_in_words(of: &AtPeerView) -> String {
+    let mut text = format!("{} ({})", of.peer, of.state);
+    for (word, sum) in [("charged", &of.charged), ("paid", &of.paid)] {
+        if let Some(sum) = sum {
+            text += &format!(", {word} {sum}");
+        }
+    }
+    for guarantee in &of.guarantees {
+        text += &format!(", {} {}", guarantee.name, guarantee.state);
+    }
+    text
 }
 
 /// A file that is moved for a job, and how far it has come.

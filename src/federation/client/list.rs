@@ -1,11 +1,13 @@
-//! The agreements that we have at a peer, as it lists them.
+//! What only another Bespeak service tells: the agreements that we have there, and what the end of one would cost.
 
 use reqwest::Method;
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
+use wsag::scheduling::parse_amount;
 
 use super::exchange::exchange;
 use super::{Peer, PeerError, Result};
+use crate::agreement::{Currency, Money};
 
 /// Agreements that are asked for at a time.
 const PAGE: u32 = 200;
@@ -27,7 +29,53 @@ struct Page {
     next: Option<String>,
 }
 
+/// The part of a cost of an end that is read.
+#[derive(Debug, Deserialize)]
+struct Ending {
+    charges: Vec<Charge>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Charge {
+    amount: Sum,
+}
+
+#[derive(Debug, Deserialize)]
+struct Sum {
+    amount: String,
+    currency: String,
+}
+
 impl Peer {
+    /// What the peer would charge us for the end of one of its agreements now; none where it is nothing. Only another Bespeak service
+    /// says that.
+    ///
+    /// # Errors
+    /// [`PeerError::Refused`], [`PeerError::Unknown`].
+    pub async fn charge_of_ending(&self, agreement: &str) -> Result<Option<Money>> {
+        let line = &self.0.line;
+        let url = line.below(agreement, &["ending"])?;
+        let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
+        let reply = exchange(request).await?;
+        reply.success()?;
+        let wrong = |why: &dyn std::fmt::Display| {
+            PeerError::rubbish(&format!("its cost of an end cannot be read: {why}"))
+        };
+        let ending: Ending = serde_json::from_slice(&reply.body).map_err(|why| wrong(&why))?;
+        let mut all: Option<Money> = None;
+        for Charge {
+            amount: Sum { amount, currency },
+        } in ending.charges
+        {
+            let micros = parse_amount(&amount).map_err(|why| wrong(&why))?;
+            let currency = Currency::parse(&currency).ok_or_else(|| wrong(&"no currency"))?;
+            let before = all.map_or(Some(0), |all| (all.currency == currency).then_some(all.micros));
+            let sum = before.and_then(|before| before.checked_add(micros));
+            all = Some(Money::new(sum.ok_or_else(|| wrong(&"no sum"))?, currency));
+        }
+        Ok(all)
+    }
+
     /// All agreements that the peer has with us, newest first. Only another Bespeak service lists them.
     ///
     /// # Errors

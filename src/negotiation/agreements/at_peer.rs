@@ -30,8 +30,6 @@ use crate::store::Undecided;
 
 /// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);
-/// Pending agreements that are looked at when credit is counted.
-const UNDECIDED_MAX: u32 = 10_000;
 /// How often it is looked whether that has come, beside every change of the plan.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -52,6 +50,7 @@ impl Negotiation {
         let target = format!("the acceptance of {} at its peer", offer.id);
         let own = RequestKey::of_content(party, &target, "");
         proposal.idempotency = Some(own.of_acceptance());
+        self.check_may_go_on(&offer).await?;
         proposal.spender = self.spender;
         let lock = match (&self.federation, offer.terms.as_ref()) {
             (Some(federation), Some(terms)) => {
@@ -77,6 +76,26 @@ impl Negotiation {
                 before.ok_or(Error::Lost(lost))
             }
             told => told,
+        }
+    }
+
+    /// Makes sure that a change of work that runs at a peer has room here.
+    async fn check_may_go_on(&self, offer: &NegotiationOffer) -> Result<()> {
+        let held = offer
+            .terms
+            .as_ref()
+            .and_then(|terms| Some((terms, terms.peer.as_ref()?)));
+        let Some((terms, _)) = held.filter(|(_, held)| held.replaces.is_some()) else {
+            return Ok(());
+        };
+        let instance = self.store.negotiation(offer.negotiation).await?;
+        let instance = instance.ok_or(Error::NotFound)?;
+        match self.replaced(&instance).await? {
+            Some(old) if old.is_being_carried_out() => {
+                let end = terms.placement().end;
+                Ok(self.planner.check_may_go_on_at_peer(old.id, end).await?)
+            }
+            _ => Ok(()),
         }
     }
 
@@ -154,18 +173,10 @@ impl Negotiation {
             return Ok(lock);
         };
         let mut open = federation.followed().cost(peer);
-        for undecided in self
-            .store
-            .undecided_agreements(Uuid::nil(), UNDECIDED_MAX)
-            .await?
-        {
-            let Some(other) = undecided.offer.filter(|offer| *offer != id) else {
-                continue;
-            };
-            let found = self.store.offer(other).await?.and_then(|(row, _)| row.terms);
-            let there = found.filter(|terms| terms.resource == peer);
-            let held = there.and_then(|terms| terms.peer).and_then(|held| held.price);
-            open = open.saturating_add(held.map_or(0, |held| held.micros));
+        for (other, terms) in self.store.offers_being_accepted().await? {
+            let held = terms.peer.filter(|_| other != id && terms.resource == peer);
+            let price = held.and_then(|held| held.price);
+            open = open.saturating_add(price.map_or(0, |price| price.micros));
         }
         if has_credit(&of, price.micros, open) {
             return Ok(lock);
@@ -260,7 +271,8 @@ impl Negotiation {
             tracing::error!(agreement = %id, peer = name, "it waits for a peer that the configuration has no more");
             return Err(Error::Unavailable);
         };
-        let address = match peer.create(&held.negotiation, &held.document, None, id).await {
+        let replaces = held.replaces.as_deref();
+        let address = match peer.create(&held.negotiation, &held.document, replaces, id).await {
             Ok(address) => address,
             Err(PeerError::Refused { words, .. }) => return self.reject_at_peer(undecided, words).await,
             Err(why) => {
@@ -281,6 +293,7 @@ impl Negotiation {
             charged: 0,
             paid_back: 0,
             lost: false,
+            guarantees: Vec::new(),
             settled: None,
         };
         let address = row.address.clone().unwrap_or_default();
@@ -333,9 +346,12 @@ impl Negotiation {
         let instance = self.store.negotiation(offer.negotiation).await?;
         let instance = instance.ok_or(Error::NotFound)?;
         let party = undecided.party.clone();
-        let replaced = instance.agreement;
-        let proposal = self
-            .run_document_work(move |this| this.draft_accepted(&said, None, &party, None))
+        let replaced = self.replaced(&instance).await?;
+        let (proposal, replaced) = self
+            .run_document_work(move |this| {
+                let drafted = this.draft_accepted(&said, None, &party, replaced.as_ref());
+                drafted.map(|proposal| (proposal, replaced.map(|old| old.id)))
+            })
             .await??;
         Ok(MadeAtPeer {
             proposal: Proposal {

@@ -1,5 +1,6 @@
 //! The cost of ending an agreement before its time.
 
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::{Account, PostingKind, ServiceState};
@@ -8,30 +9,57 @@ use crate::negotiation::{Error, Negotiation, Result, Scope};
 use crate::planner::{self, Termination};
 
 /// What follows from the end of an agreement now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EndingView {
-    /// The payments of its party, each with its reason; none where it pays nothing.
-    pub charges: Vec<(&'static str, MoneyView)>,
-    /// The payments to its party, each with its reason.
-    pub credits: Vec<(&'static str, MoneyView)>,
+    /// The payments of its party; none where it pays nothing.
+    pub charges: Vec<PaymentView>,
+    /// The payments to its party.
+    pub credits: Vec<PaymentView>,
     /// Whether its work runs now and is stopped.
     pub stops_work: bool,
+    /// What the domain that has it charges for its end, where another domain has it. The charges are at least that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_peer: Option<EndingAtPeerView>,
+}
+
+/// A payment, and what it is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PaymentView {
+    /// The kind: price, cancellation, change, overrun, penalty, reward or compensation.
+    pub kind: String,
+    /// The amount.
+    pub amount: MoneyView,
+}
+
+/// What another domain charges for the end of an agreement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndingAtPeerView {
+    /// The name of the domain.
+    pub peer: String,
+    /// Its charge; none where it has not said it in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge: Option<MoneyView>,
 }
 
 impl Negotiation {
     /// What it would cost `by` to end an agreement now. It is found on a copy of the plan, in O(n) for all that is planned; nothing is
-    /// ended.
+    /// ended. Where a peer has the agreement, the peer is asked first.
     ///
     /// # Errors
     /// `Error::NotFound`, `Error::Conflict` where it is over already, `Error::Unavailable`.
     pub async fn cost_of_ending(&self, scope: Scope, id: Uuid, by: &str) -> Result<EndingView> {
         let agreement = self.stored_agreement(&scope, id).await?;
+        let is_provider = scope == Scope::All && agreement.party != by;
+        let there = self.present_at_peer(&agreement).await?;
+        let charge_of_peer = match &there {
+            Some(there) => self.charge_of_peer(there).await,
+            None => None,
+        };
         let order = Termination {
-            id,
-            party: scope.party().map(ToOwned::to_owned),
-            by_provider: scope == Scope::All && agreement.party != by,
-            versions: None,
-            idempotency: None,
+            by_provider: is_provider,
+            charge_of_peer,
+            ..Termination::of(id, scope.party().map(ToOwned::to_owned))
         };
         let postings = match self.planner.postings_of_ending(order).await {
             Err(planner::Error::NotFound) => {
@@ -48,17 +76,27 @@ impl Negotiation {
             } else {
                 &mut credits
             };
-            side.push((posting.kind.word(), MoneyView::of(posting.amount)));
+            side.push(PaymentView::of(posting.kind, MoneyView::of(posting.amount)));
         }
         // The price of work is posted when it has stopped.
-        let is_provider = scope == Scope::All && agreement.party != by;
         if let Some(price) = agreement.price.filter(|_| stops_work && !is_provider) {
-            charges.push((PostingKind::Price.word(), MoneyView::of(price)));
+            charges.push(PaymentView::of(PostingKind::Price, MoneyView::of(price)));
         }
         Ok(EndingView {
             charges,
             credits,
             stops_work,
+            at_peer: there.map(|there| EndingAtPeerView {
+                peer: there.peer,
+                charge: charge_of_peer.map(MoneyView::of),
+            }),
         })
+    }
+}
+
+impl PaymentView {
+    fn of(kind: PostingKind, amount: MoneyView) -> Self {
+        let kind = kind.word().to_owned();
+        Self { kind, amount }
     }
 }

@@ -6,13 +6,13 @@ use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
-use crate::agreement::{Agreement, AgreementState, Money, Run, RunOutcome, ServiceState};
+use crate::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
 use crate::execution::job::folder::Folder;
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::wording::Words;
-use crate::negotiation::views::agreement::StagedView;
+use crate::negotiation::views::agreement::{AtPeerView, StagedView};
 use crate::negotiation::views::documents::{
     agreement_state_in_document, choices_in_document, date_time_in_document, guarantee_state_in_document,
     instant_in_document, piece_in_document, sum_in_document,
@@ -57,6 +57,7 @@ impl Negotiation {
         let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
         let proposals = self.proposals_about(&agreement).await?;
+        let at_peers = self.store.at_peers(id).await?;
         let view = AgreementView {
             proposals,
             staging: self.staging_of(&agreement).await?,
@@ -64,12 +65,13 @@ impl Negotiation {
             rejection: self.rejection_of(&agreement).await?,
             supersedes: succession.supersedes,
             superseded_by: succession.superseded_by,
+            at_peers: at_peers.iter().map(AtPeerView::of).collect(),
             ..self.view(&agreement)
         };
         let watt_hours = self.watt_hours_of(&agreement);
         let money = self.store.money_of(id).await?;
         let shown = self
-            .run_document_work(move |_| show_agreement(&agreement, view, words, &money))
+            .run_document_work(move |_| show_agreement(&agreement, view, words, (&money, &at_peers)))
             .await??;
         Ok(Shown { watt_hours, ..shown })
     }
@@ -144,7 +146,7 @@ fn show_agreement(
     agreement: &Agreement,
     view: AgreementView,
     words: Words,
-    money: &[MoneyMoved],
+    (money, at_peers): (&[MoneyMoved], &[AtPeer]),
 ) -> Result<Shown> {
     let (offer, context, said) = words.parts()?;
     let room = agreement.is_placed().then(|| agreement.room());
@@ -154,7 +156,7 @@ fn show_agreement(
         watt_hours: None,
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
-        properties: agreement_properties(agreement, *offer, &view, (context, said), money),
+        properties: agreement_properties(agreement, *offer, &view, (context, said), (money, at_peers)),
         view,
     })
 }
@@ -164,7 +166,7 @@ fn agreement_properties(
     offer: AgreementOffer,
     view: &AgreementView,
     (context, terms): (Fragment, Fragment),
-    money: &[MoneyMoved],
+    (money, at_peers): (&[MoneyMoved], &[AtPeer]),
 ) -> AgreementProperties {
     let sums = |which: fn(&MoneyMoved) -> Money| {
         let sums = money.iter().map(which).filter(|sum| sum.micros > 0);
@@ -197,6 +199,7 @@ fn agreement_properties(
             superseded_by: view.superseded_by.map(|id| id.to_string()),
             charged: sums(|of| of.charged),
             paid: sums(|of| of.paid),
+            at_peers: at_peers.iter().filter_map(at_peer_in_document).collect(),
         },
         guarantees: agreement
             .guarantees
@@ -210,6 +213,22 @@ fn agreement_properties(
             .collect(),
         services,
     }
+}
+
+/// Another domain's agreement; none where it was not made.
+fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
+    let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
+    let guarantees = row.guarantees.iter().map(|of| states::GuaranteeAtPeer {
+        name: of.name.clone(),
+        state: guarantee_state_in_document(of.state),
+    });
+    Some(states::AtPeer {
+        peer: row.peer.clone(),
+        state: agreement_state_in_document(AgreementState::from_word(&row.state)?),
+        charged: sum(row.charged),
+        paid: sum(row.paid_back),
+        guarantees: guarantees.collect(),
+    })
 }
 
 fn agreement_placement(agreement: &Agreement) -> Placement {

@@ -126,6 +126,7 @@ impl Negotiation {
             node_seconds,
             files,
             only,
+            changes: None,
         };
         let found = federation.ask(question).await.into_iter();
         let shapes = [Shape {
@@ -136,6 +137,7 @@ impl Negotiation {
             window: Interval::new(start, agreement.deadline),
             shapes: &shapes,
             is_scaled: false,
+            begun: None,
         };
         let candidates = found.filter_map(|found| self.candidate_of_peer(found, &wanted));
         let fits = |of: &Candidate| {
@@ -174,6 +176,7 @@ impl Negotiation {
             charged: 0,
             paid_back: 0,
             lost: false,
+            guarantees: Vec::new(),
             settled: None,
         };
         let lock = self

@@ -36,22 +36,26 @@ impl Negotiation {
         request: TerminateRequest,
     ) -> Result<AgreementView> {
         let TerminateRequest { id, input, key, .. } = request;
-        let before = self.visible_agreement(&scope, id).await?;
+        let before = self.stored_agreement(&scope, id).await?;
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return Ok(answer);
         }
         let is_right = |message: &Message| matches!(message, Message::TerminateInput(_));
         self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag:TerminateInput"))
             .await??;
+        let charge_of_peer = match self.present_at_peer(&before).await? {
+            Some(there) if before.is_waiting() => self.charge_of_peer(&there).await,
+            _ => None,
+        };
         let order = Termination {
-            id,
-            party: scope.party().map(ToOwned::to_owned),
             by_provider: scope == Scope::All && before.party != request.by,
             versions: request.versions,
+            charge_of_peer,
             idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
+            ..Termination::of(id, scope.party().map(ToOwned::to_owned))
         };
         match self.planner.terminate(order).await {
-            Err(planner::Error::NotFound) => Err(self.over_already(&scope, before).await),
+            Err(planner::Error::NotFound) => Err(self.over_already(&scope, self.view(&before)).await),
             ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
         }
     }

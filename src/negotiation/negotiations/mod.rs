@@ -1,6 +1,7 @@
 //! Negotiations: opened, shown and ended.
 
 pub(super) mod answers;
+mod change_at_peer;
 pub(super) mod counter;
 pub(super) mod demands;
 pub(super) mod exchange;

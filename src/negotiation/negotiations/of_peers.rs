@@ -7,12 +7,14 @@ use uuid::Uuid;
 use wsag::Named;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
+use wsag::scheduling::Budget;
 use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
 use crate::agreement::{
-    AMOUNT_MAX, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Shape, Slots,
+    AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
+    OfferTerms, Shape, Slots,
 };
 use crate::federation::client::Peer;
 use crate::federation::{FoundAtPeer, PassedFile, Question};
@@ -48,6 +50,7 @@ impl Negotiation {
         (instance, parent): (&NegotiationInstance, Uuid),
         travel: Option<&Travel>,
         (asked, proposal, window): (&AgreementOffer, &Proposal, Interval),
+        replaced: Option<(&Agreement, Option<&AtPeer>)>,
         quote: &mut Quote,
     ) {
         let Some(federation) = self.federation.as_ref().filter(|_| !self.planner.is_dry()) else {
@@ -66,8 +69,11 @@ impl Negotiation {
         let Some(PassedOn { asked, files, only }) = self.passed_on(asked, &instance.party, of) else {
             return;
         };
+        let begun = replaced.filter(|(old, _)| old.is_being_carried_out());
         let question = Question {
-            only,
+            // What runs at a peer goes on there.
+            only: begun.map_or(only, |(old, _)| Some(old.resource.clone())),
+            changes: replaced.and_then(|(_, there)| there),
             offer: &asked,
             travel,
             negotiation: instance.id,
@@ -81,6 +87,7 @@ impl Negotiation {
                 window,
                 shapes: &proposal.shapes,
                 is_scaled: proposal.scaling != Scaling::Contract,
+                begun: begun.map(|(old, _)| old.slot()),
             };
             let candidate = self.candidate_of_peer(found, &asked);
             let is_affordable = |of: &Candidate| is_within_budget(proposal.budget, of.terms.price);
@@ -171,7 +178,11 @@ impl Negotiation {
         let slots = slot_of_quotation(quotation)?;
         let lies = slots.placement();
         let kind = OfferKind::from_word(quotation.kind.name())?;
-        let is_possible = lies.start >= now - CLOCKS_DIFFER
+        let may_start = match asked.begun {
+            Some(slot) => found.replaces.is_some() && lies.start == slot.start && lies.end > now,
+            None => lies.start >= now - CLOCKS_DIFFER,
+        };
+        let is_possible = may_start
             && lies.end <= now + FURTHEST
             && slots.nodes() <= found.peer.settings().nodes
             && quotation.deviation.is_finite()
@@ -179,10 +190,12 @@ impl Negotiation {
         let is_true = kind != OfferKind::Exact || asked.is_met_by(lies, slots.nodes());
         (is_possible && is_true).then_some(())?;
         let there = match &quotation.price {
-            Some(price) => Some(Money::new(price.amount_micros, Currency::parse(&price.currency)?)),
+            Some(price) => Some(money_of_sum(price)?),
             None => None,
         };
         let open = self.federation.as_ref()?.followed().cost(found.peer.name());
+        let fee = quotation.fee.as_ref().filter(|_| found.replaces.is_some());
+        let fee = fee.and_then(money_of_sum);
         let price = match (self.currency(), there) {
             (_, None) => None,
             // What we cannot charge we would have to pay.
@@ -213,7 +226,7 @@ impl Negotiation {
                 confidence: quotation.confidence,
                 price,
                 difference: None,
-                fee: None,
+                fee,
                 energy: None,
                 promise: None,
                 peer: Some(Box::new(HeldAtPeer {
@@ -222,6 +235,7 @@ impl Negotiation {
                     document: found.offer.document,
                     price: there,
                     slot: (lies.start.seconds(), lies.end.seconds()),
+                    replaces: found.replaces,
                 })),
             },
         })
@@ -246,13 +260,17 @@ pub(in crate::negotiation) struct AskedOfPeer<'a> {
     pub(in crate::negotiation) shapes: &'a [Shape],
     /// Whether the durations follow from the speed of the nodes.
     pub(in crate::negotiation) is_scaled: bool,
+    /// The slot of the agreement that is to change, where that has begun.
+    pub(in crate::negotiation) begun: Option<Interval>,
 }
 
 impl AskedOfPeer<'_> {
     /// Whether a slot is one of what was asked for.
     fn is_met_by(&self, slot: Interval, nodes: u32) -> bool {
         let is_size = |of: &Shape| of.nodes == nodes && (self.is_scaled || of.duration == slot.duration());
-        self.window.contains(slot) && self.shapes.iter().any(is_size)
+        // What has begun lies before the window that is asked for now.
+        let since = self.begun.map_or(self.window.start, |begun| begun.start.min(self.window.start));
+        Interval::new(since, self.window.end).contains(slot) && self.shapes.iter().any(is_size)
     }
 }
 
@@ -298,6 +316,10 @@ fn take_resource(asked: &mut AgreementOffer) -> Option<String> {
 pub(in crate::negotiation) fn has_credit(peer: &Peer, more: i64, open: i64) -> bool {
     let credit = peer.settings().credit;
     credit.is_none_or(|credit| open.saturating_add(more) <= credit)
+}
+
+fn money_of_sum(sum: &Budget) -> Option<Money> {
+    Some(Money::new(sum.amount_micros, Currency::parse(&sum.currency)?))
 }
 
 fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {

@@ -296,11 +296,19 @@ impl Negotiation {
         };
         let window = draft.window;
         let mut quote = self.quote_here(instance, ask).await?;
-        let may_ask = understood.may_ask_peers() && replaced.as_ref().is_none_or(Agreement::is_waiting);
-        if asks_peers && may_ask {
+        let there = match &replaced {
+            Some(old) => self.present_at_peer(old).await?,
+            None => None,
+        };
+        let changed = replaced.as_ref().map(|old| (old, there.as_ref()));
+        let may_change = changed.is_none_or(|(old, there)| old.is_waiting() || there.is_some());
+        if asks_peers && understood.may_ask_peers() && may_change {
             let travel = placed.offer.offer_context.travel();
             let (here, wanted) = ((instance, parent), (&asked, &proposal, window));
-            Box::pin(self.add_offers_of_peers(here, travel.as_ref(), wanted, &mut quote)).await;
+            Box::pin(self.add_offers_of_peers(here, travel.as_ref(), wanted, changed, &mut quote)).await;
+        }
+        if let Some(changed) = changed {
+            quote = Box::pin(self.add_fees_of_change(changed, proposal.budget, quote)).await?;
         }
         let state = match understood.state {
             OfferState::Advisory => OfferState::Advisory,

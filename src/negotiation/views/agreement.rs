@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 use crate::agreement::{
-    Agreement, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
+    Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
     StagedFile,
 };
 use crate::execution::job::staging::{Direction, StagingRecord};
@@ -91,6 +91,9 @@ pub struct AgreementView {
     pub exit_status: Option<i32>,
     /// The guarantees and their states.
     pub guarantees: Vec<GuaranteeView>,
+    /// The agreements of other domains that have carried it out, the first made first. Told of a single agreement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at_peers: Vec<AtPeerView>,
     /// The choice, where the offer left one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<CompositorChoice>,
@@ -234,6 +237,51 @@ pub struct ValueView {
     pub paid: i64,
 }
 
+/// Another domain's agreement behind one of ours, as it was last seen there.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AtPeerView {
+    /// The name of the domain.
+    pub peer: String,
+    /// Its state.
+    pub state: String,
+    /// The peer's charge for it so far, where it has a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charged: Option<MoneyView>,
+    /// The peer's payments for it so far, mostly for broken guarantees.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paid: Option<MoneyView>,
+    /// Its guarantees.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guarantees: Vec<GuaranteeAtPeerView>,
+}
+
+/// A guarantee of another domain's agreement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuaranteeAtPeerView {
+    /// The name of its term there.
+    pub name: String,
+    /// NotDetermined, Fulfilled or Violated.
+    pub state: String,
+}
+
+impl AtPeerView {
+    pub(in crate::negotiation) fn of(row: &AtPeer) -> Self {
+        let sum = |micros: i64| Some(MoneyView::of(Money::new(micros, row.price?.currency)));
+        let guarantees = row.guarantees.iter().map(|of| GuaranteeAtPeerView {
+            name: of.name.clone(),
+            state: of.state.word().to_owned(),
+        });
+        Self {
+            peer: row.peer.clone(),
+            state: row.state.clone(),
+            charged: sum(row.charged),
+            paid: sum(row.paid_back),
+            guarantees: guarantees.collect(),
+        }
+    }
+}
+
 /// A page of a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AgreementPage {
@@ -300,6 +348,7 @@ impl AgreementView {
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
             exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
             guarantees: view_guarantees(&agreement.guarantees, agreement.price),
+            at_peers: Vec::new(),
             choices: agreement.choices.clone(),
             supersedes: None,
             superseded_by: None,

@@ -46,6 +46,17 @@ impl Planner {
     }
 }
 
+impl Planner {
+    /// Makes sure that there is room here for the work of an agreement that goes on at its peer until another end, before the peer is
+    /// asked for that.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] where there is none, [`Error::NotFound`] where it is over.
+    pub async fn check_may_go_on_at_peer(&self, id: Uuid, end: Time) -> Result<()> {
+        self.ask(move |of| of.check_may_go_on(id, end)).await
+    }
+}
+
 impl Plan {
     /// Whether a peer carries an agreement out.
     pub(in crate::planner) fn is_at_peer(&self, agreement: &Agreement) -> bool {
@@ -80,12 +91,15 @@ impl Decider<'_> {
         if offer.agreement.is_some() {
             return Err(Error::Lost(Lost::Accepted));
         }
-        let old = replaced.and_then(|old| self.plan.get(old).cloned());
-        if replaced.is_some() && !old.as_ref().is_some_and(Agreement::is_waiting) {
+        let is_changed_there = terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
+        let mut old = replaced.and_then(|old| self.plan.get(old).cloned());
+        let may_change = |old: &Agreement| old.is_waiting() || is_changed_there && old.is_being_carried_out();
+        if replaced.is_some() && !old.as_ref().is_some_and(may_change) {
             return Err(Error::Unfit(
                 "the agreement that it replaces has begun or is over".to_owned(),
             ));
         }
+        let begun = old.as_ref().is_some_and(Agreement::is_being_carried_out);
         if let Err(why) = self.check_cap(proposal.spender, terms.price) {
             return Err(Error::Unfit(why.binding));
         }
@@ -103,7 +117,10 @@ impl Decider<'_> {
         if let Some(answer) = held {
             self.take_hold_out(answer);
         }
-        if !self.has_put_at_peer(&agreement, number, at) {
+        let mut settled = Vec::new();
+        if let Some(old) = old.as_mut().filter(|_| begun) {
+            settled = self.go_on_at_peer(old, (&mut agreement, number), at)?;
+        } else if !self.has_put_at_peer(&agreement, number, at) {
             if let Some(answer) = held {
                 self.hold_offers_again(answer, "its acceptance has failed");
             }
@@ -114,20 +131,78 @@ impl Decider<'_> {
         let mut events = vec![self.acceptance_of_peer(&agreement, &detail)];
         self.spend(proposal.spender, &agreement);
         events.extend(replaced.map(|old| self.event(EventKind::Superseded, format!("in place of {old}"))));
+        // What it takes over follows.
         self.batch.push(Change::UpdateAgreement {
-            agreement: Box::new(agreement.clone()),
+            agreement: Box::new(Agreement {
+                service: ServiceState::NotReady,
+                ..agreement.clone()
+            }),
             events,
         });
         self.batch.push(Change::PutAtPeer(row));
         self.note_taken_at_peer(&offer, agreement.id);
         if let Some(old) = old {
-            self.supersede_offers(old, Vec::new(), agreement.id, terms.fee)?;
+            if begun {
+                agreement = self.take_over(&old, agreement);
+            }
+            self.supersede_offers(old, settled, agreement.id, terms.fee)?;
         }
         if held.is_some() {
             let siblings = self.sibling_offers(&offer);
             self.release(siblings);
         }
         Ok(agreement)
+    }
+
+    /// Has an agreement take over the work of another one that has begun at the same peer, and its place. Returns the lines for the
+    /// other one's timeline.
+    ///
+    /// # Errors
+    /// [`Error::Unfit`] where there is no room for it here.
+    fn go_on_at_peer(
+        &mut self,
+        old: &mut Agreement,
+        (agreement, number): (&mut Agreement, u64),
+        at: usize,
+    ) -> Result<Vec<Event>> {
+        agreement.slots = old.slots.ending(agreement.slots.placement().end);
+        let put = self.run_trial(|this| this.has_put_going_on(old, (agreement, number), at).then_some(()));
+        put.ok_or_else(|| Error::Unfit(format!("{} has no room for it here", old.resource)))?;
+        let settled = self.settle_guarantees(old, agreement);
+        (agreement.service, agreement.started) = (old.service, old.started);
+        agreement.origin = Some(old.execution_id());
+        agreement.job.clone_from(&old.job);
+        Ok(settled)
+    }
+
+    /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
+    fn has_put_going_on(
+        &mut self,
+        old: &Agreement,
+        (agreement, number): (&Agreement, u64),
+        at: usize,
+    ) -> bool {
+        if self.lift_replaced_agreement(old.id).is_err() {
+            return false;
+        }
+        let now = self.present_second();
+        let rest = self.running_of(at, agreement, number);
+        self.plan.resources.put(at, now, &rest, rest.ready)
+    }
+
+    /// Makes sure that there is room here for work that goes on at its peer until another end.
+    fn check_may_go_on(&mut self, id: Uuid, end: Time) -> Result<()> {
+        let old = self.live_agreement(id)?;
+        let at = self.plan.resources.required_place_of(&old.resource);
+        let at = at.ok_or(Error::Unavailable)?;
+        let (slots, number) = (old.slots.ending(end), self.plan.next_number());
+        let next = Agreement { slots, ..old.clone() };
+        let fits = self.suppose_in_transaction(|this| this.has_put_going_on(&old, (&next, number), at));
+        if fits {
+            Ok(())
+        } else {
+            Err(Error::Lost(Lost::Withdrawn))
+        }
     }
 
     fn acceptance_of_peer(&self, agreement: &Agreement, detail: &str) -> Event {

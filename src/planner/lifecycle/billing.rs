@@ -120,15 +120,23 @@ impl Decider<'_> {
     /// The fee for ending an agreement before its slot, now that it has left the plan. It is the provider's part of its
     /// price, at least the amount by which the same request would be cheaper now, and at most its price. So it never pays
     /// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before: the
-    /// loss would have cost nothing, and its party need not wait for another time.
-    pub(in crate::planner) fn cancellation_fee(&self, agreement: &Agreement) -> Option<Money> {
+    /// loss would have cost nothing, and its party need not wait for another time. Where a peer has it, the fee is at least
+    /// what that charges us for its end.
+    pub(in crate::planner) fn cancellation_fee(
+        &self,
+        agreement: &Agreement,
+        charge_of_peer: Option<Money>,
+    ) -> Option<Money> {
         if agreement.restarts() > 0 {
             return None;
         }
         let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);
         let rule = fraction_of_amount(price, rate).micros;
         let cheaper = self.cheaper_by(agreement, price);
-        Some(Money::new(rule.max(cheaper).min(price.micros), price.currency))
+        let there = charge_of_peer.filter(|of| of.currency == price.currency);
+        let there = there.map_or(0, |of| of.micros);
+        let fee = rule.max(cheaper).max(there).min(price.micros);
+        Some(Money::new(fee, price.currency))
     }
 
     /// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
@@ -144,8 +152,12 @@ impl Decider<'_> {
     }
 
     /// By how much the nodes of an agreement would be cheaper now in its window than its price, in millionths, wherever
-    /// they would cost least; nothing where they would not. O(log n) for each resource.
+    /// they would cost least; nothing where they would not, or where a peer has it, whose prices are its own. O(log n) for
+    /// each resource.
     fn cheaper_by(&self, agreement: &Agreement, price: Money) -> i64 {
+        if self.is_at_peer(agreement) {
+            return 0;
+        }
         let window = Interval::new(agreement.ready.max(self.present_second()), agreement.deadline);
         let need = Need {
             // As it would be booked again.
@@ -155,7 +167,7 @@ impl Decider<'_> {
         let resources = (0..).map_while(|index| Some((index, self.plan.resources.get(index)?)));
         let prices = resources.filter_map(|(index, of)| {
             let Shape { nodes, duration } = self.plan.resources.shortest(index, &need, need.shapes[0])?;
-            if nodes > of.resource.capacity || window.duration() < duration {
+            if of.resource.is_peer() || nodes > of.resource.capacity || window.duration() < duration {
                 return None;
             }
             let latest = Interval::of(window.end - duration, duration);

@@ -25,8 +25,8 @@ use crate::planner::resources::resource::Scaling;
 
 /// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
-/// A peer has the slot of an agreement.
-const RUNS_AT_PEER: &str = "being carried out by another domain: its end cannot change";
+/// Why there is no offer of our own for an agreement that runs at a peer.
+const RUNS_AT_PEER: &str = "another domain carries it out, and offers no such change";
 
 impl Decider<'_> {
     /// The possible offers in place of an agreement with a slot that has begun. The agreement is out of the plan
@@ -37,11 +37,11 @@ impl Decider<'_> {
         expires: Time,
         old: &Agreement,
     ) -> Result<Result<Quote, Refusal>> {
-        if self.is_at_peer(old) {
-            return Err(Error::Conflict(RUNS_AT_PEER));
-        }
         if !goes_on_in_proposal(old, &ask.proposal) {
             return Err(Error::Conflict(GOES_ON));
+        }
+        if self.is_at_peer(old) {
+            return Ok(Err(bare_refusal(Reason::NoCapacityInWindow, RUNS_AT_PEER)));
         }
         Ok(self.quote_other_end(ask, expires, old))
     }

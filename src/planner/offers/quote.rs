@@ -170,7 +170,7 @@ impl Decider<'_> {
     }
 
     /// The refusal of a request that would fit and that costs more than its budget, with its fee.
-    fn quote_beyond_budget(&self, exact: &Candidate) -> Refusal {
+    pub(in crate::planner) fn quote_beyond_budget(&self, exact: &Candidate) -> Refusal {
         let binding = "it would cost more than its budget, with the fee for the change";
         Refusal {
             lowest_budget: price_with_fee(&exact.terms).filter(|_| self.settings.refusals.relaxations),

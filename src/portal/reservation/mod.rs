@@ -17,8 +17,8 @@ use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
-    AgreementView, EndingView, Error, ExplanationView, FilesView, FlatRequest, FlexibilityView, Input, Shown,
-    TerminateRequest, TimelineView,
+    AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, FlatRequest, FlexibilityView, Input,
+    PaymentView, Shown, TerminateRequest, TimelineView,
 };
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
@@ -92,6 +92,7 @@ struct Confirm {
     stops_work: bool,
     charges: Vec<Payment>,
     credits: Vec<Payment>,
+    at_peer: Option<EndingAtPeerView>,
     price: Option<String>,
 }
 
@@ -383,17 +384,13 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
     let (scope, party) = (scope_of_caller(&visitor.caller), &visitor.caller.party);
     // Its version is read before the costs: where it changes in between, the confirmation is asked for again.
     let view = api.negotiation.show_agreement(scope.clone(), id).await?.view;
-    let EndingView {
-        charges,
-        credits,
-        stops_work,
-    } = api.negotiation.cost_of_ending(scope, id, party).await?;
-    let payments = |of: Vec<(&str, _)>| {
-        let payment = |(kind, amount): (&str, crate::negotiation::MoneyView)| Payment {
-            amount: amount.to_string(),
-            reason: title_of_entry(kind),
+    let ending = api.negotiation.cost_of_ending(scope, id, party).await?;
+    let payments = |of: &[PaymentView]| {
+        let payment = |of: &PaymentView| Payment {
+            amount: of.amount.to_string(),
+            reason: title_of_entry(&of.kind),
         };
-        of.into_iter().map(payment).collect()
+        of.iter().map(payment).collect()
     };
     let name = text::name(&view);
     let confirm = Confirm {
@@ -403,9 +400,10 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
         is_own: view.party == *party,
         version: view.version,
         has_changed,
-        stops_work,
-        charges: payments(charges),
-        credits: payments(credits),
+        stops_work: ending.stops_work,
+        charges: payments(&ending.charges),
+        credits: payments(&ending.credits),
+        at_peer: ending.at_peer,
         price: view.price.as_ref().map(ToString::to_string),
     };
     let status = if has_changed {

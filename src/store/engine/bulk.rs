@@ -242,13 +242,14 @@ bulk! {
         charges_micros = ledger_days.charges_micros + excluded.charges_micros";
 
     PUT_AT_PEERS (id Id, agreement Id, peer Text, address Text, intent Text, price_micros Integer, price_currency Text,
-        made_us Integer, state Text, charged_micros Integer, paid_back_micros Integer, lost Integer, settled_us Integer)
+        made_us Integer, state Text, charged_micros Integer, paid_back_micros Integer, lost Integer, guarantees Text,
+        settled_us Integer)
         = "INSERT INTO peer_agreements (id, agreement, peer, address, intent, price_micros, price_currency, made_us, state, \
-        charged_micros, paid_back_micros, lost, settled_us) SELECT id, agreement, peer, address, intent, price_micros, \
-        price_currency, made_us, state, charged_micros, paid_back_micros, lost, settled_us FROM r WHERE TRUE \
+        charged_micros, paid_back_micros, lost, guarantees, settled_us) SELECT id, agreement, peer, address, intent, price_micros, \
+        price_currency, made_us, state, charged_micros, paid_back_micros, lost, guarantees, settled_us FROM r WHERE TRUE \
         ON CONFLICT (id) DO UPDATE SET address = excluded.address, intent = excluded.intent, state = excluded.state, \
         charged_micros = excluded.charged_micros, paid_back_micros = excluded.paid_back_micros, lost = excluded.lost, \
-        settled_us = excluded.settled_us";
+        guarantees = excluded.guarantees, settled_us = excluded.settled_us";
 
     INSERT_SPENDINGS (agreement Id, api_key Id, micros Integer) = [spendings];
 

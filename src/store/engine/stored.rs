@@ -7,9 +7,9 @@ use super::connection::Value;
 use super::error::{Error, Result};
 use super::rows::{Columns, read_json_column, to_json};
 use crate::agreement::{
-    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, HeldAtPeer, Job, Money,
-    OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind, ProposalReason,
-    RunOutcome, ServiceState, Wording,
+    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
+    Job, Money, OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
+    ProposalReason, RunOutcome, ServiceState, Wording,
 };
 
 /// A value that stands in one column or in several that follow each other.
@@ -124,6 +124,7 @@ in_one_column! {
     OfferTerms: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     PlacementConstraints: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     Vec<CompositorChoice>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
+    Vec<GuaranteeAtPeer>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     Vec<Guarantee>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
     Vec<String>: Text, |row, column| read_json_column(row, column), |value| to_json(value);
 }

@@ -2,9 +2,12 @@
 
 use uuid::Uuid;
 
-use crate::agreement::{Account, AtPeer};
+use crate::agreement::{Account, AtPeer, OfferTerms};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Error, Record, Result, record, statements};
+
+/// Pending agreements that are looked at for offers that are being accepted.
+const UNDECIDED_MAX: u32 = 10_000;
 
 impl Store {
     /// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.
@@ -45,6 +48,20 @@ impl Store {
         Ok(posted.await?.unwrap_or(0))
     }
 
+    /// The offers that are being accepted, with their terms: some of them wait for the word of a peer.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn offers_being_accepted(&self) -> Result<Vec<(Uuid, OfferTerms)>> {
+        let mut found = Vec::new();
+        for undecided in self.undecided_agreements(Uuid::nil(), UNDECIDED_MAX).await? {
+            let Some(id) = undecided.offer else { continue };
+            let terms = self.offer(id).await?.and_then(|(row, _)| row.terms);
+            found.extend(terms.map(|terms| (id, terms)));
+        }
+        Ok(found)
+    }
+
     /// The names of the peers at which agreements are not over.
     ///
     /// # Errors
@@ -77,4 +94,4 @@ impl Store {
 }
 
 record! { AtPeer: id, agreement, peer, address, intent, price "price_micros" "price_currency", made "made_us", state,
-charged "charged_micros", paid_back "paid_back_micros", lost, settled "settled_us" }
+charged "charged_micros", paid_back "paid_back_micros", lost, guarantees, settled "settled_us" }

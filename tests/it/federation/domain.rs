@@ -27,6 +27,8 @@ pub(super) struct Plan {
     pub(super) name: &'static str,
     pub(super) nodes: u32,
     pub(super) node_hour: &'static str,
+    /// The part of the price that it costs to end an agreement, in percent.
+    pub(super) cancellation: u32,
     pub(super) peers: &'static [&'static str],
     /// Lines for each of its peers.
     pub(super) of_peers: &'static str,
@@ -44,6 +46,7 @@ impl Default for Plan {
             name: "one",
             nodes: 1,
             node_hour: "1",
+            cancellation: 0,
             peers: &[],
             of_peers: "",
             of_domain: "",
@@ -58,8 +61,8 @@ impl Plan {
     fn own(&self) -> String {
         format!(
             "{}\n[limits]\nheader_seconds = 600\nbody_seconds = 600\n[[resource]]\nname = \"of-{}\"\nkind = \"local\"\nnodes = {}\n\
-             [pricing]\ncurrency = \"EUR\"\nnode_hour = \"{}\"\n",
-            self.more, self.name, self.nodes, self.node_hour
+             [pricing]\ncurrency = \"EUR\"\nnode_hour = \"{}\"\ncancellation_percent = {}\n",
+            self.more, self.name, self.nodes, self.node_hour, self.cancellation
         )
     }
 }

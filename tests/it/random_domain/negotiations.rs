@@ -497,11 +497,8 @@ async fn end_negotiation(domain: &Domain, told: &mut Told, random: &mut Random) 
 async fn terminate(domain: &Domain, told: &Told, random: &mut Random) {
     if let Some(one) = random.choose(&told.agreements) {
         let order = Termination {
-            id: one.id,
-            party: Some("physics".into()),
             by_provider: random.below(4) == 0,
-            versions: None,
-            idempotency: None,
+            ..Termination::of(one.id, Some("physics".into()))
         };
         match domain.planner.terminate(order).await {
             Ok(_) | Err(Error::NotFound | Error::Conflict(_)) => {}

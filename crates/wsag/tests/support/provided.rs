@@ -10,7 +10,8 @@ use wsag::refusals::{
     Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,
 };
 use wsag::states::{
-    Activity, AgreementProperties, AgreementState, Details, GuaranteeState, ServiceState, ServiceTermState,
+    Activity, AgreementProperties, AgreementState, AtPeer, Details, GuaranteeAtPeer, GuaranteeState,
+    ServiceState, ServiceTermState,
 };
 use wsag::travel::{PATH_MAX, Travel};
 
@@ -104,6 +105,16 @@ impl Make {
                 superseded_by: self.maybe(Make::name),
                 charged: self.some(0, Make::budget),
                 paid: self.some(0, Make::budget),
+                at_peers: self.some(0, |make| AtPeer {
+                    peer: make.name(),
+                    state: *make.0.pick(&states),
+                    charged: make.maybe(Make::budget),
+                    paid: make.maybe(Make::budget),
+                    guarantees: make.some(0, |make| GuaranteeAtPeer {
+                        name: make.name(),
+                        state: GuaranteeState::Violated,
+                    }),
+                }),
             },
             guarantees: self.some(0, |make| {
                 let states = [

@@ -1,0 +1,68 @@
+//! Changes of agreements that peers have: what they cost there is asked first, and a change that a peer offers itself is made there.
+
+use crate::agreement::{Agreement, AtPeer, Money};
+use crate::negotiation::{Negotiation, Result};
+use crate::planner::{Candidate, Quote};
+
+impl Negotiation {
+    /// The peer's agreement behind one of ours that waits or runs there.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`](crate::negotiation::Error::Unavailable).
+    pub(in crate::negotiation) async fn present_at_peer(
+        &self,
+        agreement: &Agreement,
+    ) -> Result<Option<AtPeer>> {
+        if self.federation.is_none() || agreement.state.is_final() {
+            return Ok(None);
+        }
+        let mut rows = self.store.at_peers(agreement.id).await?.into_iter();
+        Ok(rows.rfind(|of| {
+            of.peer == agreement.resource && of.address.is_some() && of.settled.is_none() && !of.lost
+        }))
+    }
+
+    /// What a peer charges us if one of its agreements is ended now; none where it does not say that in time.
+    pub(in crate::negotiation) async fn charge_of_peer(&self, there: &AtPeer) -> Option<Money> {
+        let federation = self.federation.as_ref()?;
+        let (peer, address) = (federation.peer(&there.peer)?, there.address.as_deref()?);
+        let within = federation.settings().ask_within;
+        match tokio::time::timeout(within, peer.charge_of_ending(address)).await {
+            Ok(Ok(charge)) => charge,
+            Ok(Err(why)) => {
+                tracing::debug!(peer = peer.name(), error = %why, "a peer does not say what an end costs");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Adds the fees to offers in place of an agreement where peers are concerned: at least what the change costs us at the peer that
+    /// has it now.
+    ///
+    /// # Errors
+    /// Those of [`Planner::add_fees_of_change`](crate::planner::Planner::add_fees_of_change).
+    pub(super) async fn add_fees_of_change(
+        &self,
+        (old, there): (&Agreement, Option<&AtPeer>),
+        budget: Option<Money>,
+        quote: Quote,
+    ) -> Result<Quote> {
+        let is_of_peer = |of: &Candidate| of.terms.peer.is_some();
+        if there.is_none() && !quote.candidates.iter().any(is_of_peer) {
+            return Ok(quote);
+        }
+        let ending = match there {
+            Some(there) if old.is_waiting() => self.charge_of_peer(there).await,
+            _ => None,
+        };
+        let charge = |of: &Candidate| {
+            let held = of.terms.peer.as_ref();
+            let changes = held.is_some_and(|held| held.replaces.is_some());
+            if changes { of.terms.fee } else { ending }
+        };
+        let charges = quote.candidates.iter().map(charge).collect();
+        let with_fees = self.planner.add_fees_of_change(old.id, budget, charges, quote);
+        Ok(with_fees.await?)
+    }
+}

@@ -1,0 +1,62 @@
+//! The fees of a change where a peer has the agreement, or is to have it.
+
+use uuid::Uuid;
+
+use crate::agreement::Money;
+use crate::planner::decider::Decider;
+use crate::planner::error::Result;
+use crate::planner::handle::Planner;
+use crate::planner::offers::messages::{Candidate, Quote};
+use crate::planner::offers::quote::{price_difference, price_with_fee};
+
+impl Planner {
+    /// Adds the fees to offers in place of the agreement `id`: ours by our prices, and at least the charge of the peer that has it now,
+    /// which stands at the same place in `charges`; at most the agreement's price. Offers beyond the budget are taken away.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::planner::Error::NotFound) where the agreement is over, and those of a change.
+    pub async fn add_fees_of_change(
+        &self,
+        id: Uuid,
+        budget: Option<Money>,
+        charges: Vec<Option<Money>>,
+        quote: Quote,
+    ) -> Result<Quote> {
+        self.ask(move |of| of.add_fees_of_change(id, budget, charges, quote))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    fn add_fees_of_change(
+        &mut self,
+        id: Uuid,
+        budget: Option<Money>,
+        charges: Vec<Option<Money>>,
+        mut quote: Quote,
+    ) -> Result<Quote> {
+        self.suppose_in_transaction(|this| {
+            let old = this.lift_replaced_agreement(id)?;
+            for (candidate, charge) in quote.candidates.iter_mut().zip(charges) {
+                let terms = &mut candidate.terms;
+                terms.difference = price_difference(terms.price, old.price);
+                terms.fee = this.change_fee(&old, terms.price).map(|own| {
+                    let charge = charge.filter(|charge| charge.currency == own.currency);
+                    let fee = charge.map_or(own.micros, |charge| charge.micros.max(own.micros));
+                    let most = old.price.map_or(i64::MAX, |price| price.micros);
+                    Money::new(fee.min(most), own.currency)
+                });
+            }
+            let is_affordable = |of: &Candidate| match (budget, price_with_fee(&of.terms)) {
+                (Some(budget), Some(costs)) => costs.micros <= budget.micros,
+                _ => true,
+            };
+            let dear = quote.candidates.extract_if(.., |of| !is_affordable(of));
+            let cheapest = dear.min_by_key(|of| price_with_fee(&of.terms).map(|costs| costs.micros));
+            if let Some(cheapest) = cheapest.filter(|_| quote.candidates.is_empty()) {
+                quote.refusal = Some(this.quote_beyond_budget(&cheapest));
+            }
+            Ok(quote)
+        })
+    }
+}

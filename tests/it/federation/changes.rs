@@ -1,0 +1,209 @@
+//! Ends and changes of agreements at peers: what they cost there is told first, and a change is made there, also of what runs.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::domain::{Domain, Plan, start_domains, wanted};
+use crate::support::offers::{date_time, hours_ahead, now};
+use crate::support::{eventually, run};
+
+/// How long what should come within seconds may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(3);
+const HOUR: i64 = 3_600;
+
+/// A domain with one node, and its peer with enough, where it costs half of the price to end an agreement.
+async fn two_domains() -> Vec<Domain> {
+    let plans = [
+        Plan {
+            peers: &["two"],
+            cancellation: 10,
+            ..Plan::default()
+        },
+        Plan {
+            name: "two",
+            nodes: 4,
+            cancellation: 50,
+            ..Plan::default()
+        },
+    ];
+    start_domains(&plans).await
+}
+
+async fn post(domain: &Domain, path: &str, body: &Value) -> Value {
+    let answer = domain.requester.post_json(path, body).await;
+    assert!(answer.status.is_success(), "{path}: {}", answer.body);
+    answer.json()
+}
+
+/// The path of an agreement, or of something below it.
+fn path(id: &Value, below: &str) -> String {
+    format!("/agreements/{}{below}", id.as_str().unwrap_or_default())
+}
+
+/// Waits until an account has a sum, in millionths.
+async fn settled(domain: &Domain, account: &str, expected: i64) {
+    eventually("the money is posted", PATIENCE, async || {
+        (domain.balance(account).await == expected).then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn the_end_of_an_agreement_at_a_peer_costs_at_least_what_the_peer_charges_as_was_said_before() {
+    run(async {
+        let mut domains = two_domains().await;
+        let (one, two) = domains.split_at_mut(1);
+        let (one, two) = (&one[0], &mut two[0]);
+        let start = hours_ahead(2);
+        let mut wish = wanted(2, 3_580, (start, start + 2 * HOUR));
+        wish["template"] = json!("guaranteed-reservation");
+        let made = post(one, "/agreements", &wish).await;
+        assert_eq!(made["resource"], "two", "{made}");
+        let id = &made["id"];
+        // Two nodes for an hour at 1 EUR.
+        let half = json!({ "amount": "1", "currency": "EUR" });
+        let ending = one.requester.get_json(&path(id, "/ending")).await;
+        assert_eq!(
+            ending,
+            json!({
+                "charges": [{ "kind": "cancellation", "amount": half }], "credits": [], "stopsWork": false,
+                "atPeer": { "peer": "two", "charge": half },
+            })
+        );
+        assert_eq!(one.agreement(id).await["state"], "Observed", "nothing is ended");
+        let there = eventually("its guarantees there", PATIENCE, async || {
+            let shown = one.agreement(id).await;
+            let there = shown["atPeers"][0].clone();
+            there["guarantees"].is_array().then_some(there)
+        })
+        .await;
+        assert_eq!(
+            (&there["peer"], &there["state"]),
+            (&json!("two"), &json!("Observed"))
+        );
+        let own = one.agreement(id).await;
+        let names = |of: &Value| -> Vec<Value> {
+            let all = of["guarantees"].as_array().cloned().unwrap_or_default();
+            all.into_iter()
+                .map(|of| json!([of["name"], of["state"]]))
+                .collect()
+        };
+        assert_eq!(names(&there), names(&own), "as ours stand");
+        post(one, &path(id, "/terminate"), &json!({})).await;
+        settled(one, "party:requester", -1_000_000).await;
+        settled(two, "party:one", -1_000_000).await;
+        settled(one, "peer:two", 1_000_000).await;
+        let shown = one.agreement(id).await;
+        assert_eq!(
+            (&shown["atPeers"][0]["state"], &shown["atPeers"][0]["charged"]),
+            (&json!("Terminated"), &half),
+            "{shown}"
+        );
+        // A peer that does not answer keeps nobody from ending what is agreed.
+        let made = post(one, "/agreements", &wish).await;
+        two.server.kill9();
+        let ending = one.requester.get_json(&path(&made["id"], "/ending")).await;
+        assert_eq!(ending["atPeer"], json!({ "peer": "two" }), "{ending}");
+        let tenth = json!([{ "kind": "cancellation", "amount": { "amount": "0.2", "currency": "EUR" } }]);
+        assert_eq!(ending["charges"], tenth);
+        post(one, &path(&made["id"], "/terminate"), &json!({})).await;
+        settled(one, "party:requester", -1_200_000).await;
+        two.kill_and_restart();
+        settled(two, "party:one", -2_000_000).await;
+        settled(one, "peer:two", 2_000_000).await;
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}
+
+#[test]
+fn an_agreement_at_a_peer_is_changed_there_for_the_fee_that_was_offered() {
+    run(async {
+        let domains = two_domains().await;
+        let (one, two) = (&domains[0], &domains[1]);
+        let start = hours_ahead(2);
+        let wish = wanted(2, 3_580, (start, start + 2 * HOUR));
+        let made = post(one, "/agreements", &wish).await;
+        let change = json!({ "agreement": made["id"], "durationSeconds": HOUR / 2 });
+        let answer = one.negotiate(&change).await;
+        let offer = &answer["offers"][0];
+        // Half of the price is given up. A tenth of it is ours, half of it the peer's.
+        let fee = json!({ "amount": "0.5", "currency": "EUR" });
+        assert_eq!(
+            (&offer["resource"], &offer["fee"]),
+            (&json!("two"), &fee),
+            "{answer}"
+        );
+        let accepted = one.accept(offer, "k").await;
+        assert_eq!(accepted.status.as_u16(), 201, "{}", accepted.body);
+        let new = accepted.json();
+        assert_eq!(one.agreement(&made["id"]).await["supersededBy"], new["id"]);
+        let there = two.agreements().await;
+        let of_state = |state: &str| there.iter().filter(|of| of["state"] == state).count();
+        assert_eq!((of_state("Observed"), of_state("Complete")), (1, 1), "{there:?}");
+        settled(one, "party:requester", -500_000).await;
+        settled(one, "peer:two", 500_000).await;
+        settled(two, "party:one", -500_000).await;
+        assert_eq!(one.agreement(&new["id"]).await["state"], "Observed");
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}
+
+#[test]
+fn work_that_runs_at_a_peer_goes_on_beyond_its_end_where_the_peer_offers_that() {
+    run(async {
+        let domains = two_domains().await;
+        let (one, two) = (&domains[0], &domains[1]);
+        let start = now();
+        let wish = wanted(2, 30, (start, start + HOUR));
+        let made = post(one, "/agreements", &wish).await;
+        eventually("it runs", PATIENCE, async || {
+            let shown = one.agreement(&made["id"]).await;
+            shown["started"].is_string().then_some(())
+        })
+        .await;
+        let change = json!({
+            "agreement": made["id"], "durationSeconds": 120, "window": { "end": date_time(start + 2 * HOUR) },
+        });
+        let answer = one.negotiate(&change).await;
+        let offer = &answer["offers"][0];
+        assert_eq!(
+            (&offer["resource"], &offer["kind"]),
+            (&json!("two"), &json!("exact")),
+            "{answer}"
+        );
+        let accepted = one.accept(offer, "k").await;
+        assert_eq!(accepted.status.as_u16(), 201, "{}", accepted.body);
+        let new = accepted.json()["id"].clone();
+        let over = eventually("it is over", PATIENCE, async || {
+            let shown = one.agreement(&new).await;
+            (shown["state"] == "Complete").then_some(shown)
+        })
+        .await;
+        assert_eq!(
+            (&over["outcome"], &over["exitStatus"]),
+            (&json!("completed"), &json!(0)),
+            "{over}"
+        );
+        let old = one.agreement(&made["id"]).await;
+        assert_eq!(
+            (&old["state"], &old["supersededBy"]),
+            (&json!("Complete"), &new),
+            "{old}"
+        );
+        let charged = eventually("the money is posted", PATIENCE, async || {
+            let charged = -two.balance("party:one").await;
+            (charged > 0 && one.balance("peer:two").await == charged).then_some(charged)
+        })
+        .await;
+        // Two nodes for two minutes.
+        assert_eq!(charged, 66_667);
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}
