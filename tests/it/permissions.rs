@@ -27,6 +27,7 @@ const KEYED: &[(Method, &str)] = &[
     (Method::GET, "/agreements/{id}/context"),
     (Method::GET, "/agreements/{id}/service-terms"),
     (Method::GET, "/agreements/{id}/guarantee-terms"),
+    (Method::GET, "/agreements/{id}/ending"),
     (Method::GET, "/agreements/{id}/events"),
     (Method::GET, "/agreements/{id}/files"),
     (Method::GET, "/agreements/{id}/files/{name}"),

@@ -269,7 +269,9 @@ impl AskedOfPeer<'_> {
     fn is_met_by(&self, slot: Interval, nodes: u32) -> bool {
         let is_size = |of: &Shape| of.nodes == nodes && (self.is_scaled || of.duration == slot.duration());
         // What has begun lies before the window that is asked for now.
-        let since = self.begun.map_or(self.window.start, |begun| begun.start.min(self.window.start));
+        let since = self
+            .begun
+            .map_or(self.window.start, |begun| begun.start.min(self.window.start));
         Interval::new(since, self.window.end).contains(slot) && self.shapes.iter().any(is_size)
     }
 }

@@ -6,7 +6,7 @@ use std::env;
 use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::domain::{Domain, Plan, start_domains, wanted};
 use crate::support::fixture::column;
@@ -55,6 +55,9 @@ const FAULTS: [Fault; 7] = [
     Fault::KillTheirs,
     Fault::KillBoth,
 ];
+
+/// The states of agreements that are in force, or were to their end.
+const LIVE: [&str; 3] = ["Observed", "Complete", "ObservedAndTerminating"];
 
 /// Our domain and its only peer, which has the nodes.
 const PAIR: [Plan; 2] = [
@@ -131,6 +134,38 @@ async fn is_settled(ours: &Domain, key: &str, start: i64) -> bool {
     .await
 }
 
+/// Changes the newest agreement, with a fault as that is accepted; whether it was changed.
+async fn is_changed(domains: &mut [Domain], key: &str, at: &'static str, fault: Fault) -> bool {
+    let newest = domains[0].agreements().await.remove(0);
+    let change = json!({ "agreement": newest["id"], "durationSeconds": 15 });
+    let asked = domains[0].requester.post_json("/negotiations", &change).await;
+    let offer = match asked.status.as_u16() {
+        201 => asked.json()["offers"][0]["id"].clone(),
+        _ => Value::Null,
+    };
+    if offer.is_null() {
+        return false;
+    }
+    let accept = |ours: &Domain| {
+        let request = ours.requester.request(Method::POST, "/agreements");
+        request
+            .header("Idempotency-Key", key)
+            .json(&json!({ "offer": offer }))
+    };
+    let sent = accept(&domains[0]);
+    ask_with_fault(domains, sent, at, fault).await;
+    eventually(
+        "the change is answered for good",
+        PATIENCE,
+        async || match accept(&domains[0]).send().await.ok()?.status().as_u16() {
+            201 => Some(true),
+            409 | 410 | 422 => Some(false),
+            _ => None,
+        },
+    )
+    .await
+}
+
 /// The ids of a domain's agreements in these states.
 async fn in_states(domain: &Domain, states: &[&str]) -> BTreeSet<String> {
     let all = domain.agreements().await;
@@ -140,6 +175,16 @@ async fn in_states(domain: &Domain, states: &[&str]) -> BTreeSet<String> {
     named
         .filter_map(|of| of["id"].as_str().map(ToOwned::to_owned))
         .collect()
+}
+
+/// The ids of the peer's agreements behind the live ones of a domain.
+async fn behind_live(domain: &Domain) -> Vec<String> {
+    let url = format!("sqlite:{}", domain.server.data_dir().join("bespeak.db").display());
+    let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
+                WHERE a.state IN ('Observed', 'Complete', 'ObservedAndTerminating')) AS rows";
+    let addresses = column(&url, rows, "address").await.expect("the rows can be read");
+    let ids = addresses.iter().filter_map(|of| of.rsplit('/').next());
+    ids.map(Into::into).collect()
 }
 
 async fn seed(seed: u64) {
@@ -157,6 +202,12 @@ async fn seed(seed: u64) {
         ask_with_fault(&mut domains, sent, at, fault).await;
         let made = is_settled(&domains[0], &key, start).await;
         settled += usize::from(made);
+        // A change is one agreement more, which takes the place of the other.
+        if made && later > 0 && random.below(3) == 0 {
+            let fault = *random.choose(&FAULTS).expect("there are some");
+            let key = format!("{key}-changed");
+            settled += usize::from(is_changed(&mut domains, &key, "POST /agreements ", fault).await);
+        }
         // Every third of them is ended, with a fault at that.
         if made && random.below(3) == 0 {
             let newest = domains[0].agreements().await.remove(0);
@@ -179,29 +230,26 @@ async fn seed(seed: u64) {
     })
     .await;
     let (ours, theirs) = (&domains[0], &domains[1]);
-    let live = ["Observed", "Complete", "ObservedAndTerminating"];
+    // What is being ended on one side is ended on the other one a moment later.
     eventually("both sides have the same in force", PATIENCE, async || {
-        let (here, there) = (in_states(ours, &live).await, in_states(theirs, &live).await);
-        let pending = in_states(ours, &["Pending"]).await;
-        (pending.is_empty() && here.len() == there.len()).then_some(())
+        let undecided = ["Pending", "ObservedAndTerminating"];
+        let is_decided = in_states(ours, &undecided).await.is_empty();
+        let behind: BTreeSet<String> = behind_live(ours).await.into_iter().collect();
+        (is_decided && behind == in_states(theirs, &LIVE).await).then_some(())
     })
     .await;
-    let here = in_states(ours, &live).await;
+    let here = in_states(ours, &LIVE).await;
     let ended = in_states(ours, &["Terminated"]).await;
     let of_keys = here.len() + ended.len();
     assert_eq!(of_keys, settled + 1, "seed {seed}: each key has one agreement");
     // Each of ours has one of theirs behind it, and no other has it.
-    let url = format!("sqlite:{}", ours.server.data_dir().join("bespeak.db").display());
-    let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
-                WHERE a.state IN ('Observed', 'Complete', 'ObservedAndTerminating')) AS rows";
-    let addresses = column(&url, rows, "address").await.expect("the rows can be read");
-    let behind: BTreeSet<String> = addresses
-        .iter()
-        .filter_map(|of| of.rsplit('/').next())
-        .map(Into::into)
-        .collect();
-    assert_eq!(behind, in_states(theirs, &live).await, "seed {seed}");
-    assert_eq!(addresses.len(), behind.len(), "seed {seed}");
+    let behind = behind_live(ours).await;
+    let once: BTreeSet<&String> = behind.iter().collect();
+    assert_eq!(
+        (behind.len(), once.len()),
+        (here.len(), here.len()),
+        "seed {seed}"
+    );
     for domain in &domains {
         domain.server.assert_verified();
     }
