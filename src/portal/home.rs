@@ -151,10 +151,7 @@ async fn open_negotiation(
 ) -> Answer {
     release_earlier(api, visitor, &form.values).await?;
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    match use_cases
-        .offer_from_form(&visitor.caller.party, wish, choices, once)
-        .await
-    {
+    match Box::pin(use_cases.offer_from_form(&visitor.caller.party, wish, choices, once)).await {
         Ok(negotiation) => {
             let to = format!("/portal/negotiations/{negotiation}");
             Ok(Redirect::to(&to).into_response())

@@ -12,6 +12,7 @@ use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
     negotiate_input,
 };
+use wsag::travel::Travel;
 use wsag::{Places, Violation, Violations};
 
 use super::counter::{
@@ -29,7 +30,9 @@ use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
-use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Quote, Suggestion};
+use crate::planner::{
+    self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Proposal, Quote, Suggestion,
+};
 
 /// An offer, and where its maker has it.
 pub(in crate::negotiation) struct Placed {
@@ -295,21 +298,10 @@ impl Negotiation {
             weights,
         };
         let window = draft.window;
-        let mut quote = self.quote_here(instance, ask).await?;
-        let there = match &replaced {
-            Some(old) => self.present_at_peer(old).await?,
-            None => None,
-        };
-        let changed = replaced.as_ref().map(|old| (old, there.as_ref()));
-        let may_change = changed.is_none_or(|(old, there)| old.is_waiting() || there.is_some());
-        if asks_peers && understood.may_ask_peers() && may_change {
-            let travel = placed.offer.offer_context.travel();
-            let (here, wanted) = ((instance, parent), (&asked, &proposal, window));
-            Box::pin(self.add_offers_of_peers(here, travel.as_ref(), wanted, changed, &mut quote)).await;
-        }
-        if let Some(changed) = changed {
-            quote = Box::pin(self.add_fees_of_change(changed, proposal.budget, quote)).await?;
-        }
+        let travel = placed.offer.offer_context.travel();
+        let peers = (asks_peers && understood.may_ask_peers()).then_some((parent, travel.as_ref()));
+        let wanted = (&asked, &proposal, window);
+        let quote = Box::pin(self.quote_request(instance, ask, peers, wanted, replaced.as_ref())).await?;
         let state = match understood.state {
             OfferState::Advisory => OfferState::Advisory,
             _ => OfferState::Acceptable,
@@ -366,6 +358,33 @@ impl Negotiation {
             Ok(counters.into_iter().map(put).collect())
         })
         .await
+    }
+
+    /// The possible offers for a request: our own, and those of peers where these are asked.
+    async fn quote_request(
+        &self,
+        instance: &NegotiationInstance,
+        ask: Ask,
+        peers: Option<(Uuid, Option<&Travel>)>,
+        wanted: (&AgreementOffer, &Proposal, Interval),
+        replaced: Option<&Agreement>,
+    ) -> Result<Quote> {
+        let mut quote = self.quote_here(instance, ask).await?;
+        let there = match replaced {
+            Some(old) => self.present_at_peer(old).await?,
+            None => None,
+        };
+        let changed = replaced.map(|old| (old, there.as_ref()));
+        let may_change = changed.is_none_or(|(old, there)| old.is_waiting() || there.is_some());
+        if let Some((parent, travel)) = peers.filter(|_| may_change) {
+            let here = (instance, parent);
+            self.add_offers_of_peers(here, travel, wanted, changed, &mut quote)
+                .await;
+        }
+        match changed {
+            Some(changed) => self.add_fees_of_change(changed, wanted.1.budget, quote).await,
+            None => Ok(quote),
+        }
     }
 
     /// What the own domain could offer.
