@@ -80,9 +80,10 @@ impl Store {
         let store = Self::open_without_migrations(url).await?;
         let mut snapshot = store.snapshot().await?;
         let tables = read_tables(&mut snapshot).await?;
-        let applied = match tables.contains_key("schema_migrations") {
-            true => migrations::applied_steps(&mut snapshot).await?,
-            false => 0,
+        let applied = if tables.contains_key("schema_migrations") {
+            migrations::applied_steps(&mut snapshot).await?
+        } else {
+            0
         };
         snapshot.rollback().await?;
         match applied {

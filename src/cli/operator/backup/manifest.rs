@@ -90,7 +90,9 @@ impl Manifest {
         file.write_all(format!("{:#}\n", serde_json::to_value(self)?).as_bytes())?;
         file.sync_all()?;
         std::fs::rename(draft, folder.join(MANIFEST))?;
-        sync_folder(folder)
+        sync_folder(folder)?;
+        // Its own name, too.
+        folder.canonicalize()?.parent().map_or(Ok(()), sync_folder)
     }
 
     /// Reads the list of a backup, and makes sure that this program can restore it.

@@ -36,7 +36,7 @@ pub(in crate::cli) struct Options {
     /// The folder of the backup.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Restore to a temporary folder, check it, and remove it: a rehearsal that needs no database and changes nothing.
+    /// Restore to a temporary folder (in TMPDIR), check it, and remove it: a rehearsal that needs no database and changes nothing.
     #[arg(long)]
     rehearse: bool,
     #[command(flatten)]

@@ -152,7 +152,7 @@ impl<R: Read> Reader<R> {
                 continue;
             }
             let kind = match (kind, size) {
-                (b'0', size) if size <= i64::MAX as u64 => Kind::File(size),
+                (b'0', size) if i64::try_from(size).is_ok() => Kind::File(size),
                 (b'5', 0) => Kind::Folder,
                 (b'2', 0) => Kind::Link(target.unwrap_or_else(|| text_in(&block[157..257]))),
                 _ => return Err(damaged("an entry is of a kind that no backup has")),
