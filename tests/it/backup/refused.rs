@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
+use bespeak::store::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -24,6 +25,8 @@ on_both_engines!(
 struct Backed {
     disk: TempDir,
     backup: PathBuf,
+    /// An empty database of the same engine, which stays empty.
+    target: TestDatabase,
 }
 
 impl Backed {
@@ -38,12 +41,16 @@ impl Backed {
         fs::write(data.join("federation.secret"), "a secret").expect("a file can be written");
         let backup = disk.path().join("backup");
         said(&back_up(url, &data, &backup));
-        Self { disk, backup }
+        Self {
+            disk,
+            backup,
+            target: another(url),
+        }
     }
 
-    /// Refuses to restore the backup to a new folder and an empty database, which stays empty. Returns the reason.
-    async fn refused(&self, url: &str) -> String {
-        let target = another(url);
+    /// Refuses to restore the backup to a new folder and an empty database. Returns the reason.
+    async fn refused(&self) -> String {
+        let target = &self.target;
         let data_dir = self.disk.path().join("elsewhere");
         let arguments = [
             "restore",
@@ -96,9 +103,7 @@ impl Backed {
             .find(|part| part["name"] == name)
             .expect("it has the file");
         part["bytes"] = content.len().into();
-        let sum = Sha256::digest(content);
-        let sum: String = sum.iter().map(|byte| format!("{byte:02x}")).collect();
-        part["sha256"] = sum.into();
+        part["sha256"] = hex(&Sha256::digest(content)).into();
         self.put_manifest(&manifest);
     }
 
@@ -139,7 +144,7 @@ async fn what_is_damaged_forged_or_newer_is_refused(url: String) {
         flipped[whole.len() / 2] ^= 1;
         for damaged in [&flipped, &whole[..whole.len() - 1]] {
             fs::write(&file, damaged).expect("it can be written");
-            let why = backed.refused(&url).await;
+            let why = backed.refused().await;
             assert!(
                 why.contains("the backup is damaged") && why.contains(name),
                 "{why}"
@@ -149,9 +154,9 @@ async fn what_is_damaged_forged_or_newer_is_refused(url: String) {
         fs::rename(&file, backed.backup.join("moved")).expect("it can be moved");
         fs::write(backed.backup.join("moved"), &whole).expect("it can be written");
         symlink("moved", &file).expect("a link can be made");
-        backed.refused(&url).await;
+        backed.refused().await;
         fs::remove_file(&file).expect("it can be removed");
-        backed.refused(&url).await;
+        backed.refused().await;
         fs::rename(backed.backup.join("moved"), &file).expect("it can be moved");
     }
 
@@ -182,7 +187,7 @@ async fn what_is_damaged_forged_or_newer_is_refused(url: String) {
         (json!([]), "manifest.json"),
     ] {
         backed.put_manifest(&manifest);
-        let why = backed.refused(&url).await;
+        let why = backed.refused().await;
         assert!(why.contains(expected), "{manifest}: {why}");
     }
     backed.put_manifest(&good);
@@ -202,15 +207,15 @@ async fn what_is_damaged_forged_or_newer_is_refused(url: String) {
         "[]\n",
     ] {
         backed.forge("database.jsonl", forged.as_bytes());
-        backed.refused(&url).await;
+        backed.refused().await;
     }
     backed.forge("database.jsonl", rows.as_bytes());
     backed.forge("service.tar", b"no archive");
-    backed.refused(&url).await;
+    backed.refused().await;
 
     // One that was interrupted.
     fs::remove_file(backed.backup.join("manifest.json")).expect("it can be removed");
-    let why = backed.refused(&url).await;
+    let why = backed.refused().await;
     assert!(why.contains("is no backup, or one that was interrupted"), "{why}");
 }
 
@@ -270,6 +275,7 @@ async fn only_what_is_empty_is_restored_to(url: String) {
         &[&["backup", path(&data.join("backup"))][..], &at].concat(),
         "is in the data folder",
     );
+    assert_eq!(fs::read_dir(&data).expect("it is there").count(), before);
     // Nothing is made of a database that is not there, or that no service has been on.
     let nothing = another(&url);
     let output = back_up(nothing.url(), &data, &disk.join("nothing"));
@@ -285,7 +291,7 @@ async fn what_does_not_verify_is_neither_backed_up_nor_restored(url: String) {
         .collect();
     assert!(lost.len() < rows.lines().count());
     backed.forge("database.jsonl", (lost.join("\n") + "\n").as_bytes());
-    let why = backed.refused(&url).await;
+    let why = backed.refused().await;
     assert!(why.contains("finding"), "{why}");
     let rehearsal = made(&backed.disk, "rehearsal");
     let output = bespeak(&["restore", path(&backed.backup), "--rehearse"], &rehearsal);
@@ -346,7 +352,9 @@ async fn a_backup_of_an_earlier_version_is_brought_up_to_date(url: String) {
         let mut ids = fixture::column(url, "agreements", "id")
             .await
             .expect("they can be read");
-        ids.iter_mut().for_each(|id| id.retain(|digit| digit != '-'));
+        for id in &mut ids {
+            id.retain(|digit| digit != '-');
+        }
         ids.sort();
         ids
     };

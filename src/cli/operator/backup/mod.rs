@@ -136,6 +136,15 @@ impl Manifest {
 /// Makes the folder where it is missing, and refuses one that has content or lies in the data folder.
 fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
     let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", folder.display()));
+    let absolute = std::path::absolute(folder).map_err(failed)?;
+    let there = absolute.ancestors().find(|of| of.exists());
+    let there = there.unwrap_or(&absolute).canonicalize().map_err(failed)?;
+    if data_dir.canonicalize().is_ok_and(|data| there.starts_with(data)) {
+        return Err(Failure::Refused(format!(
+            "{} is in the data folder: a backup belongs elsewhere, best on another machine's disk",
+            folder.display()
+        )));
+    }
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -144,13 +153,6 @@ fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
     if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
         return Err(Failure::Refused(format!(
             "{} is not empty: a backup has a folder of its own",
-            folder.display()
-        )));
-    }
-    let (real, data) = (folder.canonicalize().map_err(failed)?, data_dir.canonicalize());
-    if data.is_ok_and(|data| real.starts_with(data)) {
-        return Err(Failure::Refused(format!(
-            "{} is in the data folder: a backup belongs elsewhere, best on another machine's disk",
             folder.display()
         )));
     }
