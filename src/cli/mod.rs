@@ -48,7 +48,8 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve config key resources nodes maintenance peers move evict reload cluster trail verify completions man",
+        "serve config key resources nodes maintenance peers move evict reload cluster trail verify backup restore \
+         completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
 ];
@@ -139,6 +140,10 @@ enum Command {
     Key(operator::key::Options),
     /// Check the stored state for consistency.
     Verify(operator::verify::Options),
+    /// Back up everything that the service keeps, while it serves.
+    Backup(operator::backup::Options),
+    /// Restore a backup to an empty database and data folder, or rehearse that.
+    Restore(operator::backup::restore::Options),
     /// Print the completions of a shell.
     Completions(manual::CompletionsOptions),
     /// Print the manual, or write a page for each command into a folder.
@@ -158,11 +163,13 @@ enum Command {
 }
 
 /// The commands that work on files and the store, and ask no service unless an option of [`WITH_SERVICE`] says so.
-const WITHOUT_SERVICE: [&str; 12] = [
+const WITHOUT_SERVICE: [&str; 14] = [
     "serve",
     "config",
     "key",
     "verify",
+    "backup",
+    "restore",
     "predict",
     "calibrate",
     "executions",
@@ -291,6 +298,9 @@ impl StoreOptions {
     }
 }
 
+/// The file of a data folder that a restore has not filled yet: no service starts there.
+const RESTORING: &str = "restore-incomplete";
+
 /// How long work off the async threads may take to end when everything else has ended.
 const SHUTDOWN: std::time::Duration = std::time::Duration::from_secs(2);
 
@@ -400,6 +410,8 @@ pub fn run() -> ExitCode {
             Command::Trail(options) => operator::trail::run(options, server).await,
             Command::Key(options) => operator::key::run(options, server).await,
             Command::Verify(options) => operator::verify::run(options, as_json).await,
+            Command::Backup(options) => Box::pin(operator::backup::run(options, as_json)).await,
+            Command::Restore(options) => Box::pin(operator::backup::restore::run(options, as_json)).await,
             Command::Completions(options) => {
                 manual::print_completions(&options);
                 Ok(())

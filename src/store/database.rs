@@ -35,12 +35,21 @@ impl Store {
     }
 
     async fn open_file(url: &str, missing: Missing) -> Result<Self> {
-        let database = connect_to_database(url, missing).await?;
-        migrations::run_migrations(&database.writers).await?;
-        Ok(Self {
+        let store = Self::of(connect_to_database(url, missing).await?);
+        migrations::run_migrations(&store.database.writers).await?;
+        Ok(store)
+    }
+
+    /// The database that is there, whatever its schema is.
+    pub(super) async fn open_without_migrations(url: &str) -> Result<Self> {
+        Ok(Self::of(connect_to_database(url, Missing::Refuse).await?))
+    }
+
+    fn of(database: Database) -> Self {
+        Self {
             database: Arc::new(database),
             trail: Arc::default(),
-        })
+        }
     }
 
     /// The engine that it runs on.

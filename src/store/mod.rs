@@ -7,6 +7,7 @@
 //! [`Store::commit`] is refused once a later epoch exists. And a batch is one transaction: an answer to a client was stored
 //! together with everything that belongs to it, or not at all.
 
+pub mod backup;
 mod batch;
 mod database;
 mod engine;

@@ -4,6 +4,7 @@ mod acceptance;
 mod access;
 mod advise;
 mod audit;
+mod backup;
 mod bars;
 mod browser;
 mod call_backs;

@@ -1,6 +1,7 @@
 //! Verbs of the operator, on the store, the service or a cluster.
 
 pub(super) mod advise;
+pub(super) mod backup;
 pub(super) mod calibrate;
 pub(super) mod cluster;
 pub(super) mod config;

@@ -1,6 +1,6 @@
 //! `bespeak verify`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use scheduler::counted;
@@ -46,39 +46,47 @@ pub(in crate::cli) struct Options {
 
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
-    let signed = signed_lines(&options, &config.trail)?;
+    let (data_dir, key) = (&options.store.data_dir, options.trail_key.as_deref());
+    let signed = signed_lines(data_dir, &config.trail, options.heads.clone(), key)?;
     let store = options.store.open().await?;
     let (lines, wrong) = signed.unwrap_or_default();
     let mut findings: Vec<_> = wrong.into_iter().map(Finding::of_heads).collect();
     findings.extend(store.verify_with(lines).await?);
+    if findings.is_empty() && !as_json {
+        say!("nothing is wrong");
+        return Ok(());
+    }
+    let told = tell_findings(&findings, as_json);
+    if findings.is_empty() { Ok(()) } else { Err(told) }
+}
+
+/// Prints findings. Returns the failure that they are.
+pub(super) fn tell_findings(findings: &[Finding], as_json: bool) -> Failure {
     if as_json {
         print_json(&serde_json::json!({ "findings": findings }));
-    } else if findings.is_empty() {
-        say!("nothing is wrong");
-    } else {
-        for finding in &findings {
-            say!("{finding}");
-        }
+        // They have been told.
+        return Failure::Refused(String::new());
     }
-    match findings.len() {
-        0 => Ok(()),
-        // As JSON they have been told.
-        _ if as_json => Err(Failure::Refused(String::new())),
-        count => Err(Failure::Refused(counted(count, "finding"))),
+    for finding in findings {
+        say!("{finding}");
     }
+    Failure::Refused(counted(findings.len(), "finding"))
 }
 
 /// The lines of the audit trail that were signed, and what is wrong with their file; none where there is none.
-fn signed_lines(options: &Options, config: &Trail) -> Result<Option<(SignedLines, Vec<String>)>, Failure> {
-    let data_dir = &options.store.data_dir;
-    let named = options.heads.clone();
+pub(super) fn signed_lines(
+    data_dir: &Path,
+    config: &Trail,
+    named: Option<PathBuf>,
+    trail_key: Option<&str>,
+) -> Result<Option<(SignedLines, Vec<String>)>, Failure> {
     let is_named = named.is_some();
     let file = named.unwrap_or_else(|| config.heads_file(data_dir));
     if !is_named && !file.exists() {
         return Ok(None);
     }
     let key_file = config.key_file(data_dir);
-    let key = match &options.trail_key {
+    let key = match trail_key {
         Some(text) => parse_public_key(text)
             .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
         None => public_key_beside(&key_file).map_err(|why| {

@@ -28,7 +28,7 @@ use tracing::{info, warn};
 use self::prices::Prices;
 use self::reload::{Read, Reloader};
 use super::config::Config;
-use super::{Failure, StoreOptions};
+use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::CallBacks;
 use crate::catalogue::{Application, Catalogue};
@@ -436,6 +436,12 @@ fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
             .map_err(|why| {
                 Failure::Usage(format!("--data-dir: cannot create {}: {why}", folder.display()))
             })?;
+    }
+    if data_dir.join(RESTORING).exists() {
+        return Err(Failure::Refused(format!(
+            "{} is not whole: a restore into it runs, or was interrupted (it has a file {RESTORING})",
+            data_dir.display()
+        )));
     }
     std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))
 }

@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use scheduler::Time;
 use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
-use sqlx::{Arguments, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
+use sqlx::{Arguments, AssertSqlSafe, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
 use uuid::Uuid;
 
 use super::error::Result;
@@ -113,6 +113,35 @@ impl Connection {
             None => self.read(of_all, values, one).await,
             Some(name) => self.read(of_one, &[values, &[name.into()]].concat(), one).await,
         }
+    }
+
+    /// Does an action with each row of a statement that is made from the names of the schema, and has one column of text. None of
+    /// them stays in memory.
+    pub(in crate::store) async fn each_text<E: From<sqlx::Error>>(
+        &mut self,
+        sql: String,
+        mut action: impl FnMut(&str) -> Result<(), E> + Send,
+    ) -> Result<(), E> {
+        either!(self, connection => {
+            let mut rows = sqlx::query_scalar::<_, String>(AssertSqlSafe(sql)).fetch(&mut **connection);
+            while let Some(text) = next_row_in_time(rows.try_next()).await? {
+                action(&text)?;
+            }
+        });
+        Ok(())
+    }
+
+    /// Runs a statement that is made from the names of the schema, perhaps with a text as its argument, and says how many rows it changed.
+    pub(in crate::store) async fn execute_made(
+        &mut self,
+        sql: String,
+        text: Option<&str>,
+    ) -> sqlx::Result<u64> {
+        Ok(either!(self, connection => {
+            let query = sqlx::query(AssertSqlSafe(sql));
+            let query = if let Some(text) = text { query.bind(text) } else { query };
+            query.execute(&mut **connection).await?.rows_affected()
+        }))
     }
 
     /// Runs a text of several statements without arguments.

@@ -3,7 +3,7 @@
 
 use sha2::{Digest, Sha256};
 
-use super::connection::{Engine, Pool};
+use super::connection::{Connection, Engine, Pool};
 use super::error::{Error, Result};
 use super::rows::hex;
 use super::statements;
@@ -53,39 +53,69 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
 
+/// The newest version of the schema, which is the number of steps.
+pub(in crate::store) const NEWEST: usize = MIGRATIONS.len();
+
 pub(in crate::store) async fn run_migrations(writers: &Pool) -> Result<()> {
     let mut transaction = Transaction::begin(writers).await?;
-    let engine = transaction.engine();
-    if engine == Engine::Postgres {
+    wait_for_other_migrations(&mut transaction).await?;
+    migrate_up_to(&mut transaction, NEWEST).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// Waits for other processes that migrate, and makes later ones wait until the transaction ends.
+pub(in crate::store) async fn wait_for_other_migrations(transaction: &mut Transaction) -> Result<()> {
+    if transaction.engine() == Engine::Postgres {
         transaction.script(POSTGRES_LOCK).await?;
     }
-    transaction.execute(statements::CREATE_MIGRATIONS, &[]).await?;
-    let applied = transaction.read(statements::APPLIED_MIGRATIONS, &[], |row| {
+    Ok(())
+}
+
+/// Applies the steps that are missing, up to the one of this version.
+pub(in crate::store) async fn migrate_up_to(connection: &mut Connection, version: usize) -> Result<()> {
+    connection.execute(statements::CREATE_MIGRATIONS, &[]).await?;
+    let applied = applied_steps(connection).await?;
+    let steps = MIGRATIONS.iter().zip(1_i64..).take(version);
+    for (&(name, sql), version) in steps.skip(applied) {
+        connection.script(sql).await?;
+        if let Some(own) = own_part(connection.engine(), version) {
+            connection.script(own).await?;
+        }
+        let step = [
+            version.into(),
+            name.into(),
+            checksum(sql, connection.engine(), version).into(),
+        ];
+        connection.execute(statements::RECORD_MIGRATION, &step).await?;
+    }
+    Ok(())
+}
+
+/// How many steps have been applied: each is the step of this version.
+pub(in crate::store) async fn applied_steps(connection: &mut Connection) -> Result<usize> {
+    let applied = connection.read(statements::APPLIED_MIGRATIONS, &[], |row| {
         Ok((row.integer("version")?, row.text("checksum")?))
     });
     let applied = applied.await?;
-    let steps = MIGRATIONS.iter().zip(1_i64..);
-    for (index, (&(name, sql), version)) in steps.enumerate() {
-        let own = ((engine, version) == (Engine::Postgres, 1)).then_some(POSTGRES_FIRST);
-        let mut digest = Sha256::new();
-        digest.update(sql);
-        digest.update(own.unwrap_or_default());
-        let checksum = hex(&digest.finalize());
-        match applied.get(index) {
-            Some((stored, sum)) if (*stored, sum) == (version, &checksum) => {}
-            Some(_) => return Err(Error::Schema(format!("its step {version} is another"))),
-            None => {
-                transaction.script(sql).await?;
-                if let Some(own) = own {
-                    transaction.script(own).await?;
-                }
-                let step = [version.into(), name.into(), checksum.into()];
-                transaction.execute(statements::RECORD_MIGRATION, &step).await?;
-            }
+    for (stored, (&(_, sql), version)) in applied.iter().zip(MIGRATIONS.iter().zip(1_i64..)) {
+        if *stored != (version, checksum(sql, connection.engine(), version)) {
+            return Err(Error::Schema(format!("its step {version} is another")));
         }
     }
     if applied.len() > MIGRATIONS.len() {
         return Err(Error::Schema("a later version of bespeak has been here".into()));
     }
-    Ok(transaction.commit().await?)
+    Ok(applied.len())
+}
+
+/// The part of a step that only one engine has.
+fn own_part(engine: Engine, version: i64) -> Option<&'static str> {
+    ((engine, version) == (Engine::Postgres, 1)).then_some(POSTGRES_FIRST)
+}
+
+fn checksum(sql: &str, engine: Engine, version: i64) -> String {
+    let mut digest = Sha256::new();
+    digest.update(sql);
+    digest.update(own_part(engine, version).unwrap_or_default());
+    hex(&digest.finalize())
 }

@@ -196,40 +196,9 @@ impl Store {
 
     async fn check_all(&self, signed: SignedLines) -> Result<(Vec<Finding>, Trail)> {
         let mut snapshot = self.snapshot().await?;
-        let connection: &mut Connection = &mut snapshot;
-        let mut check = Verification {
-            capacities: read_capacities(connection).await?,
-            ..Verification::default()
-        };
-        let (mut lives, trail) = trail::check_trail(connection, &mut check, signed).await?;
-        let mut after = Uuid::nil();
-        while let Some(page) = Page::read(connection, after, ALL).await? {
-            after = page.last;
-            check.page(page, &mut lives);
-            if check.findings.len() > FINDINGS_MAX {
-                break;
-            }
-        }
-        offers::check_offers(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
-        let limit = [FINDINGS_MAX_ROWS.into()];
-        let shared = connection
-            .read(statements::DOUBLE_BINDINGS, &limit, finding_of_double_binding)
-            .await?;
-        check.findings.extend(shared);
-        let unbalanced = connection
-            .read(statements::UNBALANCED, &limit, finding_of_unbalanced_ledger)
-            .await?;
-        check.findings.extend(unbalanced);
-        let shared = connection
-            .read(statements::SHARED_AT_PEERS, &limit, finding_of_shared_at_peer)
-            .await?;
-        check.findings.extend(shared);
-        let wrong_days = connection
-            .read(statements::WRONG_DAYS, &limit, finding_of_wrong_day)
-            .await?;
-        check.findings.extend(wrong_days);
+        let checked = check_everything(&mut snapshot, signed).await?;
         snapshot.rollback().await?;
-        Ok((check.finish(), trail))
+        Ok(checked)
     }
 
     async fn remember(&self, findings: &[Finding], trail: &Trail) -> Result<()> {
@@ -239,6 +208,45 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// Checks everything in the state that a transaction sees. Answers with the end of the audit trail, too.
+pub(super) async fn check_everything(
+    connection: &mut Connection,
+    signed: SignedLines,
+) -> Result<(Vec<Finding>, Trail)> {
+    let mut check = Verification {
+        capacities: read_capacities(connection).await?,
+        ..Verification::default()
+    };
+    let (mut lives, trail) = trail::check_trail(connection, &mut check, signed).await?;
+    let mut after = Uuid::nil();
+    while let Some(page) = Page::read(connection, after, ALL).await? {
+        after = page.last;
+        check.page(page, &mut lives);
+        if check.findings.len() > FINDINGS_MAX {
+            break;
+        }
+    }
+    offers::check_offers(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
+    let limit = [FINDINGS_MAX_ROWS.into()];
+    let shared = connection
+        .read(statements::DOUBLE_BINDINGS, &limit, finding_of_double_binding)
+        .await?;
+    check.findings.extend(shared);
+    let unbalanced = connection
+        .read(statements::UNBALANCED, &limit, finding_of_unbalanced_ledger)
+        .await?;
+    check.findings.extend(unbalanced);
+    let shared = connection
+        .read(statements::SHARED_AT_PEERS, &limit, finding_of_shared_at_peer)
+        .await?;
+    check.findings.extend(shared);
+    let wrong_days = connection
+        .read(statements::WRONG_DAYS, &limit, finding_of_wrong_day)
+        .await?;
+    check.findings.extend(wrong_days);
+    Ok((check.finish(), trail))
 }
 
 /// The faults, and the data for the sweep at the end.

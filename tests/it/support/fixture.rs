@@ -133,6 +133,25 @@ pub(crate) async fn load(url: &str, version: u32, rows: &str) -> sqlx::Result<()
     connection.script(format!("{before}{rows}{after}")).await
 }
 
+/// The rows of a table of a SQLite database as a backup has them.
+pub(crate) async fn rows_as_json(url: &str, table: &str) -> sqlx::Result<String> {
+    let mut connection = Connection::open(url).await?;
+    let columns = connection.columns(table).await?;
+    let value =
+        |column: &String| format!("CASE typeof({column}) WHEN 'blob' THEN hex({column}) ELSE {column} END");
+    let values: Vec<_> = columns.iter().map(value).collect();
+    let sql = format!(
+        "SELECT json_array({}) FROM {table} ORDER BY {}",
+        values.join(", "),
+        columns[0]
+    );
+    let head = serde_json::json!({ "table": table, "columns": columns });
+    let rows = connection.texts(sql).await?;
+    Ok(rows
+        .into_iter()
+        .fold(format!("{head}\n"), |text, row| text + &row + "\n"))
+}
+
 /// The tables of a database.
 pub(crate) async fn tables(url: &str) -> sqlx::Result<Vec<String>> {
     Connection::open(url).await?.tables().await

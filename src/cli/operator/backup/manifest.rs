@@ -1,0 +1,267 @@
+//! The list of a backup's files with their sums. It is written last, so a folder without it is no backup, or one that was interrupted.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::cli::Failure;
+use crate::store::backup::SCHEMA_VERSION;
+use crate::store::hex;
+
+/// The file of the list.
+pub(super) const MANIFEST: &str = "manifest.json";
+/// The rows of the database.
+pub(super) const DATABASE: &str = "database.jsonl";
+/// The small files of the data folder: keys, secrets, signed heads, reservations of clusters.
+pub(super) const SERVICE: &str = "service.tar";
+/// Inputs, uploads and the folders of jobs.
+pub(super) const FILES: &str = "files.tar";
+/// The configuration file, for people.
+pub(super) const CONFIGURATION: &str = "bespeak.toml";
+
+/// The names that a backup may have.
+const PARTS: [&str; 4] = [DATABASE, SERVICE, FILES, CONFIGURATION];
+/// The layout that this program writes.
+const FORMAT: u64 = 1;
+/// The longest list: a hostile one is not read whole.
+const MANIFEST_MAX: u64 = 64 << 10;
+
+/// What a backup is, and its files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Manifest {
+    format: u64,
+    /// The program that has written it.
+    pub(super) version: String,
+    /// The engine that it comes from.
+    pub(super) engine: String,
+    /// The version of the schema.
+    pub(super) schema: usize,
+    /// What was acknowledged before this instant is in it.
+    pub(super) taken: String,
+    /// Rows of the database.
+    pub(super) rows: u64,
+    /// Jobs that ran.
+    pub(super) running: i64,
+    /// The number of the last line of the audit trail.
+    pub(super) trail: i64,
+    /// Files that could not be read, or not whole.
+    pub(super) left_out: u64,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A file of a backup.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    name: String,
+    bytes: u64,
+    sha256: String,
+}
+
+impl Manifest {
+    /// The list of a backup that has no files yet.
+    pub(super) fn new(engine: &str) -> Self {
+        Self {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            engine: engine.to_owned(),
+            schema: SCHEMA_VERSION,
+            taken: String::new(),
+            rows: 0,
+            running: 0,
+            trail: 0,
+            left_out: 0,
+            parts: Vec::new(),
+        }
+    }
+
+    /// Writes the list into the folder, lasting: from here on this is a backup.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let draft = folder.join("manifest.new");
+        let mut file = new_file(&draft)?;
+        file.write_all(format!("{:#}\n", serde_json::to_value(self)?).as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(draft, folder.join(MANIFEST))?;
+        sync_folder(folder)?;
+        // Its own name, too.
+        folder.canonicalize()?.parent().map_or(Ok(()), sync_folder)
+    }
+
+    /// Reads the list of a backup, and makes sure that this program can restore it.
+    ///
+    /// # Errors
+    /// Where there is none, it is damaged, or a newer program has written it.
+    pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
+        let path = folder.join(MANIFEST);
+        let damaged = |why: String| Failure::Refused(format!("{}: {why}", path.display()));
+        let file = open_part(&path).map_err(|why| match why.kind() {
+            io::ErrorKind::NotFound => Failure::Refused(format!(
+                "{} has no {MANIFEST}: it is no backup, or one that was interrupted",
+                folder.display()
+            )),
+            _ => damaged(why.to_string()),
+        })?;
+        let mut text = String::new();
+        let read = file.take(MANIFEST_MAX).read_to_string(&mut text);
+        read.map_err(|why| damaged(why.to_string()))?;
+        let value: serde_json::Value = serde_json::from_str(&text).map_err(|why| damaged(why.to_string()))?;
+        let is_newer = |key: &str, known: u64| value[key].as_u64().is_some_and(|found| found > known);
+        if is_newer("format", FORMAT) || is_newer("schema", SCHEMA_VERSION as u64) {
+            let version = value["version"].as_str().unwrap_or("unknown");
+            return Err(Failure::Refused(format!(
+                "the backup is of a newer version of bespeak ({version}) than this one ({}): restore it with that version",
+                env!("CARGO_PKG_VERSION")
+            )));
+        }
+        let manifest: Self = serde_json::from_value(value).map_err(|why| damaged(why.to_string()))?;
+        let mut names: Vec<&str> = manifest.parts.iter().map(|part| part.name.as_str()).collect();
+        if let Some(other) = names.iter().find(|name| !PARTS.contains(name)) {
+            return Err(damaged(format!("no backup has a file {other:?}")));
+        }
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1])
+            || ![DATABASE, SERVICE].iter().all(|of| names.contains(of))
+        {
+            return Err(damaged("it does not list what a backup has".into()));
+        }
+        Ok(manifest)
+    }
+
+    /// Whether it has a file.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.parts.iter().any(|part| part.name == name)
+    }
+
+    /// Bytes of all its files.
+    pub(super) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// Reads all files of the backup and compares them with the list.
+    ///
+    /// # Errors
+    /// At the first that is missing, or is not what was written.
+    pub(super) fn check_parts(&self, folder: &Path) -> Result<(), Failure> {
+        for part in &self.parts {
+            let path = folder.join(&part.name);
+            let refused =
+                |why: String| Failure::Refused(format!("the backup is damaged: {}: {why}", path.display()));
+            let file = open_part(&path).map_err(|why| refused(why.to_string()))?;
+            let bytes = file.metadata().map_err(|why| refused(why.to_string()))?.len();
+            if bytes != part.bytes {
+                return Err(refused(format!(
+                    "it has {bytes} bytes, and {} were written",
+                    part.bytes
+                )));
+            }
+            let mut digest = Summed::new(io::sink());
+            io::copy(&mut BufReader::new(file), &mut digest).map_err(|why| refused(why.to_string()))?;
+            if digest.sum() != part.sha256 {
+                return Err(refused("its content is not what was written".into()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file of a backup while it is written.
+pub(super) type PartWriter = Summed<BufWriter<File>>;
+
+/// Begins a file of a backup.
+///
+/// # Errors
+/// Where it is there already, or cannot be made.
+pub(super) fn begin_part(folder: &Path, name: &str) -> io::Result<PartWriter> {
+    Ok(Summed::new(BufWriter::with_capacity(
+        1 << 20,
+        new_file(&folder.join(name))?,
+    )))
+}
+
+impl PartWriter {
+    /// Ends it, lasting.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(super) fn finish(mut self, name: &str) -> io::Result<Part> {
+        self.flush()?;
+        self.to.get_ref().sync_all()?;
+        let (name, bytes) = (name.to_owned(), self.bytes);
+        let sha256 = self.sum();
+        Ok(Part { name, bytes, sha256 })
+    }
+}
+
+/// Opens a file of a backup for reading.
+///
+/// # Errors
+/// Where it is a link or no file.
+pub(super) fn open_part(path: &Path) -> io::Result<File> {
+    // The bits of a system's flags.
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no file"))
+    }
+}
+
+/// A file that only its owner can read.
+fn new_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .create_new(true)
+        .write(true)
+        .mode(0o600)
+        .open(path)
+}
+
+/// Makes the names in a folder lasting.
+///
+/// # Errors
+/// Those of the system.
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Writes, and takes the sum of what is written.
+pub(super) struct Summed<W> {
+    to: W,
+    digest: Sha256,
+    bytes: u64,
+}
+
+impl<W> Summed<W> {
+    fn new(to: W) -> Self {
+        Self {
+            to,
+            digest: Sha256::new(),
+            bytes: 0,
+        }
+    }
+
+    fn sum(self) -> String {
+        hex(&self.digest.finalize())
+    }
+}
+
+impl<W: Write> Write for Summed<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.to.write(bytes)?;
+        self.digest.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}

@@ -1,0 +1,223 @@
+//! `bespeak backup`: a copy of everything that the service keeps, taken while it serves.
+
+mod manifest;
+pub(in crate::cli) mod restore;
+mod tar;
+mod tree;
+
+use std::fs::DirBuilder;
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use scheduler::counted;
+
+use self::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, begin_part};
+use super::verify::{signed_lines, tell_findings};
+use crate::cli::client::print_json;
+use crate::cli::config::Config;
+use crate::cli::{Failure, StoreOptions, instant_in_utc};
+use crate::clock::Clock;
+use crate::store::backup::{CopyError, Progress};
+use crate::store::{Engine, Store};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak backup /mnt/backups/$(date +%F)
+  bespeak backup /mnt/backups/$(date +%F) --files --config bespeak.toml
+  bespeak backup /mnt/backups/$(date +%F) --database-url postgres://bespeak@localhost/bespeak
+
+The service may run meanwhile, and goes on. All that it has acknowledged before the beginning is in the backup: the whole
+database, of one state, checked as `bespeak verify` does; the small files of the data folder, with the operator's key, the
+trail's key and signed heads, and the secret of a federation; the configuration file where one is named. With --files, also the
+provider's files, the uploads of parties, and the folders of jobs with their output, each as it is when its turn comes.
+
+The folder must be empty or new, and not be in the data folder. It holds secrets: it is readable for its owner only; keep it so
+where you carry it. `bespeak restore DIR --rehearse` shows that it can be restored.";
+
+/// The folders of a data folder that are large.
+const LARGE: [&str; 3] = ["files", "party-files", "jobs"];
+/// How often a person who waits is told how far it has come.
+const TOLD_EVERY: Duration = Duration::from_secs(5);
+
+/// Options of `backup`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    /// The folder of the backup: empty, or made by this.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Take along the provider's files, the uploads of parties, and the folders of jobs with their output.
+    #[arg(long)]
+    files: bool,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+    let Options {
+        folder,
+        files,
+        store: at,
+    } = &options;
+    let config = Config::load(at.config.as_deref())?;
+    let store = Store::open_unchanged(&at.database_url()).await?;
+    make_empty_folder(folder, &at.data_dir)?;
+    let failed = |why: std::io::Error| Failure::Unavailable(format!("{}: {why}", folder.display()));
+    let engine = match store.kind() {
+        Engine::Sqlite => "sqlite",
+        Engine::Postgres => "postgres",
+    };
+    // The heads that are signed by now are of lines that the database has by now.
+    let (lines, wrong) = signed_lines(&at.data_dir, &config.trail, None, None)?.unwrap_or_default();
+    if let Some(wrong) = wrong.into_iter().next() {
+        return Err(Failure::Refused(format!("{wrong}; nothing was backed up")));
+    }
+    let left_in_place = database_files(&at.database_url());
+    let is_small = |name: &str| !LARGE.contains(&name) && !left_in_place.iter().any(|of| of == name);
+    let mut manifest = Manifest::new(engine);
+    manifest
+        .add_archive(folder, SERVICE, &at.data_dir, is_small)
+        .map_err(failed)?;
+
+    // Whatever the service acknowledges until here is in the state that is copied.
+    manifest.taken = instant_in_utc(Clock::system().now());
+    let mut rows = begin_part(folder, DATABASE).map_err(failed)?;
+    let mut told = Told::new("rows copied");
+    let saved = store.save(lines, &mut rows, &mut |count| told.tell(count)).await;
+    let saved = saved.map_err(|why| match why {
+        CopyError::Inconsistent(findings) => tell_findings(&findings, as_json),
+        other => failure_of(other),
+    })?;
+    manifest.parts.push(rows.finish(DATABASE).map_err(failed)?);
+    store.close().await;
+    (manifest.rows, manifest.running, manifest.trail) = (saved.rows, saved.running, saved.trail);
+
+    // After the database: a folder that knows more of its job than the database is as after a crash, one that knows less would have
+    // the job run again.
+    if *files {
+        manifest
+            .add_archive(folder, FILES, &at.data_dir, |name| LARGE.contains(&name))
+            .map_err(failed)?;
+    }
+    if let Some(config) = &at.config {
+        let mut copy = begin_part(folder, CONFIGURATION).map_err(failed)?;
+        let text =
+            std::fs::read(config).map_err(|why| Failure::Usage(format!("{}: {why}", config.display())))?;
+        copy.write_all(&text).map_err(failed)?;
+        manifest.parts.push(copy.finish(CONFIGURATION).map_err(failed)?);
+    }
+    manifest.check_parts(folder)?;
+    manifest.write(folder).map_err(failed)?;
+    tell(folder, &manifest, as_json);
+    Ok(())
+}
+
+impl Manifest {
+    /// Adds an archive of some entries of a folder.
+    fn add_archive(
+        &mut self,
+        backup: &Path,
+        name: &str,
+        of: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> std::io::Result<()> {
+        let mut told = Told::new("files copied");
+        let progress: Progress<'_> = &mut |count| told.tell(count);
+        let (count, archive) = tree::pack(of, wanted, begin_part(backup, name)?, progress)?;
+        self.left_out += count.left_out;
+        self.parts.push(archive.finish(name)?);
+        Ok(())
+    }
+}
+
+/// Makes the folder where it is missing, and refuses one that has content or lies in the data folder.
+fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
+    let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", folder.display()));
+    let absolute = std::path::absolute(folder).map_err(failed)?;
+    let there = absolute.ancestors().find(|of| of.exists());
+    let there = there.unwrap_or(&absolute).canonicalize().map_err(failed)?;
+    if data_dir.canonicalize().is_ok_and(|data| there.starts_with(data)) {
+        return Err(Failure::Refused(format!(
+            "{} is in the data folder: a backup belongs elsewhere, best on another machine's disk",
+            folder.display()
+        )));
+    }
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(folder)
+        .map_err(failed)?;
+    if std::fs::read_dir(folder).map_err(failed)?.next().is_some() {
+        return Err(Failure::Refused(format!(
+            "{} is not empty: a backup has a folder of its own",
+            folder.display()
+        )));
+    }
+    Ok(())
+}
+
+/// The names of a SQLite database's files: they change while they are read, and are copied otherwise.
+fn database_files(url: &str) -> Vec<String> {
+    let name = url
+        .strip_prefix("sqlite:")
+        .and_then(|path| Path::new(path).file_name());
+    let name = name.and_then(|name| name.to_str()).unwrap_or("bespeak.db");
+    ["", "-wal", "-shm", "-journal", ".lock"]
+        .map(|end| format!("{name}{end}"))
+        .to_vec()
+}
+
+fn tell(folder: &Path, manifest: &Manifest, as_json: bool) {
+    if as_json {
+        let value = serde_json::to_value(manifest);
+        // A struct of strings and numbers is JSON.
+        return print_json(&value.unwrap_or_default());
+    }
+    say!(
+        "backed up the state of {} to {}: {}, {} bytes; verify finds nothing",
+        manifest.taken,
+        folder.display(),
+        counted(manifest.rows, "row"),
+        manifest.bytes()
+    );
+    if manifest.left_out > 0 {
+        say!(
+            "{} could not be read, or not whole",
+            counted(manifest.left_out, "file")
+        );
+    }
+}
+
+/// The reason why a database was not copied, for a script.
+fn failure_of(why: CopyError) -> Failure {
+    match why {
+        CopyError::Store(why) => why.into(),
+        CopyError::Text(_) => Failure::Unavailable(why.to_string()),
+        CopyError::Damaged(_) | CopyError::NotEmpty(_) | CopyError::Inconsistent(_) => {
+            Failure::Refused(why.to_string())
+        }
+    }
+}
+
+/// Tells a person at a terminal how far long work has come.
+struct Told {
+    what: &'static str,
+    last: Option<Instant>,
+}
+
+impl Told {
+    fn new(what: &'static str) -> Self {
+        let last = std::io::stderr().is_terminal().then(Instant::now);
+        Self { what, last }
+    }
+
+    fn tell(&mut self, count: u64) {
+        if self.last.is_some_and(|last| last.elapsed() > TOLD_EVERY) {
+            eprintln!("bespeak: {count} {}", self.what);
+            self.last = Some(Instant::now());
+        }
+    }
+}

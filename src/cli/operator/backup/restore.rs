@@ -1,0 +1,208 @@
+//! `bespeak restore`: a service's data from a backup, to where nothing is.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, BufReader};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use scheduler::counted;
+
+use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, open_part, sync_folder};
+use super::{Told, failure_of, tree};
+use crate::cli::client::print_json;
+use crate::cli::config::trail::Trail;
+use crate::cli::operator::verify::{signed_lines, tell_findings};
+use crate::cli::{Failure, RESTORING, StoreOptions};
+use crate::store::backup::{CopyError, Progress, check_empty, restore_database};
+
+const EXAMPLES: &str = "\
+Examples:
+  bespeak restore /mnt/backups/2026-11-21 --data-dir /var/lib/bespeak
+  bespeak restore /mnt/backups/2026-11-21 --database-url postgres://bespeak@localhost/bespeak
+  bespeak restore /mnt/backups/2026-11-21 --rehearse          shows that it can be restored, and leaves nothing behind
+
+The data folder and the database must be empty. A backup of either engine is restored to either engine, and a backup of an
+earlier version is brought up to date. Everything is checked first against the sums in the backup, and then as `bespeak verify`
+does; where something is wrong the database stays empty, and the service does not start on the data folder.
+
+Run it as the user of the service. What the service has acknowledged after the backup is not there: keys that were revoked since
+are valid again, and jobs that ran or started since may run again. docs/operating.md says what to do about that.";
+
+/// Options of `restore`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(in crate::cli) struct Options {
+    /// The folder of the backup.
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+    /// Restore to a temporary folder (in TMPDIR), check it, and remove it: a rehearsal that needs no database and changes nothing.
+    #[arg(long)]
+    rehearse: bool,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
+    let backup = &options.folder;
+    let manifest = Manifest::read(backup)?;
+    manifest.check_parts(backup)?;
+    let rehearsal = options.rehearse.then(Rehearsal::new).transpose()?;
+    let (data_dir, url) = match &rehearsal {
+        Some(Rehearsal(folder)) => (folder, format!("sqlite:{}", folder.join("bespeak.db").display())),
+        None => (&options.store.data_dir, options.store.database_url()),
+    };
+    let restored = Restoring {
+        backup,
+        manifest: &manifest,
+        data_dir,
+        url: &url,
+        as_json,
+    };
+    let (rows, files) = restored.restore(rehearsal.is_none()).await?;
+    if as_json {
+        print_json(&serde_json::json!({
+            "rehearsal": options.rehearse, "taken": manifest.taken, "rows": rows, "files": files,
+            "running": manifest.running,
+        }));
+        return Ok(());
+    }
+    let what = if options.rehearse {
+        "can restore"
+    } else {
+        "restored"
+    };
+    say!(
+        "{what} the state of {}: {}, {}; verify finds nothing",
+        manifest.taken,
+        counted(rows, "row"),
+        counted(files, "file")
+    );
+    if manifest.running > 0 {
+        say!(
+            "{} ran then (docs/operating.md)",
+            counted(manifest.running.unsigned_abs(), "job")
+        );
+    }
+    if manifest.has(CONFIGURATION) && !options.rehearse {
+        let configuration = backup.join(CONFIGURATION);
+        say!(
+            "the configuration is still in the backup: {}",
+            configuration.display()
+        );
+    }
+    Ok(())
+}
+
+/// A backup on its way to where nothing is.
+struct Restoring<'a> {
+    backup: &'a Path,
+    manifest: &'a Manifest,
+    data_dir: &'a Path,
+    url: &'a str,
+    as_json: bool,
+}
+
+impl Restoring<'_> {
+    /// Restores everything; of the large files only the archive is read unless they are wanted. Returns the numbers of rows and files.
+    async fn restore(&self, with_files: bool) -> Result<(u64, u64), Failure> {
+        let data_dir = self.data_dir;
+        let failed = |why: io::Error| Failure::Unavailable(format!("{}: {why}", data_dir.display()));
+        make_empty(data_dir)?;
+        check_empty(self.url).await.map_err(failure_of)?;
+        // Until this is removed, no service starts here.
+        let mark = data_dir.join(RESTORING);
+        File::create_new(&mark)
+            .and_then(|file| file.sync_all())
+            .map_err(failed)?;
+        sync_folder(data_dir).map_err(failed)?;
+        let restored = self.fill(with_files).await;
+        let counts = restored.inspect_err(|_| {
+            if with_files {
+                let folder = data_dir.display();
+                eprintln!("bespeak: {folder} is incomplete, and no service starts on it: empty it before another try");
+            }
+        })?;
+        // The database has seen to its own part.
+        let folder = File::open(data_dir).map_err(failed)?;
+        rustix::fs::syncfs(&folder).map_err(|why| failed(why.into()))?;
+        std::fs::remove_file(&mark).map_err(failed)?;
+        sync_folder(data_dir).map_err(failed)?;
+        Ok(counts)
+    }
+
+    async fn fill(&self, with_files: bool) -> Result<(u64, u64), Failure> {
+        let data_dir = self.data_dir;
+        let mut files = self.unpack(SERVICE, true)?;
+        if self.manifest.has(FILES) {
+            files += self.unpack(FILES, with_files)?;
+        }
+        // The heads that came along; others may be of lines that were written since.
+        let (lines, wrong) = signed_lines(data_dir, &Trail::default(), None, None)?.unwrap_or_default();
+        if let Some(wrong) = wrong.into_iter().next() {
+            return Err(Failure::Refused(wrong));
+        }
+        let mut told = Told::new("rows restored");
+        let mut rows = BufReader::new(self.open(DATABASE)?);
+        let progress: Progress<'_> = &mut |count| told.tell(count);
+        let loaded = restore_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
+        let loaded = loaded.map_err(|why| match why {
+            CopyError::Inconsistent(findings) => tell_findings(&findings, self.as_json),
+            other => failure_of(other),
+        })?;
+        Ok((loaded.rows, files))
+    }
+
+    fn unpack(&self, name: &str, wanted: bool) -> Result<u64, Failure> {
+        let archive = BufReader::new(self.open(name)?);
+        let mut told = Told::new("files restored");
+        let progress: Progress<'_> = &mut |count| told.tell(count);
+        let unpacked = tree::unpack(archive, wanted.then_some(self.data_dir), progress);
+        unpacked.map_err(|why| Failure::Refused(format!("{}: {why}", self.backup.join(name).display())))
+    }
+
+    fn open(&self, name: &str) -> Result<File, Failure> {
+        let path = self.backup.join(name);
+        open_part(&path).map_err(|why| Failure::Unavailable(format!("{}: {why}", path.display())))
+    }
+}
+
+/// Makes the folder where it is missing, and refuses one that has content.
+fn make_empty(data_dir: &Path) -> Result<(), Failure> {
+    let failed = |why: io::Error| Failure::Usage(format!("--data-dir: {}: {why}", data_dir.display()));
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(data_dir)
+        .map_err(failed)?;
+    // A new file system has this one.
+    let is_content =
+        |entry: io::Result<std::fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name() != "lost+found");
+    if std::fs::read_dir(data_dir).map_err(failed)?.any(is_content) {
+        return Err(Failure::Refused(format!(
+            "the data folder {} is not empty: a backup is restored to an empty one only",
+            data_dir.display()
+        )));
+    }
+    Ok(())
+}
+
+/// A folder that is removed with this value.
+struct Rehearsal(PathBuf);
+
+impl Rehearsal {
+    fn new() -> Result<Self, Failure> {
+        let folder = std::env::temp_dir().join(format!("bespeak-rehearsal-{}", uuid::Uuid::now_v7()));
+        let made = DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(|why| Failure::Unavailable(format!("{}: {why}", folder.display())))?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Rehearsal {
+    fn drop(&mut self) {
+        if let Err(why) = std::fs::remove_dir_all(&self.0) {
+            eprintln!("bespeak: {} stays behind: {why}", self.0.display());
+        }
+    }
+}
