@@ -41,6 +41,7 @@ mod licences;
 mod lighthouse;
 mod lists;
 mod lost_lease;
+mod manager;
 mod messages;
 mod metrics;
 mod missed;
