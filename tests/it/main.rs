@@ -16,6 +16,7 @@ mod configuration;
 mod conformance;
 mod counter_offers;
 mod deciding;
+mod deploy;
 mod discovery;
 mod dispatcher;
 mod dry_runs;
