@@ -1,5 +1,5 @@
 # The service as a user without rights, with the two programs of its built-in catalogue and with Slurm's clients.
-# `--build-arg SUITE=trixie` takes another release of Debian, with another version of Slurm: that of the cluster, or one or two later.
+# `--build-arg SUITE=trixie` takes another release of Debian, with another version of Slurm: that of the cluster, or up to two releases older.
 ARG SUITE=bookworm
 
 FROM rust:1.95-${SUITE} AS build

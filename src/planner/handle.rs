@@ -168,7 +168,7 @@ impl Planner {
             let _ = answer.await;
         }
         if self.commands.is_closed() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 

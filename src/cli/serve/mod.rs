@@ -179,19 +179,12 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     negotiation.fit_templates().await.map_err(Failure::unavailable)?;
     let (limits, public_address) = (config.limits.clone(), config.public_address.clone());
     let (inputs, outputs) = ((prices, orders, hangup), (catalogue_sender, tls_sender));
-    let mut reloader = Reloader::new(
-        &options,
-        config,
-        (negotiation.clone(), manager.clone()),
-        inputs,
-        outputs,
-    );
+    let mut reloader = Reloader::new(&options, config, negotiation.clone(), inputs, outputs);
+    reloader.manager = manager.clone();
     let telling = manager.clone().keep_telling(negotiation.clone(), stop.clone());
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
-    tokio::spawn(negotiation.clone().seek_places(stop.clone()));
-    // Operators' pages show the last sums, so there have to be some.
-    negotiation.past_use();
+    start_looking_after(&negotiation, &stop);
     let api = Api {
         negotiation: Arc::new(negotiation),
         access,
@@ -211,7 +204,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         // Set once, here.
         let _ = router.set(http::router(api, portal::pages()));
         announce_service(scheme, address, &key, &options.store);
-        info!(%address, "ready");
         manager.ready();
         // Both tell the manager of what comes after that.
         tokio::spawn(reloader.run(stop.clone()));
@@ -226,6 +218,13 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         patience: limits.shutdown_timeout(),
     };
     Box::pin(tasks.until_stopped(open, &stop, &planner_stop)).await
+}
+
+/// Starts what is done without being asked for, until `stop`.
+fn start_looking_after(negotiation: &Negotiation, stop: &CancellationToken) {
+    tokio::spawn(negotiation.clone().seek_places(stop.clone()));
+    // Operators' pages show the last sums, so there have to be some.
+    negotiation.past_use();
 }
 
 /// The address of the service where no request names one.
@@ -505,6 +504,7 @@ fn announce_service(scheme: &str, address: SocketAddr, key: &OperatorKey, option
     // A missing reader of standard output is no reason to stop.
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
+    info!(%address, "ready");
 }
 
 /// A word as a shell takes it, in quotes where it has to be.

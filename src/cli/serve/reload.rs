@@ -33,7 +33,8 @@ pub(super) struct Reloader {
     /// The prices of energy over time.
     pub(super) prices: Prices,
     negotiation: Negotiation,
-    manager: Manager,
+    /// Who is told of it; nobody at first.
+    pub(super) manager: Manager,
     catalogue: watch::Sender<Arc<Catalogue>>,
     orders: mpsc::Receiver<ReloadOrder>,
     /// The certificate of new connections; none where the service has started without.
@@ -56,7 +57,7 @@ impl Reloader {
     pub(super) fn new(
         options: &Options,
         started: Config,
-        (negotiation, manager): (Negotiation, Manager),
+        negotiation: Negotiation,
         (prices, orders, hangup): (Prices, mpsc::Receiver<ReloadOrder>, Signal),
         (catalogue, tls): (
             watch::Sender<Arc<Catalogue>>,
@@ -68,7 +69,7 @@ impl Reloader {
             started,
             prices,
             negotiation,
-            manager,
+            manager: Manager::default(),
             catalogue,
             orders,
             tls,
