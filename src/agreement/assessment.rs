@@ -30,6 +30,13 @@ pub struct Guarantee {
     pub values: Values,
 }
 
+impl Guarantee {
+    /// How the line of the timeline begins that says what state was found.
+    pub(crate) fn assessed(&self) -> String {
+        format!("{} {}:", self.name, self.state.word())
+    }
+}
+
 /// Later than every deadline: when work that was stopped or lost will have completed.
 const NEVER_S: i64 = i64::MAX;
 /// A start later than the latest one of the window by this many seconds still counts as inside it: nodes and processes take time

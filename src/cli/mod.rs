@@ -48,7 +48,7 @@ const GROUPS: [(&str, &str); 3] = [
     ),
     (
         "Operators",
-        "serve config key resources nodes maintenance peers move evict reload cluster trail verify backup restore \
+        "serve health config key resources nodes maintenance peers move evict reload cluster trail verify backup restore \
          completions man",
     ),
     ("Analysis", "predict calibrate executions advise bench"),
@@ -68,6 +68,8 @@ pub struct Cli {
 enum Command {
     /// Run the service.
     Serve(serve::Options),
+    /// Ask whether the service on this machine is ready.
+    Health(operator::health::Options),
     /// List the templates that offers are made from.
     #[command(after_help = "Examples:\n  bespeak templates\n  bespeak templates --json")]
     Templates,
@@ -163,8 +165,9 @@ enum Command {
 }
 
 /// The commands that work on files and the store, and ask no service unless an option of [`WITH_SERVICE`] says so.
-const WITHOUT_SERVICE: [&str; 14] = [
+const WITHOUT_SERVICE: [&str; 15] = [
     "serve",
+    "health",
     "config",
     "key",
     "verify",
@@ -376,6 +379,7 @@ pub fn run() -> ExitCode {
         let server = &server;
         match command {
             Command::Serve(options) => Box::pin(serve::run(options)).await,
+            Command::Health(options) => operator::health::run(options).await,
             Command::Templates => client::templates::run(server).await,
             Command::Negotiate(options) => client::negotiate::negotiate(options, server).await,
             Command::Negotiations(options) => client::negotiations::run(options, server).await,

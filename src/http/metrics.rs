@@ -8,6 +8,7 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
 use super::{Api, Connections, Error};
@@ -25,7 +26,10 @@ metrics! {
         "The last step of the clock in seconds: below zero if it was set back, zero if there was none.";
     CONNECTIONS = Gauge "bespeak_http_connections": "Connections that are open.";
     CONNECTIONS_LIMIT = Gauge "bespeak_http_connections_limit": "Connections that may be open at the same time.";
-    // Prometheus knows these two by these names.
+    // Prometheus knows these by these names.
+    MEMORY = Gauge "process_resident_memory_bytes": "Memory that the process holds.";
+    VIRTUAL_MEMORY = Gauge "process_virtual_memory_bytes": "Addresses that the process has taken.";
+    PROCESSOR = Counter "process_cpu_seconds_total": "Time that processors worked for the process.";
     OPEN_FILES = Gauge "process_open_fds": "File descriptors that are open.";
     OPEN_FILES_LIMIT = Gauge "process_max_fds": "File descriptors that may be open.";
     CONNECTIONS_REFUSED = Counter "bespeak_http_connections_refused_total":
@@ -162,6 +166,33 @@ fn expose_connections(connections: &Connections, text: &mut Exposition) {
     text.number(CONNECTIONS_REFUSED, counted.refused);
 }
 
+/// The memory of this process, and the work of processors for it, where the system tells them.
+fn expose_process(text: &mut Exposition) {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name before the parenthesis may have spaces. Behind it the state is the third field of proc(5).
+    let fields: Vec<u64> = stat
+        .rsplit_once(')')
+        .map(|(_, fields)| {
+            fields
+                .split_whitespace()
+                .map(|of| of.parse().unwrap_or(0))
+                .collect()
+        })
+        .unwrap_or_default();
+    let field = |number: usize| fields.get(number - 3).copied();
+    if let (Some(user), Some(system), Some(virtual_bytes), Some(pages)) =
+        (field(14), field(15), field(23), field(24))
+    {
+        text.number(MEMORY, pages * page_size() as u64);
+        text.number(VIRTUAL_MEMORY, virtual_bytes);
+        let hundredths = (user + system) * 100 / clock_ticks_per_second();
+        text.number(
+            PROCESSOR,
+            format_args!("{}.{:02}", hundredths / 100, hundredths % 100),
+        );
+    }
+}
+
 /// How many descriptors this process has open, without the one that it looks with.
 fn count_open_descriptors() -> Option<usize> {
     let open = std::fs::read_dir("/proc/self/fd").ok()?;
@@ -180,6 +211,7 @@ pub(super) async fn get_metrics(
     api.measured.expose(&mut text);
     expose_clock_steps(api.negotiation.clock().steps(), &mut text);
     expose_connections(&api.connections, &mut text);
+    expose_process(&mut text);
     text.number(WRONG_KEYS_DELAYED, api.wrong_keys.delayed());
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())

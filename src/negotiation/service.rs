@@ -213,6 +213,11 @@ impl Negotiation {
         self.planner.is_ready() && matches!(epoch.await, Ok(Ok(epoch)) if epoch == self.planner.epoch())
     }
 
+    /// Waits until the planner answers anything, also that it cannot decide now.
+    pub async fn await_any_answer(&self) {
+        self.planner.await_any_answer().await;
+    }
+
     /// The fault that was found in the store, because of which nothing is decided any more.
     pub fn distrusted(&self) -> Option<&str> {
         self.planner.distrusted()

@@ -2,6 +2,7 @@
 //! the plan and a command to the changes that are stored and the answer that is given. They never wait or store; the writer does.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use scheduler::Time;
 use tokio::sync::oneshot;
@@ -99,6 +100,8 @@ pub(super) struct Command {
     /// Where the request is to have one effect only.
     pub(super) scope: Option<Scope>,
     decide: Decide,
+    /// Since when it waits to be decided.
+    pub(super) waits_since: Instant,
     /// Whether it is only asked what the decision would be.
     is_dry: bool,
 }
@@ -116,6 +119,7 @@ impl Command {
         Self {
             scope,
             decide: Box::new(|decider, decisions| answer_when_stored(reply, verb(decider, decisions))),
+            waits_since: Instant::now(),
             is_dry: false,
         }
     }
@@ -147,7 +151,16 @@ impl Command {
         Self {
             scope,
             decide: Box::new(decide),
+            waits_since: Instant::now(),
             is_dry: false,
+        }
+    }
+
+    /// The same, which waits from now on to be decided: it waited for a cluster before.
+    pub(super) fn waiting_from_now(self) -> Self {
+        Self {
+            waits_since: Instant::now(),
+            ..self
         }
     }
 

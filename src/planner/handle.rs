@@ -159,6 +159,19 @@ impl Planner {
         *self.ready.borrow() && !self.commands.is_closed() && self.distrusted().is_none()
     }
 
+    /// Waits until its task has taken a command out of the queue and answered it, after all that is being stored; or has dropped it,
+    /// because it cannot use its store now. Once the task has ended this waits for ever.
+    pub async fn await_any_answer(&self) {
+        let (reply, answer) = oneshot::channel();
+        let command = Command::new(None, reply, |_, _| Ok(()));
+        if self.commands.send(command).await.is_ok() {
+            let _ = answer.await;
+        }
+        if self.commands.is_closed() {
+            std::future::pending::<()>().await;
+        }
+    }
+
     /// Decides nothing from now on, because the stored data have this fault.
     pub fn distrust(&self, finding: String) {
         // The first finding is as good as any.

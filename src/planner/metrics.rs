@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::agreement::{Agreement, AgreementState, OfferCreator};
-use crate::metrics::{Exposition, Histogram, SECONDS, metrics};
+use scheduler::{Interval, Seconds};
+
+use crate::agreement::{
+    Account, Agreement, AgreementState, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
+};
+use crate::clock::MICROS_PER_SECOND;
+use crate::metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::Decider;
 use crate::store::Change;
@@ -11,6 +16,9 @@ use crate::store::Change;
 metrics! {
     BATCHES = Histogram "bespeak_planner_batch_commands": "Commands that the planner decided together.";
     COMMITS = Histogram "bespeak_planner_commit_seconds": "How long storing a batch of decisions took.";
+    WAITS = Histogram "bespeak_planner_wait_seconds": "How long commands waited in the queue to be decided.";
+    DECIDING = Histogram "bespeak_planner_decision_seconds":
+        "How long deciding a command took, without the wait before it and without storing.";
     FAILED = Counter "bespeak_planner_failed_commits_total":
         "Batches that were not stored, or of which that is not known.";
     GIVEN_UP = Counter "bespeak_planner_impossible_total":
@@ -25,6 +33,12 @@ metrics! {
     OFFERS_MADE = Counter "bespeak_offers_made_total":
         "Offers made in negotiations, by the state that they were made in.";
     EXECUTIONS = Counter "bespeak_executions_total": "Work that has ended, by how.";
+    GUARANTEES = Counter "bespeak_guarantees_assessed_total": "Guarantees that were assessed, by the state that was found.";
+    EARNED = Counter "bespeak_earned_total": "Money that the provider was owed, in units of the currency, by kind of posting.";
+    OWED = Counter "bespeak_owed_total": "Money that the provider owed, in units of the currency, by kind of posting.";
+    BOOKED = Counter "bespeak_booked_node_seconds_total":
+        "Time for which agreements that are over had nodes, times their number.";
+    USED = Counter "bespeak_used_node_seconds_total": "Time for which the programs of ended work ran, times their nodes.";
     AGREEMENTS = Gauge "bespeak_agreements": "Agreements that are not over, by state.";
     JOBS = Gauge "bespeak_jobs_running": "Agreements with a job that runs or is about to.";
     NEGOTIATIONS = Gauge "bespeak_negotiations_open": "Negotiations that go on.";
@@ -33,10 +47,26 @@ metrics! {
     OFFERS_HELD = Gauge "bespeak_offers_held": "Those for which nodes are kept.";
     NODES = Gauge "bespeak_resource_nodes": "Nodes that a resource has; retired ones are left out.";
     NODES_UP = Gauge "bespeak_resource_nodes_up": "Those that are neither down nor drained.";
+    NODES_BUSY = Gauge "bespeak_resource_nodes_busy": "Those that are in a slot now.";
+    TAKEN = Gauge "bespeak_resource_taken_ratio":
+        "The part of the time of its nodes that is promised, held or out of use, of the next day and of the next week.";
 }
 
 /// Upper bounds for the commands of a batch.
 const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+/// Upper bounds for the seconds of a decision: most take microseconds, and a thorough search its budget of work.
+const MOMENTS: &[f64] = &[
+    0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 1.0,
+];
+/// The times ahead of which it is shown how much is taken, in seconds.
+const AHEAD: [(&str, Seconds); 2] = [("day", 86_400), ("week", 7 * 86_400)];
+
+/// The states of guarantees that were assessed.
+const DETERMINED: [GuaranteeState; 2] = [GuaranteeState::Fulfilled, GuaranteeState::Violated];
+
+/// The side that money of a posting goes to, its currency, and its kind.
+type PostingsOf = (bool, Currency, &'static str);
+
 /// The counts of the life of this process.
 #[derive(Debug)]
 pub(super) struct PlannerMetrics {
@@ -44,6 +74,10 @@ pub(super) struct PlannerMetrics {
     batches: Histogram,
     /// Seconds that storing a batch took, where it worked.
     commits: Histogram,
+    /// Seconds that commands waited to be decided.
+    waits: Histogram,
+    /// Seconds that deciding a command took.
+    deciding: Histogram,
     /// Batches that were not stored, or of which that is not known.
     pub(super) failed: u64,
     /// Batches that were given up because of a fault in the plan.
@@ -57,6 +91,13 @@ pub(super) struct PlannerMetrics {
     ended: BTreeMap<&'static str, u64>,
     offers: BTreeMap<&'static str, u64>,
     executions: BTreeMap<&'static str, u64>,
+    guarantees: BTreeMap<&'static str, u64>,
+    /// In millionths of the currency.
+    postings: BTreeMap<PostingsOf, i128>,
+    /// Node-seconds, by resource.
+    booked: BTreeMap<String, u64>,
+    /// Node-microseconds, by resource.
+    used: BTreeMap<String, i128>,
 }
 
 impl Default for PlannerMetrics {
@@ -64,6 +105,8 @@ impl Default for PlannerMetrics {
         Self {
             batches: Histogram::new(COMMANDS),
             commits: Histogram::new(SECONDS),
+            waits: Histogram::new(SECONDS),
+            deciding: Histogram::new(MOMENTS),
             failed: 0,
             given_up: 0,
             unread_tariffs: 0,
@@ -73,6 +116,11 @@ impl Default for PlannerMetrics {
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
             executions: BTreeMap::new(),
+            // What is not there yet has no increase when it comes.
+            guarantees: DETERMINED.map(|state| (state.word(), 0)).into(),
+            postings: BTreeMap::new(),
+            booked: BTreeMap::new(),
+            used: BTreeMap::new(),
         }
     }
 }
@@ -88,6 +136,14 @@ impl PlannerMetrics {
         }
         if let Some(seconds) = commit {
             self.commits.observe(seconds);
+        }
+    }
+
+    /// Counts commands that were decided: for each the seconds that it waited before, and that deciding it took.
+    pub(super) fn took(&mut self, times: &[(f64, f64)]) {
+        for (waited, deciding) in times {
+            self.waits.observe(*waited);
+            self.deciding.observe(*deciding);
         }
     }
 
@@ -120,12 +176,68 @@ impl PlannerMetrics {
             };
             *counts.entry(word).or_default() += 1;
         }
+        self.count_what_came_of_it(batch);
+    }
+
+    /// Counts how agreements were kept, and what they were worth.
+    fn count_what_came_of_it(&mut self, batch: &[Change]) {
+        for change in batch {
+            match change {
+                Change::UpdateAgreement { agreement, events } => {
+                    for event in events.iter().filter(|event| event.kind == EventKind::Assessed) {
+                        let assessed = agreement.guarantees.iter();
+                        let assessed = assessed.filter(|of| event.detail.starts_with(&of.assessed()));
+                        for guarantee in assessed.take(1) {
+                            *self.guarantees.entry(guarantee.state.word()).or_default() += 1;
+                        }
+                    }
+                    if agreement.state.is_final() {
+                        self.count_booked(agreement);
+                    }
+                }
+                Change::Post(posting) => self.count_posting(posting),
+                Change::RecordExecution(of) => {
+                    let used = i128::from(of.run_time) * i128::from(of.nodes);
+                    *self.used.entry(of.resource.clone()).or_default() += used.max(0);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts the slots that are over. If another agreement goes on with its nodes, the slot is counted there.
+    fn count_booked(&mut self, agreement: &Agreement) {
+        let over = agreement.slots.iter();
+        let over = over.filter(|slot| slot.ended.is_some() && !slot.taken_over);
+        let seconds = over.map(|slot| slot.occupied().duration().unsigned_abs() * u64::from(slot.nodes));
+        *self.booked.entry(agreement.resource.clone()).or_default() += seconds.sum::<u64>();
+    }
+
+    fn count_posting(&mut self, posting: &Posting) {
+        let is_earned = match (&posting.from, &posting.to) {
+            (_, Account::Provider) => true,
+            (Account::Provider, _) => false,
+            _ => return,
+        };
+        let Money { micros, currency } = posting.amount;
+        let of = (is_earned, currency, posting.kind.word());
+        *self.postings.entry(of).or_default() += i128::from(micros);
+    }
+
+    fn expose_postings(&self, is_earned: bool, metric: Metric, text: &mut Exposition) {
+        let mut family = text.family(metric);
+        for ((_, currency, kind), micros) in self.postings.iter().filter(|(of, _)| of.0 == is_earned) {
+            let labels = [("currency", currency.code()), ("kind", kind)];
+            family.sample(&labels, in_units(*micros));
+        }
     }
 
     /// Writes them.
     pub(super) fn expose(&self, text: &mut Exposition) {
         text.family(BATCHES).histogram(&[], &self.batches);
         text.family(COMMITS).histogram(&[], &self.commits);
+        text.family(WAITS).histogram(&[], &self.waits);
+        text.family(DECIDING).histogram(&[], &self.deciding);
         text.number(FAILED, self.failed);
         text.number(GIVEN_UP, self.given_up);
         text.number(UNREAD_TARIFFS, self.unread_tariffs);
@@ -141,11 +253,23 @@ impl PlannerMetrics {
         text.numbers(ENDED, "state", &self.ended);
         text.numbers(OFFERS_MADE, "state", &self.offers);
         text.numbers(EXECUTIONS, "outcome", &self.executions);
+        text.numbers(GUARANTEES, "state", &self.guarantees);
+        self.expose_postings(true, EARNED, text);
+        self.expose_postings(false, OWED, text);
+        text.numbers(BOOKED, "resource", &self.booked);
+        let used = self.used.iter().map(|(of, micros)| (of, in_units(*micros)));
+        text.numbers(USED, "resource", used);
     }
 }
 
+/// Millionths as a decimal of whole ones.
+fn in_units(micros: i128) -> String {
+    let one = i128::from(MICROS_PER_SECOND);
+    format!("{}.{:06}", micros / one, micros % one)
+}
+
 /// How the plan stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Census {
     /// Agreements that are not over, by state.
     agreements: BTreeMap<&'static str, u64>,
@@ -157,12 +281,22 @@ pub(super) struct Census {
     offers: u64,
     /// Those for which nodes are kept.
     held: u64,
-    /// Name, nodes, and nodes that are up, of each resource.
-    resources: Vec<(String, u32, u32)>,
+    resources: Vec<ResourceCensus>,
+}
+
+/// How a resource stands.
+#[derive(Debug, Clone, PartialEq)]
+struct ResourceCensus {
+    name: String,
+    nodes: u32,
+    up: u32,
+    busy: u64,
+    /// Node-seconds that are taken, and all there are, for each time ahead.
+    taken: [(u64, u64); AHEAD.len()],
 }
 
 impl Decider<'_> {
-    /// Counts the contents of the plan. O(r) for r resources.
+    /// Counts the contents of the plan. O(p + r log n) for p agreements in their slots and r resources.
     pub(super) fn census(&self) -> Census {
         let live = &self.plan.live;
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
@@ -175,9 +309,27 @@ impl Decider<'_> {
             held: self.plan.table.standing_held as u64,
             resources: Vec::new(),
         };
+        let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
+        let begun = self.plan.bound.iter();
+        for (agreement, nodes) in begun.filter_map(|(id, nodes)| Some((live.get(id)?, nodes))) {
+            if agreement.has_nodes() {
+                *busy.entry(&agreement.resource).or_default() += nodes.len() as u64;
+            }
+        }
+        let now = self.present_second();
         for of in self.plan.resources.in_service() {
             let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
-            census.resources.push((name, nodes, of.nodes.up(nodes)));
+            let taken = AHEAD.map(|(_, seconds)| {
+                let all = u64::from(nodes) * seconds.unsigned_abs();
+                (of.schedule.tree().busy_area(Interval::of(now, seconds)), all)
+            });
+            census.resources.push(ResourceCensus {
+                nodes,
+                up: of.nodes.up(nodes),
+                busy: busy.get(name.as_str()).copied().unwrap_or_default(),
+                taken,
+                name,
+            });
         }
         census
     }
@@ -191,12 +343,20 @@ impl Census {
         text.number(NEGOTIATIONS, self.negotiations);
         text.number(OFFERS_OPEN, self.offers);
         text.number(OFFERS_HELD, self.held);
-        let nodes = self.resources.iter();
-        text.numbers(
-            NODES,
-            "resource",
-            nodes.clone().map(|(name, nodes, _)| (name, nodes)),
-        );
-        text.numbers(NODES_UP, "resource", nodes.map(|(name, _, up)| (name, up)));
+        let of_each = |count: fn(&ResourceCensus) -> u64| {
+            let resources = self.resources.iter();
+            resources.map(move |of| (&of.name, count(of)))
+        };
+        text.numbers(NODES, "resource", of_each(|of| of.nodes.into()));
+        text.numbers(NODES_UP, "resource", of_each(|of| of.up.into()));
+        text.numbers(NODES_BUSY, "resource", of_each(|of| of.busy));
+        let mut family = text.family(TAKEN);
+        for of in &self.resources {
+            for ((ahead, _), (taken, all)) in AHEAD.iter().zip(of.taken) {
+                #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+                let ratio = taken as f64 / (all as f64).max(1.0);
+                family.sample(&[("resource", &of.name), ("ahead", ahead)], ratio);
+            }
+        }
     }
 }

@@ -211,16 +211,20 @@ impl Writer {
             self.improved = second_of(now);
             decider.move_some_up();
         }
-        answers.extend(
-            commands
-                .into_iter()
-                // Nothing more is decided on a plan that cannot be right.
-                .map_while(|command| {
-                    let right = decider.plan.why_impossible().is_none();
-                    right.then(|| command.decide(&mut decider, decisions))
-                }),
-        );
-        self.again.extend(decider.take_decidable_commands());
+        let mut times = Vec::with_capacity(many);
+        for command in commands {
+            // Nothing more is decided on a plan that cannot be right.
+            if decider.plan.why_impossible().is_some() {
+                break;
+            }
+            let (since, begun) = (command.waits_since, std::time::Instant::now());
+            answers.push(command.decide(&mut decider, decisions));
+            let waited = begun.duration_since(since);
+            times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
+        }
+        self.signals.measure(|of| of.took(&times));
+        let decidable = decider.take_decidable_commands().into_iter();
+        self.again.extend(decidable.map(Command::waiting_from_now));
         let remembered = std::mem::take(&mut decider.remembered);
         self.decided.remembered.extend(remembered);
         if let Some(settings) = reconfigured {

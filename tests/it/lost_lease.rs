@@ -129,7 +129,7 @@ fn assert_gave_way(server: &mut Server) {
 }
 
 /// The process of the session that holds the lock.
-async fn holder(administrator: &mut PgConnection) -> Option<i32> {
+pub(crate) async fn holder(administrator: &mut PgConnection) -> Option<i32> {
     sqlx::query_scalar(HOLDERS)
         .fetch_optional(administrator)
         .await

@@ -2,16 +2,21 @@
 //! that were made.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::support::client::Client;
+use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(what_was_done_is_counted);
+on_both_engines!(what_was_done_is_counted, what_came_of_agreements_is_counted);
+
+/// How long a job may take to be over on a machine that is busy.
+const DEADLINE: Duration = Duration::from_mins(3);
 
 /// Labels in the order in which they stand.
 type Labels = Vec<(String, String)>;
@@ -317,4 +322,70 @@ fn decisions_add_up(after: &Scrape) {
     let batches = after.count("bespeak_planner_batch_commands_count", &[]);
     assert!(commits >= 5 && batches >= commits, "{commits} {batches}");
     assert!(after.count("bespeak_planner_batch_commands_sum", &[]) >= batches);
+}
+
+/// Nodes by the hour are paid, and a guarantee that is violated costs.
+const PAID: &str = "[limits]\nheader_seconds = 600\nbody_seconds = 600\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+    [pricing]\ncurrency = \"EUR\"\nnode_hour = \"3600\"\nbusy_percent = 0\nlate_percent = 0\nflexible_percent = 0\n";
+
+async fn what_came_of_agreements_is_counted(url: String) {
+    let server = Server::configured(Some(&url), PAID);
+    let client = server.client();
+    let before = scrape(&client).await;
+    for state in ["Fulfilled", "Violated"] {
+        assert_eq!(
+            before.count("bespeak_guarantees_assessed_total", &[("state", state)]),
+            0
+        );
+    }
+    let resource = [("resource", "local")];
+    assert_eq!(before.count("bespeak_resource_nodes_busy", &resource), 0);
+    // Two nodes for a minute, of which the job needs a moment.
+    let id = client
+        .post("/agreements", Offer::sleep(1, 60).on(2).xml())
+        .await
+        .created();
+    // All nodes for half of the week that begins in an hour.
+    let later = hours_ahead(1);
+    let half = Offer::reserve(4, 302_400).within(later, later + 302_400);
+    client.post("/agreements", half.xml()).await.created();
+    eventually("the end of the job", DEADLINE, async || {
+        let state = client.get(&format!("/agreements/{id}/state")).await;
+        state.body.contains("Complete<").then_some(())
+    })
+    .await;
+    let after = scrape(&client).await;
+    let sum = |name: &str, labels: &[(&str, &str)]| -> f64 {
+        assert!(after.of(name, labels).next().is_some(), "{name}");
+        after.of(name, labels).map(|(_, _, value)| value).sum()
+    };
+    let used = sum("bespeak_used_node_seconds_total", &resource);
+    let booked = sum("bespeak_booked_node_seconds_total", &resource);
+    assert!(
+        (2.0..=booked).contains(&used) && booked < 120.0,
+        "{used} {booked}"
+    );
+    // Its price is that of the whole slot: a currency unit a second and node.
+    let price = [("currency", "EUR"), ("kind", "price")];
+    assert!((sum("bespeak_earned_total", &price) - 120.0).abs() < 1e-9);
+    assert_eq!(after.of("bespeak_owed_total", &[]).count(), 0);
+    assert_eq!(
+        after.count("bespeak_guarantees_assessed_total", &[("state", "Fulfilled")]),
+        1
+    );
+    assert_eq!(
+        after.count("bespeak_guarantees_assessed_total", &[("state", "Violated")]),
+        0
+    );
+    let week = sum(
+        "bespeak_resource_taken_ratio",
+        &[("resource", "local"), ("ahead", "week")],
+    );
+    assert!((0.49..=0.51).contains(&week), "{week}");
+    let decided = after.count("bespeak_planner_decision_seconds_count", &[]);
+    assert_eq!(after.count("bespeak_planner_wait_seconds_count", &[]), decided);
+    assert!(decided > 4, "{decided}");
+    assert!(sum("process_resident_memory_bytes", &[]) > 1e6);
+    assert!(sum("process_virtual_memory_bytes", &[]) >= sum("process_resident_memory_bytes", &[]));
+    assert!(sum("process_cpu_seconds_total", &[]) > 0.0);
 }

@@ -1,4 +1,5 @@
-//! The sessions in the README print the output that they show: each command is run, and its output compared.
+//! The sessions in the README and on the page for operators print the output that they show: each command is run, and its output
+//! compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -56,13 +57,44 @@ fn assert_sessions() {
         let name = name.to_str().expect("a name of ours");
         assert!(readme.contains(name), "the README does without {name}");
     }
-    let steps = steps(&readme);
+    let address = format!("http://{}", server.address());
+    go_through(&readme, Shell::start(&folder, &server), |command| {
+        command.replace("http://127.0.0.1:8080", &address)
+    });
+    server.assert_verified();
+}
+
+#[test]
+fn the_sessions_of_the_page_for_operators_print_what_they_say() {
+    let server = Server::local();
+    let folder = place(&server);
+    for name in ["bespeak", "prometheus"] {
+        fs::create_dir_all(folder.path().join("etc").join(name)).expect("a folder can be made");
+    }
+    fs::copy(
+        folder.path().join("bespeak-data/../bespeak.toml"),
+        folder.path().join("etc/bespeak/bespeak.toml"),
+    )
+    .expect("the service has a configuration");
+    let (address, etc) = (
+        server.address().to_string(),
+        folder.path().join("etc/").display().to_string(),
+    );
     let mut shell = Shell::start(&folder, &server);
+    // Where the service listens is not told to its clients.
+    shell.run(&format!(
+        "export BESPEAK_LISTEN={address} BESPEAK_DATA_DIR=$PWD/bespeak-data"
+    ));
+    let here = |command: &str| command.replace("127.0.0.1:8080", &address).replace("/etc/", &etc);
+    go_through(&file("docs/operating.md"), shell, here);
+    server.assert_verified();
+}
+
+/// Runs the sessions of a page, whose commands are for another place than `here`.
+fn go_through(page: &str, mut shell: Shell, here: impl Fn(&str) -> String) {
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
-    for step in steps {
-        let mut command = step
-            .command
-            .replace("http://127.0.0.1:8080", &format!("http://{}", server.address()));
+    for step in steps(page) {
+        let mut command = here(&step.command);
         for (theirs, ours) in &ids {
             command = command.replace(theirs, ours);
         }
@@ -78,12 +110,11 @@ fn assert_sessions() {
         });
         assert!(
             as_written,
-            "$ {}\nprints\n{printed}\nand the README says\n{}",
+            "$ {}\nprints\n{printed}\nand the page says\n{}",
             step.command, step.output
         );
         ids.extend(uuids(&step.output).into_iter().zip(uuids(&printed)));
     }
-    server.assert_verified();
 }
 
 /// Waits for the next day where this one is nearly over: the README says tomorrow twice, and means one day.

@@ -6,6 +6,7 @@ pub(super) mod calibrate;
 pub(super) mod cluster;
 pub(super) mod config;
 pub(super) mod evict;
+pub(super) mod health;
 pub(super) mod helper;
 pub(super) mod key;
 pub(super) mod ledger;

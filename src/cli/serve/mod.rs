@@ -4,6 +4,7 @@ pub(super) mod check;
 pub(super) mod descriptors;
 mod executors;
 mod heads;
+mod manager;
 mod peers;
 mod prices;
 pub(super) mod reload;
@@ -25,6 +26,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use self::manager::Manager;
 use self::prices::Prices;
 use self::reload::{Read, Reloader};
 use super::config::Config;
@@ -58,10 +60,9 @@ Examples:
 Every option is also an environment variable, named in brackets. SIGINT and SIGTERM stop the service; jobs that run go
 on, and are followed again at the next start. SIGHUP has the configuration read again, as `bespeak reload` does.";
 
-/// Options of `serve`.
+/// Where the service listens: the same for whoever asks on this machine how it is.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
-pub(super) struct Options {
+pub(super) struct ListenOption {
     /// Address to listen on; port 0 takes a free one.
     #[arg(
         long,
@@ -69,7 +70,15 @@ pub(super) struct Options {
         default_value = "127.0.0.1:8080",
         value_name = "ADDRESS:PORT"
     )]
-    listen: SocketAddr,
+    pub(super) listen: SocketAddr,
+}
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    #[command(flatten)]
+    at: ListenOption,
     /// Listen beyond this machine without a certificate: keys travel in clear, unless a proxy beside the service speaks TLS.
     #[arg(long, env = "BESPEAK_INSECURE")]
     insecure: bool,
@@ -104,6 +113,7 @@ fn note_rules_and_abilities(
 /// Runs the service until it is told to stop.
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
+    let manager = Manager::of_environment();
     // From here on it does not end the process.
     let hangup = signal(SignalKind::hangup()).map_err(Failure::unavailable)?;
     let Read {
@@ -123,13 +133,14 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let stop = CancellationToken::new();
     let notices = clock.clone().notice_steps();
     tokio::spawn(stop.clone().run_until_cancelled_owned(notices));
-    let (listener, address) = listen(options.listen).await?;
+    let (listener, address) = listen(options.at.listen).await?;
     // Answers from the start, so that probes see a service that is not ready rather than none.
     let router = Arc::new(OnceLock::new());
     let bounds = config.limits.bounds(connections.clone());
     let serves = http::serve(listener, tls, Arc::clone(&router), bounds, stop.clone());
     let served = tokio::spawn(serves);
 
+    manager.say("reading the store, and the plan from it");
     let (store, lease) = open_store(&options.store.database_url(), &templates, &clock).await?;
     let (access, key) = open_access(&store, &clock, data_dir, &stop).await?;
 
@@ -169,11 +180,11 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let (limits, public_address) = (config.limits.clone(), config.public_address.clone());
     let (inputs, outputs) = ((prices, orders, hangup), (catalogue_sender, tls_sender));
     let mut reloader = Reloader::new(&options, config, negotiation.clone(), inputs, outputs);
+    reloader.manager = manager.clone();
+    let telling = manager.clone().keep_telling(negotiation.clone(), stop.clone());
     let decide_pending = negotiation.clone().decide_pending(stop.clone());
     tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
-    tokio::spawn(negotiation.clone().seek_places(stop.clone()));
-    // Operators' pages show the last sums, so there have to be some.
-    negotiation.past_use();
+    start_looking_after(&negotiation, &stop);
     let api = Api {
         negotiation: Arc::new(negotiation),
         access,
@@ -190,20 +201,30 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         await_first_look(unseen).await;
         reloader.prices.await_first().await;
         tokio::spawn(decide_pending);
-        tokio::spawn(reloader.run(stop.clone()));
         // Set once, here.
         let _ = router.set(http::router(api, portal::pages()));
         announce_service(scheme, address, &key, &options.store);
-        info!(%address, "ready");
+        manager.ready();
+        // Both tell the manager of what comes after that.
+        tokio::spawn(reloader.run(stop.clone()));
+        tokio::spawn(telling);
         std::future::pending().await
     };
     let tasks = Tasks {
+        manager: manager.clone(),
         served,
         decided,
         dispatched,
         patience: limits.shutdown_timeout(),
     };
     Box::pin(tasks.until_stopped(open, &stop, &planner_stop)).await
+}
+
+/// Starts what is done without being asked for, until `stop`.
+fn start_looking_after(negotiation: &Negotiation, stop: &CancellationToken) {
+    tokio::spawn(negotiation.clone().seek_places(stop.clone()));
+    // Operators' pages show the last sums, so there have to be some.
+    negotiation.past_use();
 }
 
 /// The address of the service where no request names one.
@@ -231,6 +252,7 @@ fn start_call_backs(
 
 /// The parts of a service while it serves.
 struct Tasks {
+    manager: Manager,
     served: JoinHandle<()>,
     decided: JoinHandle<()>,
     dispatched: JoinHandle<()>,
@@ -256,6 +278,7 @@ impl Tasks {
             _ = &mut self.dispatched => Some("the dispatcher has stopped by itself"),
         };
         info!("stopping");
+        self.manager.stopping();
         stop.cancel();
         if !self.served.is_finished() {
             let _ = self.served.await;
@@ -377,12 +400,12 @@ fn address_scheme(is_secure: bool, options: &Options) -> Result<&'static str, Fa
     if is_secure {
         return Ok("https");
     }
-    if !options.listen.ip().is_loopback() {
+    if !options.at.listen.ip().is_loopback() {
         if !options.insecure {
             return Err(Failure::Usage(format!(
                 "on {} keys and documents would travel in clear: name a certificate in [tls], or, where a proxy beside the service \
                  speaks TLS, give --insecure",
-                options.listen
+                options.at.listen
             )));
         }
         warn!("keys and documents travel in clear, as --insecure allows");
@@ -487,6 +510,7 @@ fn announce_service(scheme: &str, address: SocketAddr, key: &OperatorKey, option
     // A missing reader of standard output is no reason to stop.
     let _ = std::io::stdout().write_all(text.as_bytes());
     let _ = std::io::stdout().flush();
+    info!(%address, "ready");
 }
 
 /// A word as a shell takes it, in quotes where it has to be.

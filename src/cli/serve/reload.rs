@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
+use super::manager::Manager;
 use super::prices::Prices;
 use super::{Options, note_rules_and_abilities};
 use crate::catalogue::Catalogue;
@@ -32,6 +33,8 @@ pub(super) struct Reloader {
     /// The prices of energy over time.
     pub(super) prices: Prices,
     negotiation: Negotiation,
+    /// Who is told of it; nobody at first.
+    pub(super) manager: Manager,
     catalogue: watch::Sender<Arc<Catalogue>>,
     orders: mpsc::Receiver<ReloadOrder>,
     /// The certificate of new connections; none where the service has started without.
@@ -66,6 +69,7 @@ impl Reloader {
             started,
             prices,
             negotiation,
+            manager: Manager::default(),
             catalogue,
             orders,
             tls,
@@ -98,6 +102,20 @@ impl Reloader {
     }
 
     async fn reload(
+        &mut self,
+        party: Option<String>,
+        is_dry: bool,
+    ) -> Result<ReloadedView, negotiation::Error> {
+        if is_dry {
+            return self.take_over(party, is_dry).await;
+        }
+        self.manager.reloading();
+        let told = self.take_over(party, is_dry).await;
+        self.manager.reloaded(told.as_ref().err());
+        told
+    }
+
+    async fn take_over(
         &mut self,
         party: Option<String>,
         is_dry: bool,

@@ -46,7 +46,7 @@ impl Decider<'_> {
         for guarantee in &mut guarantees {
             if assess(guarantee, agreement, self.now) {
                 let evidence = guarantee.evidence.as_deref().unwrap_or_default();
-                let detail = format!("{} {}: {evidence}", guarantee.name, guarantee.state.word());
+                let detail = format!("{} {evidence}", guarantee.assessed());
                 events.push(self.event(EventKind::Assessed, detail));
             }
             let Some(since) = guarantee.values.determined else {
