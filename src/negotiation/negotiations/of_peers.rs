@@ -18,10 +18,10 @@ use crate::agreement::{
 };
 use crate::federation::client::Peer;
 use crate::federation::{FoundAtPeer, PassedFile, Question};
-use crate::negotiation::Negotiation;
 use crate::negotiation::request::flat_request::change_each_description;
 use crate::negotiation::views::offer::WordedOffer;
-use crate::planner::{Candidate, Proposal, Quote, Scaling};
+use crate::negotiation::{Negotiation, Result};
+use crate::planner::{Ask, Candidate, Proposal, Quote, Scaling};
 
 /// Bytes of the files of a job that are passed on at most.
 const PASSED_ON_MAX: u64 = 64 << 20;
@@ -44,8 +44,35 @@ pub(in crate::negotiation) fn may_ask_peers(reason: Reason) -> bool {
 }
 
 impl Negotiation {
+    /// The possible offers for a request: our own, and those of peers where these are asked.
+    pub(super) async fn quote_request(
+        &self,
+        instance: &NegotiationInstance,
+        ask: Ask,
+        peers: Option<(Uuid, Option<&Travel>)>,
+        wanted: (&AgreementOffer, &Proposal, Interval),
+        replaced: Option<&Agreement>,
+    ) -> Result<Quote> {
+        let mut quote = self.quote_here(instance, ask).await?;
+        let there = match replaced {
+            Some(old) => self.present_at_peer(old).await?,
+            None => None,
+        };
+        let changed = replaced.map(|old| (old, there.as_ref()));
+        let may_change = changed.is_none_or(|(old, there)| old.is_waiting() || there.is_some());
+        if let Some((parent, travel)) = peers.filter(|_| may_change) {
+            let here = (instance, parent);
+            self.add_offers_of_peers(here, travel, wanted, changed, &mut quote)
+                .await;
+        }
+        match changed {
+            Some(changed) => self.add_fees_of_change(changed, wanted.1.budget, quote).await,
+            None => Ok(quote),
+        }
+    }
+
     /// Adds to the possible offers for a request those that peers hold, where none of the own ones is exact.
-    pub(super) async fn add_offers_of_peers(
+    async fn add_offers_of_peers(
         &self,
         (instance, parent): (&NegotiationInstance, Uuid),
         travel: Option<&Travel>,

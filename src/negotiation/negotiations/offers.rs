@@ -12,7 +12,6 @@ use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
     negotiate_input,
 };
-use wsag::travel::Travel;
 use wsag::{Places, Violation, Violations};
 
 use super::counter::{
@@ -30,9 +29,7 @@ use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
-use crate::planner::{
-    self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Proposal, Quote, Suggestion,
-};
+use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Quote, Suggestion};
 
 /// An offer, and where its maker has it.
 pub(in crate::negotiation) struct Placed {
@@ -360,35 +357,8 @@ impl Negotiation {
         .await
     }
 
-    /// The possible offers for a request: our own, and those of peers where these are asked.
-    async fn quote_request(
-        &self,
-        instance: &NegotiationInstance,
-        ask: Ask,
-        peers: Option<(Uuid, Option<&Travel>)>,
-        wanted: (&AgreementOffer, &Proposal, Interval),
-        replaced: Option<&Agreement>,
-    ) -> Result<Quote> {
-        let mut quote = self.quote_here(instance, ask).await?;
-        let there = match replaced {
-            Some(old) => self.present_at_peer(old).await?,
-            None => None,
-        };
-        let changed = replaced.map(|old| (old, there.as_ref()));
-        let may_change = changed.is_none_or(|(old, there)| old.is_waiting() || there.is_some());
-        if let Some((parent, travel)) = peers.filter(|_| may_change) {
-            let here = (instance, parent);
-            self.add_offers_of_peers(here, travel, wanted, changed, &mut quote)
-                .await;
-        }
-        match changed {
-            Some(changed) => self.add_fees_of_change(changed, wanted.1.budget, quote).await,
-            None => Ok(quote),
-        }
-    }
-
     /// What the own domain could offer.
-    async fn quote_here(&self, instance: &NegotiationInstance, ask: Ask) -> Result<Quote> {
+    pub(super) async fn quote_here(&self, instance: &NegotiationInstance, ask: Ask) -> Result<Quote> {
         let is_open = !matches!(ask.about, About::Opening(_));
         match self.planner.quote(ask).await {
             Err(planner::Error::NotFound) if is_open => Err(self.why_over(instance).await),
