@@ -117,15 +117,16 @@ impl Decider<'_> {
         if let Some(answer) = held {
             self.take_hold_out(answer);
         }
-        let mut settled = Vec::new();
-        if let Some(old) = old.as_mut().filter(|_| begun) {
-            settled = self.go_on_at_peer(old, (&mut agreement, number), at)?;
-        } else if !self.has_put_at_peer(&agreement, number, at) {
+        let put = match old.as_mut().filter(|_| begun) {
+            Some(old) => self.go_on_at_peer(old, (&mut agreement, number), at),
+            None => self.has_put_at_peer(&agreement, number, at).then(Vec::new),
+        };
+        let Some(settled) = put else {
             if let Some(answer) = held {
                 self.hold_offers_again(answer, "its acceptance has failed");
             }
             return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
-        }
+        };
         self.plan.insert(agreement.clone(), number);
         let detail = format!("{} carries it out, as it was offered", row.peer);
         let mut events = vec![self.acceptance_of_peer(&agreement, &detail)];
@@ -155,24 +156,20 @@ impl Decider<'_> {
     }
 
     /// Has an agreement take over the work of another one that has begun at the same peer, and its place. Returns the lines for the
-    /// other one's timeline.
-    ///
-    /// # Errors
-    /// [`Error::Unfit`] where there is no room for it here.
+    /// other one's timeline; none where there is no room for it here.
     fn go_on_at_peer(
         &mut self,
         old: &mut Agreement,
         (agreement, number): (&mut Agreement, u64),
         at: usize,
-    ) -> Result<Vec<Event>> {
+    ) -> Option<Vec<Event>> {
         agreement.slots = old.slots.ending(agreement.slots.placement().end);
-        let put = self.run_trial(|this| this.has_put_going_on(old, (agreement, number), at).then_some(()));
-        put.ok_or_else(|| Error::Unfit(format!("{} has no room for it here", old.resource)))?;
+        self.run_trial(|this| this.has_put_going_on(old, (agreement, number), at).then_some(()))?;
         let settled = self.settle_guarantees(old, agreement);
         (agreement.service, agreement.started) = (old.service, old.started);
         agreement.origin = Some(old.execution_id());
         agreement.job.clone_from(&old.job);
-        Ok(settled)
+        Some(settled)
     }
 
     /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
