@@ -203,12 +203,19 @@ impl Negotiation {
         (held > 0).then_some(())?;
         let now = self.clock.now();
         let slots = slot_of_quotation(quotation)?;
+        let (slots, may_start) = match asked.begun {
+            // Ours has begun when the peer's had, or some moments before.
+            Some(begun) => (
+                Slots::one((Interval::new(begun.start, slots.placement().end), slots.nodes())),
+                found.replaces.is_some() && slots.placement().start <= now && slots.placement().end > now,
+            ),
+            None => {
+                let may_start = slots.placement().start >= now - CLOCKS_DIFFER;
+                (slots, may_start)
+            }
+        };
         let lies = slots.placement();
         let kind = OfferKind::from_word(quotation.kind.name())?;
-        let may_start = match asked.begun {
-            Some(slot) => found.replaces.is_some() && lies.start == slot.start && lies.end > now,
-            None => lies.start >= now - CLOCKS_DIFFER,
-        };
         let is_possible = may_start
             && lies.end <= now + FURTHEST
             && slots.nodes() <= found.peer.settings().nodes
@@ -294,7 +301,9 @@ pub(in crate::negotiation) struct AskedOfPeer<'a> {
 impl AskedOfPeer<'_> {
     /// Whether a slot is one of what was asked for.
     fn is_met_by(&self, slot: Interval, nodes: u32) -> bool {
-        let is_size = |of: &Shape| of.nodes == nodes && (self.is_scaled || of.duration == slot.duration());
+        let differs = self.begun.map_or(0, |_| CLOCKS_DIFFER);
+        let is_long = |of: &Shape| (of.duration - slot.duration()).abs() <= differs;
+        let is_size = |of: &Shape| of.nodes == nodes && (self.is_scaled || is_long(of));
         // What has begun lies before the window that is asked for now.
         let since = self
             .begun
