@@ -203,16 +203,14 @@ impl Negotiation {
         (held > 0).then_some(())?;
         let now = self.clock.now();
         let slots = slot_of_quotation(quotation)?;
-        let (slots, may_start) = match asked.begun {
+        let there = slots.placement();
+        let (slots, may_start) = if let Some(begun) = asked.begun {
             // Ours has begun when the peer's had, or some moments before.
-            Some(begun) => (
-                Slots::one((Interval::new(begun.start, slots.placement().end), slots.nodes())),
-                found.replaces.is_some() && slots.placement().start <= now && slots.placement().end > now,
-            ),
-            None => {
-                let may_start = slots.placement().start >= now - CLOCKS_DIFFER;
-                (slots, may_start)
-            }
+            let slot = Interval::new(begun.start, there.end);
+            let goes_on = found.replaces.is_some() && there.start <= now && there.end > now;
+            (Slots::one((slot, slots.nodes())), goes_on)
+        } else {
+            (slots, there.start >= now - CLOCKS_DIFFER)
         };
         let lies = slots.placement();
         let kind = OfferKind::from_word(quotation.kind.name())?;
