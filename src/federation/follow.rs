@@ -280,6 +280,11 @@ impl Look {
         if is_replaced && self.is_being_replaced(&following.row).await {
             return NEAR;
         }
+        // It may have been replaced here, too, since it was read.
+        let ours = &match self.store.agreement(ours.id).await {
+            Ok(Some(now)) if is_replaced => now,
+            _ => ours.clone(),
+        };
         let row = AtPeer {
             state: state.word().to_owned(),
             charged: sum_of(&status.charged, following.row.price),
@@ -365,9 +370,11 @@ impl Look {
         let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let is_here = ours.resource == row.peer && !ours.state.is_final() && !following.row.lost;
         row.lost |= !following.is_to_end && is_here && (lost.is_some() || is_lost_running);
-        self.federation
-            .followed()
-            .note_job(row.id, ours.execution_id(), job.clone());
+        // Work of one that is over here may go on under another one.
+        if !ours.state.is_final() {
+            let followed = self.federation.followed();
+            followed.note_job(row.id, ours.execution_id(), job.clone());
+        }
         let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
         // What was lost there waits for another place, maybe on the same resource.
         let has_left =
