@@ -95,7 +95,7 @@ impl Followed {
             .any(|of| of.is(peer, agreement) && of.row.address.is_some() && !of.row.lost)
     }
 
-    /// Notes how the job of an agreement stands, whose runs have the id `runs_of`.
+    /// Notes the state of the job of an agreement. The runs of that job have the id `runs_of`.
     pub(super) fn note_job(&self, id: Uuid, runs_of: Uuid, job: JobStatus) {
         if let Some(of) = self.lock().get_mut(&id) {
             of.job = Some(job);

@@ -135,7 +135,7 @@ pub(super) async fn get_agreement_events(call: Call, format: Format, Id(id): Id)
     Ok(format.answer(&view, || timeline.to_xml()))
 }
 
-/// GET /agreements/{id}/ending: what its end would cost now.
+/// GET /agreements/{id}/ending: the cost of ending it now.
 pub(super) async fn get_agreement_ending(
     call: Call,
     Id(id): Id,

@@ -116,7 +116,7 @@ impl Default for PlannerMetrics {
             ended: BTreeMap::new(),
             offers: BTreeMap::new(),
             executions: BTreeMap::new(),
-            // What is not there yet has no increase when it comes.
+            // They begin at zero: a series that appears with its first count shows no increase.
             guarantees: DETERMINED.map(|state| (state.word(), 0)).into(),
             postings: BTreeMap::new(),
             booked: BTreeMap::new(),
@@ -179,7 +179,7 @@ impl PlannerMetrics {
         self.count_what_came_of_it(batch);
     }
 
-    /// Counts how agreements were kept, and what they were worth.
+    /// Counts the assessed guarantees and the money of agreements.
     fn count_what_came_of_it(&mut self, batch: &[Change]) {
         for change in batch {
             match change {

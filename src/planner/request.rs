@@ -148,7 +148,7 @@ pub struct Termination {
     pub by_provider: bool,
     /// The versions that it may have, where the caller names some.
     pub versions: Option<Vec<i64>>,
-    /// What the peer that has it charges us for its end, where that is known.
+    /// The charge of the peer that has it for its end, where that is known.
     pub charge_of_peer: Option<Money>,
     /// The key that the request came with.
     pub idempotency: Option<Idempotency<Agreement>>,

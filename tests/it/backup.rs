@@ -52,7 +52,7 @@ fn path(path: &Path) -> &str {
     path.to_str().expect("our paths are text")
 }
 
-/// What a command said, which succeeded.
+/// The output of a command that succeeded.
 fn said(output: &Output) -> String {
     let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
     assert!(output.status.success(), "{}", text(&output.stderr));
@@ -150,7 +150,7 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_there_after_a_resto
         let address = format!("/agreements/{id}");
         assert_eq!(there.get_json(&address).await, here.get_json(&address).await);
     }
-    // Nothing else is there than what was promised, and what was paid is paid.
+    // Only promised agreements are there, and the money is the same.
     let ids = fixture::column(elsewhere.url(), "agreements", "id").await;
     let ids = ids.expect("they can be read").into_iter();
     let others: Vec<Uuid> = ids
@@ -170,7 +170,7 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_there_after_a_resto
         Some(1),
         "{accounts}"
     );
-    // It goes on, for whoever had a key.
+    // The restored service accepts offers under the keys of before.
     let party = restored.client_with(&keys[0]);
     let start = hours_ahead(24 * 30);
     let made = party

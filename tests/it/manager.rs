@@ -1,4 +1,4 @@
-//! What the service tells the manager that has started it, heard on a real socket as systemd's.
+//! Messages of the service to the manager that has started it, heard on a real socket as systemd's.
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -74,7 +74,7 @@ impl Managed {
         }
     }
 
-    /// What it says next.
+    /// Its next message.
     fn hear(&self) -> String {
         let mut bytes = [0; 4_096];
         let length = self.socket.recv(&mut bytes);

@@ -1,4 +1,4 @@
-//! `bespeak health`: whether the service of this machine is ready, for what watches over it and can tell only exit statuses.
+//! `bespeak health`: whether the service of this machine is ready, as an exit status for programs that watch it.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What the service tells the manager that has started it, in the protocol of systemd's `sd_notify`: when it serves, reads its
-//! configuration again, stops, and that it is alive. Without a manager that wants to hear of it, nothing is told.
+//! Messages of the service to the manager that has started it, in the protocol of systemd's `sd_notify`: it serves, reads its
+//! configuration again, stops, or is alive. Without a manager that listens, nothing is told.
 
 use std::fmt::Display;
 use std::os::linux::net::SocketAddrExt as _;

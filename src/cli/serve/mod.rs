@@ -60,7 +60,7 @@ Examples:
 Every option is also an environment variable, named in brackets. SIGINT and SIGTERM stop the service; jobs that run go
 on, and are followed again at the next start. SIGHUP has the configuration read again, as `bespeak reload` does.";
 
-/// Where the service listens: the same for whoever asks on this machine how it is.
+/// The address on which the service listens. `health` asks there, too.
 #[derive(Debug, Args)]
 pub(super) struct ListenOption {
     /// Address to listen on; port 0 takes a free one.
@@ -205,7 +205,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
         let _ = router.set(http::router(api, portal::pages()));
         announce_service(scheme, address, &key, &options.store);
         manager.ready();
-        // Both tell the manager of what comes after that.
+        // Both tell the manager of later events.
         tokio::spawn(reloader.run(stop.clone()));
         tokio::spawn(telling);
         std::future::pending().await

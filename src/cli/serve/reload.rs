@@ -33,7 +33,7 @@ pub(super) struct Reloader {
     /// The prices of energy over time.
     pub(super) prices: Prices,
     negotiation: Negotiation,
-    /// Who is told of it; nobody at first.
+    /// The manager that is told of a reload; none at first.
     pub(super) manager: Manager,
     catalogue: watch::Sender<Arc<Catalogue>>,
     orders: mpsc::Receiver<ReloadOrder>,

@@ -1,4 +1,4 @@
-//! What only another Bespeak service tells: the agreements that we have there, and what the end of one would cost.
+//! Questions that only another Bespeak service answers: the agreements that we have there, and the cost of ending one.
 
 use reqwest::Method;
 use reqwest::header::ACCEPT;
@@ -47,8 +47,7 @@ struct Sum {
 }
 
 impl Peer {
-    /// What the peer would charge us for the end of one of its agreements now; none where it is nothing. Only another Bespeak service
-    /// says that.
+    /// The peer's charge for ending one of its agreements now; none where it is nothing. Only another Bespeak service tells it.
     ///
     /// # Errors
     /// [`PeerError::Refused`], [`PeerError::Unknown`].

@@ -18,12 +18,12 @@ pub struct EndingView {
     pub credits: Vec<PaymentView>,
     /// Whether its work runs now and is stopped.
     pub stops_work: bool,
-    /// What the domain that has it charges for its end, where another domain has it. The charges are at least that.
+    /// The charge of the domain that has it, where another domain has it. The charges are at least that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_peer: Option<EndingAtPeerView>,
 }
 
-/// A payment, and what it is for.
+/// A payment, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PaymentView {
     /// The kind: price, cancellation, change, overrun, penalty, reward or compensation.
@@ -32,7 +32,7 @@ pub struct PaymentView {
     pub amount: MoneyView,
 }
 
-/// What another domain charges for the end of an agreement.
+/// The charge of another domain for the end of an agreement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndingAtPeerView {
     /// The name of the domain.

@@ -1,4 +1,4 @@
-//! Changes of agreements that peers have: what they cost there is asked first, and a change that a peer offers itself is made there.
+//! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
 use crate::agreement::{Agreement, AtPeer, Money};
 use crate::negotiation::{Negotiation, Result};
@@ -22,7 +22,7 @@ impl Negotiation {
         }))
     }
 
-    /// What a peer charges us if one of its agreements is ended now; none where it does not say that in time.
+    /// A peer's charge to us for ending one of its agreements now; none where it does not tell it in time.
     pub(in crate::negotiation) async fn charge_of_peer(&self, there: &AtPeer) -> Option<Money> {
         let federation = self.federation.as_ref()?;
         let (peer, address) = (federation.peer(&there.peer)?, there.address.as_deref()?);
@@ -37,8 +37,8 @@ impl Negotiation {
         }
     }
 
-    /// Adds the fees to offers in place of an agreement where peers are concerned: at least what the change costs us at the peer that
-    /// has it now.
+    /// Adds the fees to offers in place of an agreement where peers are concerned: at least the cost of the change
+    /// at the peer that has it now.
     ///
     /// # Errors
     /// Those of [`Planner::add_fees_of_change`](crate::planner::Planner::add_fees_of_change).

@@ -98,7 +98,7 @@ impl Negotiation {
         };
         let begun = replaced.filter(|(old, _)| old.is_being_carried_out());
         let question = Question {
-            // What runs at a peer goes on there.
+            // Work that runs at a peer goes on there.
             only: begun.map_or(only, |(old, _)| Some(old.resource.clone())),
             changes: replaced.and_then(|(_, there)| there),
             offer: &asked,
@@ -302,7 +302,7 @@ impl AskedOfPeer<'_> {
         let differs = self.begun.map_or(0, |_| CLOCKS_DIFFER);
         let is_long = |of: &Shape| (of.duration - slot.duration()).abs() <= differs;
         let is_size = |of: &Shape| of.nodes == nodes && (self.is_scaled || is_long(of));
-        // What has begun lies before the window that is asked for now.
+        // A slot that has begun lies before the window that is asked for now.
         let since = self
             .begun
             .map_or(self.window.start, |begun| begun.start.min(self.window.start));

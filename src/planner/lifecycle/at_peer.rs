@@ -132,7 +132,7 @@ impl Decider<'_> {
         let mut events = vec![self.acceptance_of_peer(&agreement, &detail)];
         self.spend(proposal.spender, &agreement);
         events.extend(replaced.map(|old| self.event(EventKind::Superseded, format!("in place of {old}"))));
-        // What it takes over follows.
+        // The work that it takes over follows.
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(Agreement {
                 service: ServiceState::NotReady,

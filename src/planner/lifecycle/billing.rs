@@ -121,7 +121,7 @@ impl Decider<'_> {
     /// price, at least the amount by which the same request would be cheaper now, and at most its price. So it never pays
     /// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before: the
     /// loss would have cost nothing, and its party need not wait for another time. Where a peer has it, the fee is at least
-    /// what that charges us for its end.
+    /// that peer's charge for its end.
     pub(in crate::planner) fn cancellation_fee(
         &self,
         agreement: &Agreement,

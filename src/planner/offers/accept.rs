@@ -116,7 +116,7 @@ impl Decider<'_> {
             let why = broken.map_or("", |_| ", which could not be kept");
             events.push(self.event(EventKind::Superseded, format!("in place of {old}{why}")));
         }
-        // What it takes over follows.
+        // The work that it takes over follows.
         let stored = Box::new(Agreement {
             service: ServiceState::NotReady,
             ..agreement.clone()

@@ -28,7 +28,7 @@ struct Head {
     columns: Vec<String>,
 }
 
-/// What was restored.
+/// The counts of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loaded {
     /// Rows of all tables.

@@ -3,7 +3,7 @@
 //! A line is a JSON value. `{"table": …, "columns": […]}` says whose rows follow; a row is a list with a value for each column. The text
 //! is made and taken apart by the engines, so that it is as fast as they are, and a database of one engine can be restored to the other.
 //!
-//! Sessions are left out: whoever was signed in signs in again. The steps of the schema are left out, since a restore makes the schema
+//! Sessions are left out: people sign in again. The steps of the schema are left out, since a restore makes the schema
 //! of that time anew and then brings it up to date.
 
 mod load;

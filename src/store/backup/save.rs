@@ -12,7 +12,7 @@ use crate::store::verify::check_everything;
 
 const RUNNING: &str = "SELECT COUNT(*) AS running FROM agreements WHERE service = 'Processing'";
 
-/// What was written.
+/// The counts of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Saved {
     /// Rows of all tables.

@@ -59,7 +59,7 @@ const POSTGRES_PATIENCE: &str =
 /// The columns of each table with the types that they were declared with.
 pub(super) type Tables = BTreeMap<String, Vec<(String, String)>>;
 
-/// Reads what tables there are.
+/// Reads the tables that are there.
 pub(super) async fn read_tables(connection: &mut Connection) -> Result<Tables> {
     let sql = match connection.engine() {
         Engine::Sqlite => SQLITE_COLUMNS,

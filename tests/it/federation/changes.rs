@@ -1,4 +1,4 @@
-//! Ends and changes of agreements at peers: what they cost there is told first, and a change is made there, also of what runs.
+//! Ends and changes of agreements at peers: their cost there is told first, and a change is made there, also of running work.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ fn the_end_of_an_agreement_at_a_peer_costs_at_least_what_the_peer_charges_as_was
             (&json!("Terminated"), &half),
             "{shown}"
         );
-        // A peer that does not answer keeps nobody from ending what is agreed.
+        // An agreement can be ended while its peer does not answer.
         let made = post(one, "/agreements", &wish).await;
         two.server.kill9();
         let ending = one.requester.get_json(&path(&made["id"], "/ending")).await;

@@ -230,7 +230,7 @@ async fn seed(seed: u64) {
     })
     .await;
     let (ours, theirs) = (&domains[0], &domains[1]);
-    // What is being ended on one side is ended on the other one a moment later.
+    // An end on one side reaches the other one a moment later.
     eventually("both sides have the same in force", PATIENCE, async || {
         let undecided = ["Pending", "ObservedAndTerminating"];
         let is_decided = in_states(ours, &undecided).await.is_empty();

@@ -31,7 +31,7 @@ const FORMAT: u64 = 1;
 /// The longest list: a hostile one is not read whole.
 const MANIFEST_MAX: u64 = 64 << 10;
 
-/// What a backup is, and its files.
+/// The description of a backup, and its files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manifest {
@@ -148,7 +148,7 @@ impl Manifest {
     /// Reads all files of the backup and compares them with the list.
     ///
     /// # Errors
-    /// At the first that is missing, or is not what was written.
+    /// Where a file is missing, or differs from the one that was written: the first such file.
     pub(super) fn check_parts(&self, folder: &Path) -> Result<(), Failure> {
         for part in &self.parts {
             let path = folder.join(&part.name);
@@ -232,7 +232,7 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-/// Writes, and takes the sum of what is written.
+/// A writer that sums the bytes that it writes.
 pub(super) struct Summed<W> {
     to: W,
     digest: Sha256,

@@ -39,7 +39,7 @@ where you carry it. `bespeak restore DIR --rehearse` shows that it can be restor
 
 /// The folders of a data folder that are large.
 const LARGE: [&str; 3] = ["files", "party-files", "jobs"];
-/// How often a person who waits is told how far it has come.
+/// How often the progress is told at a terminal.
 const TOLD_EVERY: Duration = Duration::from_secs(5);
 
 /// Options of `backup`.

@@ -13,7 +13,7 @@ const OCTAL_MAX: u64 = 0o777_7777_7777;
 const LONG_NAME: u8 = b'L';
 const LONG_TARGET: u8 = b'K';
 
-/// What an entry is.
+/// The kind of an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Kind {
     /// So many bytes follow.
@@ -58,7 +58,7 @@ pub(super) fn write_entry(to: &mut impl Write, entry: &Entry) -> io::Result<()> 
     to.write_all(&header(&entry.path, kind, size, target, entry.mode, modified))
 }
 
-/// Writes what stands between the bytes of a file and the next entry.
+/// Writes the zero bytes between a file and the next entry.
 ///
 /// # Errors
 /// Those of writing.
@@ -123,7 +123,7 @@ impl<R: Read> Reader<R> {
         Self { from, left: (0, 0) }
     }
 
-    /// The next entry; none at the end. What was not read of the last one is passed over.
+    /// The next entry; none at the end. Unread bytes of the last one are skipped.
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidData`] where this is no archive as [`write_entry`] writes it; those of reading.

@@ -37,7 +37,7 @@ const NEW_FILE: OFlags = OFlags::WRONLY
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Count {
     pub(super) files: u64,
-    /// What could not be read, or is no file, folder or link; and files that became shorter while they were read.
+    /// Entries that could not be read, or are no file, folder or link; and files that became shorter while they were read.
     pub(super) left_out: u64,
 }
 
