@@ -126,7 +126,9 @@ impl Follower {
             let Some(last) = rows.last() else { break };
             after = last.id;
             for row in rows {
-                self.federation.followed().add(row);
+                // The id of its runs is found at the first look.
+                let runs_of = row.agreement;
+                self.federation.followed().add(row, runs_of);
             }
         }
         Ok(())
@@ -281,10 +283,12 @@ impl Look {
             return NEAR;
         }
         // It may have been replaced here, too, since it was read.
-        let ours = &match self.store.agreement(ours.id).await {
-            Ok(Some(now)) if is_replaced => now,
-            _ => ours.clone(),
+        let again = if is_replaced {
+            self.store.agreement(ours.id).await
+        } else {
+            Ok(Some(ours.clone()))
         };
+        let Ok(Some(ours)) = &again else { return NEAR };
         let row = AtPeer {
             state: state.word().to_owned(),
             charged: sum_of(&status.charged, following.row.price),

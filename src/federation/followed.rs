@@ -36,10 +36,10 @@ impl Following {
 }
 
 impl Followed {
-    /// Follows an agreement from now on.
-    pub fn add(&self, row: AtPeer) {
+    /// Follows an agreement from now on. The runs of ours have the id `runs_of`.
+    pub fn add(&self, row: AtPeer, runs_of: Uuid) {
         let following = Following {
-            runs_of: row.agreement,
+            runs_of,
             row,
             job: None,
             is_to_end: false,
@@ -53,11 +53,12 @@ impl Followed {
         self.lock().values().filter(|of| of.row.peer == peer).count()
     }
 
-    /// The price there of all at a peer together, in millionths. Lost ones cost nothing.
-    pub fn cost(&self, peer: &str) -> i64 {
+    /// The price there of all at a peer together but for the one at the address `except`, in millionths. Lost ones cost nothing.
+    pub fn cost(&self, peer: &str, except: Option<&str>) -> i64 {
         let present = self.lock();
         let there = present.values().map(|of| &of.row);
-        let there = there.filter(|row| row.peer == peer && !row.lost);
+        let is_replaced = |row: &AtPeer| except.is_some() && row.address.as_deref() == except;
+        let there = there.filter(|row| row.peer == peer && !row.lost && !is_replaced(row));
         there.map(|row| row.price.map_or(0, |price| price.micros)).sum()
     }
 

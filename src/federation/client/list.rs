@@ -5,7 +5,7 @@ use reqwest::header::ACCEPT;
 use serde::Deserialize;
 use wsag::scheduling::parse_amount;
 
-use super::exchange::exchange;
+use super::exchange::{Reply, exchange};
 use super::{Peer, PeerError, Result};
 use crate::agreement::{Currency, Money};
 
@@ -55,24 +55,8 @@ impl Peer {
         let line = &self.0.line;
         let url = line.below(agreement, &["ending"])?;
         let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
-        let reply = exchange(request).await?;
-        reply.success()?;
-        let wrong = |why: &dyn std::fmt::Display| {
-            PeerError::rubbish(&format!("its cost of an end cannot be read: {why}"))
-        };
-        let ending: Ending = serde_json::from_slice(&reply.body).map_err(|why| wrong(&why))?;
-        let mut all: Option<Money> = None;
-        for Charge {
-            amount: Sum { amount, currency },
-        } in ending.charges
-        {
-            let micros = parse_amount(&amount).map_err(|why| wrong(&why))?;
-            let currency = Currency::parse(&currency).ok_or_else(|| wrong(&"no currency"))?;
-            let before = all.map_or(Some(0), |all| (all.currency == currency).then_some(all.micros));
-            let sum = before.and_then(|before| before.checked_add(micros));
-            all = Some(Money::new(sum.ok_or_else(|| wrong(&"no sum"))?, currency));
-        }
-        Ok(all)
+        let reply = self.exchange(request).await?;
+        self.note(charge_in(&reply))
     }
 
     /// All agreements that the peer has with us, newest first. Only another Bespeak service lists them.
@@ -103,4 +87,25 @@ impl Peer {
         }
         Err(PeerError::rubbish("its list of agreements has no end"))
     }
+}
+
+/// The sum of the charges in a cost of an end.
+fn charge_in(reply: &Reply) -> Result<Option<Money>> {
+    reply.success()?;
+    let wrong = |why: &dyn std::fmt::Display| {
+        PeerError::rubbish(&format!("its cost of an end cannot be read: {why}"))
+    };
+    let ending: Ending = serde_json::from_slice(&reply.body).map_err(|why| wrong(&why))?;
+    let mut all: Option<Money> = None;
+    for Charge {
+        amount: Sum { amount, currency },
+    } in ending.charges
+    {
+        let micros = parse_amount(&amount).map_err(|why| wrong(&why))?;
+        let currency = Currency::parse(&currency).ok_or_else(|| wrong(&"no currency"))?;
+        let before = all.map_or(Some(0), |all| (all.currency == currency).then_some(all.micros));
+        let sum = before.and_then(|before| before.checked_add(micros));
+        all = Some(Money::new(sum.ok_or_else(|| wrong(&"no sum"))?, currency));
+    }
+    Ok(all)
 }

@@ -11,7 +11,7 @@ use wsag::negotiations::NegotiationOfferState;
 
 use super::accept::Accepting;
 use crate::agreement::{
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind,
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
 };
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
@@ -50,15 +50,14 @@ impl Negotiation {
         let target = format!("the acceptance of {} at its peer", offer.id);
         let own = RequestKey::of_content(party, &target, "");
         proposal.idempotency = Some(own.of_acceptance());
-        self.check_may_go_on(&offer).await?;
+        self.check_may_change_there(&offer).await?;
         proposal.spender = self.spender;
         let lock = match (&self.federation, offer.terms.as_ref()) {
             (Some(federation), Some(terms)) => {
                 let price = terms.peer.as_ref().and_then(|held| held.price);
-                Some(
-                    self.take_credit(federation, (&terms.resource, offer.id), price)
-                        .await?,
-                )
+                let replaces = terms.peer.as_ref().and_then(|held| held.replaces.as_deref());
+                let at = (terms.resource.as_str(), replaces);
+                Some(self.take_credit(federation, at, offer.id, price).await?)
             }
             _ => None,
         };
@@ -79,23 +78,24 @@ impl Negotiation {
         }
     }
 
-    /// Makes sure that a change of work that runs at a peer has room here.
-    async fn check_may_go_on(&self, offer: &NegotiationOffer) -> Result<()> {
-        let held = offer
-            .terms
-            .as_ref()
-            .and_then(|terms| Some((terms, terms.peer.as_ref()?)));
-        let Some((terms, _)) = held.filter(|(_, held)| held.replaces.is_some()) else {
+    /// Makes sure that a change that a peer is to make has room here: it cannot be taken back there.
+    async fn check_may_change_there(&self, offer: &NegotiationOffer) -> Result<()> {
+        let changes = |terms: &&OfferTerms| terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
+        let Some(terms) = offer.terms.as_ref().filter(changes) else {
             return Ok(());
         };
         let instance = self.store.negotiation(offer.negotiation).await?;
-        let instance = instance.ok_or(Error::NotFound)?;
-        match self.replaced(&instance).await? {
-            Some(old) if old.is_being_carried_out() => {
-                let end = terms.placement().end;
-                Ok(self.planner.check_may_go_on_at_peer(old.id, end).await?)
-            }
-            _ => Ok(()),
+        match instance.and_then(|instance| instance.agreement) {
+            // Where it is over, the acceptance was decided before, or is refused as any other.
+            Some(old) => match self
+                .planner
+                .check_may_change_at_peer(old, terms.slots.clone(), offer.parent)
+                .await
+            {
+                Err(planner::Error::NotFound) => Ok(()),
+                checked => Ok(checked?),
+            },
+            None => Ok(()),
         }
     }
 
@@ -157,14 +157,15 @@ impl Negotiation {
     }
 
     /// Makes sure that what is agreed at a peer may cost this much more, beside what is agreed there and what it is still to be asked
-    /// about, for the offer or agreement `id`. Until the lock is given back, nothing else is agreed there.
+    /// about, for the offer or agreement `id`, which takes the place of the peer's at the address `replaces`. Until the lock is given back, nothing else is agreed there.
     ///
     /// # Errors
     /// [`Error::Lost`] where it may not.
     pub(super) async fn take_credit<'a>(
         &self,
         federation: &'a Federation,
-        (peer, id): (&str, Uuid),
+        (peer, replaces): (&str, Option<&str>),
+        id: Uuid,
         price: Option<Money>,
     ) -> Result<MutexGuard<'a, ()>> {
         let lock = federation.credit_lock().await;
@@ -172,7 +173,7 @@ impl Negotiation {
         let (Some(of), Some(price)) = (of, price) else {
             return Ok(lock);
         };
-        let mut open = federation.followed().cost(peer);
+        let mut open = federation.followed().cost(peer, replaces);
         for (other, terms) in self.store.offers_being_accepted().await? {
             let held = terms.peer.filter(|_| other != id && terms.resource == peer);
             let price = held.and_then(|held| held.price);
@@ -322,8 +323,8 @@ impl Negotiation {
         let lock = federation.credit_lock().await;
         let decided = self.planner.decide_pending(settlement).await;
         match decided {
-            Ok(_) => {
-                federation.followed().add(row.clone());
+            Ok(agreement) => {
+                federation.followed().add(row.clone(), agreement.execution_id());
                 drop(lock);
                 federation.end_unused(negotiation, None, &[&held.negotiation]);
             }

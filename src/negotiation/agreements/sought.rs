@@ -180,10 +180,10 @@ impl Negotiation {
             settled: None,
         };
         let lock = self
-            .take_credit(federation, (&row.peer, row.id), held.price)
+            .take_credit(federation, (&row.peer, None), row.id, held.price)
             .await?;
         self.planner.put_at_peer(row.clone()).await?;
-        federation.followed().add(row.clone());
+        federation.followed().add(row.clone(), agreement.execution_id());
         drop(lock);
         let slot = terms.placement();
         self.make_at_peer(

@@ -43,12 +43,13 @@ impl Negotiation {
         let is_right = |message: &Message| matches!(message, Message::TerminateInput(_));
         self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag:TerminateInput"))
             .await??;
+        let by_provider = scope == Scope::All && before.party != request.by;
         let charge_of_peer = match self.present_at_peer(&before).await? {
-            Some(there) if before.is_waiting() => self.charge_of_peer(&there).await,
+            Some(there) if before.is_waiting() && !by_provider => self.charge_of_peer(&there).await,
             _ => None,
         };
         let order = Termination {
-            by_provider: scope == Scope::All && before.party != request.by,
+            by_provider,
             versions: request.versions,
             charge_of_peer,
             idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),

@@ -26,6 +26,9 @@ impl Negotiation {
     pub(in crate::negotiation) async fn charge_of_peer(&self, there: &AtPeer) -> Option<Money> {
         let federation = self.federation.as_ref()?;
         let (peer, address) = (federation.peer(&there.peer)?, there.address.as_deref()?);
+        if peer.health().not_asked_for.is_some() {
+            return None;
+        }
         let within = federation.settings().ask_within;
         match tokio::time::timeout(within, peer.charge_of_ending(address)).await {
             Ok(Ok(charge)) => charge,
@@ -48,6 +51,9 @@ impl Negotiation {
         budget: Option<Money>,
         quote: Quote,
     ) -> Result<Quote> {
+        if quote.candidates.is_empty() {
+            return Ok(quote);
+        }
         let is_of_peer = |of: &Candidate| of.terms.peer.is_some();
         if there.is_none() && !quote.candidates.iter().any(is_of_peer) {
             return Ok(quote);

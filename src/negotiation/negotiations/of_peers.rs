@@ -225,9 +225,14 @@ impl Negotiation {
             Some(price) => Some(money_of_sum(price)?),
             None => None,
         };
-        let open = self.federation.as_ref()?.followed().cost(found.peer.name());
-        let fee = quotation.fee.as_ref().filter(|_| found.replaces.is_some());
-        let fee = fee.and_then(money_of_sum);
+        let open = self.federation.as_ref()?.followed();
+        let open = open.cost(found.peer.name(), found.replaces.as_deref());
+        let fee = match quotation.fee.as_ref().filter(|_| found.replaces.is_some()) {
+            Some(fee) => Some(money_of_sum(fee)?),
+            None => None,
+        };
+        let is_known = |fee: Money| fee.micros >= 0 && Some(fee.currency) == self.currency();
+        fee.is_none_or(is_known).then_some(())?;
         let price = match (self.currency(), there) {
             (_, None) => None,
             // What we cannot charge we would have to pay.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::agreement::{
     Account, Agreement, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer, OfferState, PostingKind,
-    SeenAtPeer, ServiceState,
+    SeenAtPeer, ServiceState, Slots,
 };
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
@@ -47,13 +47,13 @@ impl Planner {
 }
 
 impl Planner {
-    /// Makes sure that there is room here for the work of an agreement that goes on at its peer until another end, before the peer is
-    /// asked for that.
+    /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for
+    /// the answer in which the change was offered is free for it.
     ///
     /// # Errors
     /// [`Error::Lost`] where there is none, [`Error::NotFound`] where it is over.
-    pub async fn check_may_go_on_at_peer(&self, id: Uuid, end: Time) -> Result<()> {
-        self.ask(move |of| of.check_may_go_on(id, end)).await
+    pub async fn check_may_change_at_peer(&self, id: Uuid, slots: Slots, answer: Option<Uuid>) -> Result<()> {
+        self.ask(move |of| of.check_may_change(id, &slots, answer)).await
     }
 }
 
@@ -99,8 +99,14 @@ impl Decider<'_> {
                 "the agreement that it replaces has begun or is over".to_owned(),
             ));
         }
-        let begun = old.as_ref().is_some_and(Agreement::is_being_carried_out);
-        if let Err(why) = self.check_cap(proposal.spender, terms.price) {
+        // One that has begun since a later slot was offered does not go on in that.
+        let goes_on =
+            |old: &Agreement| old.is_being_carried_out() && old.placement().start == terms.placement().start;
+        let begun = old.as_ref().is_some_and(goes_on);
+        // What a peer has changed cannot be taken back there. The cap was checked before the peer was asked.
+        if let Err(why) = self.check_cap(proposal.spender, terms.price)
+            && !is_changed_there
+        {
             return Err(Error::Unfit(why.binding));
         }
         let at = self.plan.resources.required_place_of(&terms.resource);
@@ -119,7 +125,9 @@ impl Decider<'_> {
         }
         let put = match old.as_mut().filter(|_| begun) {
             Some(old) => self.go_on_at_peer(old, (&mut agreement, number), at),
-            None => self.has_put_at_peer(&agreement, number, at).then(Vec::new),
+            None => self
+                .has_put_in_place_of(old.as_ref(), (&agreement, number), at)
+                .then(Vec::new),
         };
         let Some(settled) = put else {
             if let Some(answer) = held {
@@ -164,7 +172,11 @@ impl Decider<'_> {
         at: usize,
     ) -> Option<Vec<Event>> {
         agreement.slots = old.slots.ending(agreement.slots.placement().end);
-        self.run_trial(|this| this.has_put_going_on(old, (agreement, number), at).then_some(()))?;
+        let put = self.run_trial(|this| {
+            this.lift_replaced_agreement(old.id).ok()?;
+            this.has_put_going_on((agreement, number), at).then_some(())
+        });
+        put?;
         let settled = self.settle_guarantees(old, agreement);
         (agreement.service, agreement.started) = (old.service, old.started);
         agreement.origin = Some(old.execution_id());
@@ -173,28 +185,53 @@ impl Decider<'_> {
     }
 
     /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
-    fn has_put_going_on(
-        &mut self,
-        old: &Agreement,
-        (agreement, number): (&Agreement, u64),
-        at: usize,
-    ) -> bool {
-        if self.lift_replaced_agreement(old.id).is_err() {
-            return false;
-        }
+    fn has_put_going_on(&mut self, (agreement, number): (&Agreement, u64), at: usize) -> bool {
         let now = self.present_second();
         let rest = self.running_of(at, agreement, number);
         self.plan.resources.put(at, now, &rest, rest.ready)
     }
 
-    /// Makes sure that there is room here for work that goes on at its peer until another end.
-    fn check_may_go_on(&mut self, id: Uuid, end: Time) -> Result<()> {
+    /// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
+    fn has_put_in_place_of(
+        &mut self,
+        old: Option<&Agreement>,
+        (agreement, number): (&Agreement, u64),
+        at: usize,
+    ) -> bool {
+        let put = self.run_trial(|this| {
+            if let Some(old) = old {
+                // One at its end has nothing left to give up.
+                let _ = this.lift_replaced_agreement(old.id);
+            }
+            this.has_put_at_peer(agreement, number, at).then_some(())
+        });
+        put.is_some()
+    }
+
+    /// Makes sure that there is room here for what a peer is to make of an agreement that it has.
+    fn check_may_change(&mut self, id: Uuid, slots: &Slots, answer: Option<Uuid>) -> Result<()> {
         let old = self.live_agreement(id)?;
         let at = self.plan.resources.required_place_of(&old.resource);
         let at = at.ok_or(Error::Unavailable)?;
-        let (slots, number) = (old.slots.ending(end), self.plan.next_number());
-        let next = Agreement { slots, ..old.clone() };
-        let fits = self.suppose_in_transaction(|this| this.has_put_going_on(&old, (&next, number), at));
+        let goes_on = old.is_being_carried_out();
+        let slots = if goes_on {
+            old.slots.ending(slots.placement().end)
+        } else {
+            slots.clone()
+        };
+        let (next, number) = (Agreement { slots, ..old.clone() }, self.plan.next_number());
+        let held = answer.map_or_else(Vec::new, |answer| self.plan.table.holds.of(answer).to_vec());
+        let now = self.present_second();
+        let fits = self.suppose_in_transaction(|this| {
+            for held in &held {
+                this.plan.vacate(held, now);
+            }
+            if goes_on {
+                this.lift_replaced_agreement(old.id).is_ok() && this.has_put_going_on((&next, number), at)
+            } else {
+                this.has_put_in_place_of(Some(&old), (&next, number), at)
+            }
+        });
         if fits {
             Ok(())
         } else {

@@ -22,7 +22,7 @@ impl Planner {
         charges: Vec<Option<Money>>,
         quote: Quote,
     ) -> Result<Quote> {
-        self.ask(move |of| of.add_fees_of_change(id, budget, charges, quote))
+        self.ask(move |of| of.add_fees_of_change(id, budget, &charges, quote))
             .await
     }
 }
@@ -32,7 +32,7 @@ impl Decider<'_> {
         &mut self,
         id: Uuid,
         budget: Option<Money>,
-        charges: Vec<Option<Money>>,
+        charges: &[Option<Money>],
         mut quote: Quote,
     ) -> Result<Quote> {
         self.suppose_in_transaction(|this| {
@@ -47,6 +47,15 @@ impl Decider<'_> {
                     Money::new(fee.min(most), own.currency)
                 });
             }
+            // A peer's fee that cannot be passed on would be ours.
+            let is_passed_on = |of: &Candidate, charge: Option<Money>| {
+                let fee = of.terms.fee.map_or(0, |fee| fee.micros);
+                of.terms.peer.is_none() || charge.is_none_or(|charge| charge.micros <= fee)
+            };
+            let mut passed_on = charges.iter().copied();
+            quote
+                .candidates
+                .retain(|of| is_passed_on(of, passed_on.next().flatten()));
             let is_affordable = |of: &Candidate| match (budget, price_with_fee(&of.terms)) {
                 (Some(budget), Some(costs)) => costs.micros <= budget.micros,
                 _ => true,

@@ -277,7 +277,7 @@ impl crate::planner::Plan {
     }
 
     /// Takes a hold out of the plan; all others stay where they are.
-    fn vacate(&mut self, held: &HeldStretch, now: Time) {
+    pub(in crate::planner) fn vacate(&mut self, held: &HeldStretch, now: Time) {
         if let Some(at) = self.resources.required_place_of(&held.resource) {
             self.resources.vacate(at, now, held.number);
         }

@@ -451,6 +451,8 @@ statements! {
         WHERE settled_us IS NOT NULL GROUP BY peer ORDER BY peer";
     POSTED_TO_PEER = "SELECT CAST(COALESCE(SUM(amount_micros), 0) AS BIGINT) AS micros FROM ledger \
         WHERE agreement = $1 AND account = $2";
+    OFFERS_BEING_ACCEPTED = "SELECT o.id, o.terms FROM pending_agreements p JOIN agreements a ON a.id = p.agreement \
+        JOIN offers o ON o.id = p.offer WHERE a.state = 'Pending' AND o.terms IS NOT NULL";
     AT_PEERS = "SELECT * FROM peer_agreements WHERE agreement = $1 ORDER BY id";
     UNDECIDED = "SELECT p.agreement, a.party, d.document, d.template, p.acceptance, \
         p.reference_parameters, p.offer, k.id AS api_key, k.cap_micros, k.cap_currency FROM pending_agreements p \

@@ -4,10 +4,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Account, AtPeer, OfferTerms};
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Error, Record, Result, record, statements};
-
-/// Pending agreements that are looked at for offers that are being accepted.
-const UNDECIDED_MAX: u32 = 10_000;
+use crate::store::engine::{Columns, Error, Record, Result, read_json_column, record, statements};
 
 impl Store {
     /// At most `limit` of those that are not over at their peers, by their ids, newer than `after`.
@@ -53,13 +50,10 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn offers_being_accepted(&self) -> Result<Vec<(Uuid, OfferTerms)>> {
-        let mut found = Vec::new();
-        for undecided in self.undecided_agreements(Uuid::nil(), UNDECIDED_MAX).await? {
-            let Some(id) = undecided.offer else { continue };
-            let terms = self.offer(id).await?.and_then(|(row, _)| row.terms);
-            found.extend(terms.map(|terms| (id, terms)));
-        }
-        Ok(found)
+        self.read(statements::OFFERS_BEING_ACCEPTED, &[], |row| {
+            Ok((row.id("id")?, read_json_column(row, "terms")?))
+        })
+        .await
     }
 
     /// The names of the peers at which agreements are not over.

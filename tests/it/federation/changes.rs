@@ -17,6 +17,8 @@ async fn two_domains() -> Vec<Domain> {
     let plans = [
         Plan {
             peers: &["two"],
+            // An agreement and the one in its place have no room beside each other.
+            of_peers: "nodes = 3\n",
             cancellation: 10,
             ..Plan::default()
         },

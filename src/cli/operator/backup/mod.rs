@@ -75,12 +75,20 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     if let Some(wrong) = wrong.into_iter().next() {
         return Err(Failure::Refused(format!("{wrong}; nothing was backed up")));
     }
+    refuse_nested_database(&at.database_url(), &at.data_dir)?;
     let left_in_place = database_files(&at.database_url());
     let is_small = |name: &str| !LARGE.contains(&name) && !left_in_place.iter().any(|of| of == name);
     let mut manifest = Manifest::new(engine);
     manifest
         .add_archive(folder, SERVICE, &at.data_dir, is_small)
         .map_err(failed)?;
+    if manifest.left_out > 0 {
+        return Err(Failure::Refused(format!(
+            "{} of {} cannot be read whole, and a service needs its keys; nothing was backed up",
+            counted(manifest.left_out, "small file"),
+            at.data_dir.display()
+        )));
+    }
 
     // Whatever the service acknowledges until here is in the state that is copied.
     manifest.taken = instant_in_utc(Clock::system().now());
@@ -157,6 +165,23 @@ fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
         )));
     }
     Ok(())
+}
+
+/// Refuses a SQLite database in a folder below the data folder: that folder would be copied with it.
+fn refuse_nested_database(url: &str, data_dir: &Path) -> Result<(), Failure> {
+    let path = url.strip_prefix("sqlite:");
+    let path = path.map(|path| Path::new(path.strip_prefix("//").unwrap_or(path)));
+    let real = path.and_then(|path| Some((path.canonicalize().ok()?, data_dir.canonicalize().ok()?)));
+    match real {
+        Some((path, data_dir)) if path.starts_with(&data_dir) && path.parent() != Some(&data_dir) => {
+            Err(Failure::Refused(format!(
+                "{} lies in a folder below {}: put it there itself, or outside",
+                path.display(),
+                data_dir.display()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The names of a SQLite database's files: they change while they are read, and are copied otherwise.
