@@ -35,5 +35,7 @@ pub mod planner;
 pub mod portal;
 // How long work will take, from what is kept of the past.
 pub mod prediction;
+// The processes that serve from one database.
+pub mod replicas;
 // What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
 pub mod store;

@@ -62,7 +62,7 @@ pub struct Brought {
 }
 
 /// The part of a job's end that is about its files.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagingEnd {
     /// The files that were brought; none where none were to be, or the process has not started.
     pub brought: Option<Brought>,

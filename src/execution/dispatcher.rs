@@ -23,6 +23,7 @@ use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::execution::executors::Executors;
 use crate::execution::faults::{Doing, Faults};
 use crate::execution::files::inputs::InputFiles;
+use crate::execution::lead::{Hosts, Lead};
 use crate::execution::staging::Stager;
 
 pub use crate::execution::lane::Shared;
@@ -82,9 +83,12 @@ impl Dispatcher {
         let resources = planner.resources();
         let clusters = resources.iter().filter(|of| of.closed && !of.is_retired());
         let (unseen, _) = watch::channel(clusters.map(|of| of.name.clone()).collect());
+        let lead = Lead::Here(planner.clone());
         let context = Arc::new(Context {
             unseen,
             planner,
+            lead,
+            hosts: Hosts::default(),
             catalogue,
             files,
             staging,
@@ -97,6 +101,22 @@ impl Dispatcher {
             attending: JoinSet::new(),
             busy: HashSet::new(),
             retries: HashMap::new(),
+        }
+    }
+
+    /// The same for a process that has only some of the local resources: those of its own in `hosts`. Where another process leads, it
+    /// has no others.
+    #[must_use]
+    pub fn among(self, hosts: Hosts, lead: Option<Lead>) -> Self {
+        let context = Arc::new(Context {
+            hosts,
+            lead: lead.unwrap_or_else(|| self.context.lead.clone()),
+            ..(*self.context).clone()
+        });
+        Self {
+            lanes: self.lanes.within(Arc::clone(&context)),
+            context,
+            ..self
         }
     }
 
@@ -169,7 +189,8 @@ impl Dispatcher {
         }
         self.note_outcome(Concern::Planner, outcome.as_ref().err());
         let Ok(running) = outcome else { return true };
-        let any = !running.is_empty();
+        // A leader elsewhere says only when it is asked that something is to run.
+        let any = !running.is_empty() || matches!(self.context.lead, Lead::Elsewhere(..));
         let ids: HashSet<Uuid> = running.iter().map(|agreement| agreement.id).collect();
         let is_over = |of: &Concern| matches!(of, Concern::Agreement(id) if !ids.contains(id));
         self.retries.retain(|concern, _| !is_over(concern));
@@ -180,13 +201,19 @@ impl Dispatcher {
     /// Begins due slots, and lists the agreements that should run now.
     async fn running_agreements(&self, following: bool) -> Result<Vec<Agreement>, Failure> {
         let planner = &self.context.planner;
+        if let Some(running) = self.context.lead.running_here().await? {
+            return Ok(running);
+        }
         let due = *planner.subscribe().borrow();
         let is_due = due.is_some_and(|at| at <= self.context.clock.now());
         let has_begun = is_due && !planner.begin_due().await?.is_empty();
         if !following && !has_begun {
             return Ok(Vec::new());
         }
-        Ok(planner.running().await?)
+        let mut running = planner.running().await?;
+        // Those of another replica are carried out there.
+        running.retain(|of| self.context.hosts.elsewhere(&of.resource).is_none());
+        Ok(running)
     }
 
     /// Has each lane that is free attend to its resource's agreements.

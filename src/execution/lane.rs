@@ -26,6 +26,7 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::execution::job::spec::WORTH_STARTING;
+use crate::execution::lead::{Hosts, Lead, Report};
 use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
 use crate::metrics::Histogram;
@@ -43,8 +44,13 @@ const DELAYS: &[f64] = &[0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0]
 /// How long a request waits for such a judgement: that of a slower executor counts for the next request.
 const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// The shared parts of all lanes.
+#[derive(Clone)]
 pub(super) struct Context {
     pub(super) planner: Planner,
+    /// Where it is asked about jobs, and told of them.
+    pub(super) lead: Lead,
+    /// The replicas that local resources belong to.
+    pub(super) hosts: Hosts,
     pub(super) catalogue: watch::Receiver<Arc<Catalogue>>,
     /// The files that jobs may read.
     pub(super) files: InputFiles,
@@ -273,7 +279,7 @@ impl Lane {
             }
             if agreement.waits_to_run_again() {
                 // Nothing is left of the job that was lost, and the next one waits for its slot.
-                return Ok(self.context.planner.report_stopped(id).await?);
+                return Ok(self.context.lead.report_stopped(id).await?);
             }
         }
         let end = slot_end(&agreement);
@@ -419,12 +425,17 @@ impl Lane {
         if !is_begun || !is_late || waits_for_files || agreement.slots.is_split() {
             return Ok(false);
         }
-        Ok(self.context.planner.could_start_later(agreement.id).await?)
+        Ok(self.context.lead.could_start_later(agreement.id).await?)
     }
 
     async fn report_ended(&self, agreement: &Agreement, end: JobEnd) -> Result<(), Failure> {
-        let (outcome, began) = (end.outcome.word(), end.started);
-        if is_report_taken(self.context.planner.report_ended(agreement.into(), end).await)? {
+        let (outcome, began, staging) = (end.outcome.word(), end.started, end.staging.clone());
+        let told = self
+            .context
+            .lead
+            .report(agreement.into(), Report::Ended(Box::new(end), staging))
+            .await;
+        if is_report_taken(told)? {
             if let Some(at) = began.filter(|_| agreement.slot_started().is_none()) {
                 self.note_delay(agreement, at);
             }
@@ -441,7 +452,12 @@ impl Lane {
     }
 
     async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {
-        if is_report_taken(self.context.planner.report_unable(agreement.into(), why).await)? {
+        let told = self
+            .context
+            .lead
+            .report(agreement.into(), Report::Unable(why))
+            .await;
+        if is_report_taken(told)? {
             warn!(agreement = %agreement.id, why = why.words(), "cannot go on");
         }
         Ok(())

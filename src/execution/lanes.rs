@@ -47,6 +47,11 @@ impl Lanes {
         }
     }
 
+    /// The same, before any has begun, within another context.
+    pub(super) fn within(self, context: Arc<Context>) -> Self {
+        Self { context, ..self }
+    }
+
     /// The lane of a resource.
     pub(super) fn get(&self, resource: &str) -> Option<&Arc<Lane>> {
         self.present.get(resource).map(|of| &of.lane)
@@ -71,7 +76,9 @@ impl Lanes {
         if is_same && !self.present.values().any(ends) {
             return Ok(());
         }
-        for resource in resources.iter() {
+        let hosts = self.context.hosts.clone();
+        let is_here = |of: &&Resource| hosts.elsewhere(&of.name).is_none();
+        for resource in resources.iter().filter(is_here) {
             let has_lane = self.present.contains_key(&resource.name);
             if !resource.is_retired() || has_lane && self.has_work(resource, running).await? {
                 self.keep(resource, stop);

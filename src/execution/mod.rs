@@ -14,6 +14,7 @@ pub mod files;
 pub mod job;
 mod lane;
 mod lanes;
+pub mod lead;
 pub mod local;
 mod lock;
 pub mod metrics;

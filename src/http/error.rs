@@ -60,6 +60,15 @@ pub enum Error {
     /// More requests of one party, or of one address without a known key, than are worked on at once.
     #[error("too many requests of one party or address at once; try again")]
     TooManyAtOnce,
+    /// No process leads that the request could be passed on to.
+    #[error("no process decides at the moment; try again")]
+    NoLeader,
+    /// The process that leads was lost while it had the request.
+    #[error(
+        "the process that decides was lost while it had this request, which it may have carried out: send it again with an \
+         Idempotency-Key, or look first"
+    )]
+    LeaderLost,
     /// The use case failed.
     #[error(transparent)]
     Negotiation(#[from] negotiation::Error),
@@ -102,6 +111,7 @@ impl Error {
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
             Self::Negotiation(N::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
+            Self::NoLeader | Self::LeaderLost => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
             Self::Negotiation(N::AskingPeer) => (StatusCode::SERVICE_UNAVAILABLE, "ASKING_PEER"),
             Self::Negotiation(N::Unavailable | N::Short(_)) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")

@@ -1,10 +1,11 @@
 //! Whether the process lives, and whether it can do its work.
 
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::Api;
+use crate::replicas::REPLICA;
 
 /// GET /healthz: the process answers.
 pub(super) async fn get_healthz() -> &'static str {
@@ -23,7 +24,7 @@ pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
         let why = "the plan is not in step with the store yet\n";
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
     }
-    let mut lines = vec!["ready".to_owned()];
+    let mut lines = vec!["ready".to_owned(), "role: leader".to_owned()];
     lines.extend(api.negotiation.clock().words_of_step());
     for name in api.negotiation.closed_resources() {
         lines.push(format!(
@@ -38,7 +39,10 @@ pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
 }
 
 /// Everything else before the plan is rebuilt.
-pub(super) async fn answer_while_starting() -> Response {
+pub(super) async fn answer_while_starting(request: Request) -> Response {
+    if request.headers().contains_key(REPLICA) {
+        return StatusCode::MISDIRECTED_REQUEST.into_response();
+    }
     let retry = [(header::RETRY_AFTER, "1")];
     (
         StatusCode::SERVICE_UNAVAILABLE,

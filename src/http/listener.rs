@@ -3,10 +3,9 @@
 //! and caps on connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
 
 use std::io::Write;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use hyper::body::Incoming;
@@ -25,6 +24,7 @@ use tracing::{debug, warn};
 
 use super::connections::{Connections, Origin};
 use super::heads::{HEAD_MAX, Unambiguous};
+use super::standby::Stage;
 
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;
@@ -48,12 +48,12 @@ pub struct Bounds {
     pub shutdown_timeout: Duration,
 }
 
-/// Serves until `stop` is cancelled, then lets running requests end for a while. Until `router` is set every answer
-/// says that the service is not ready. Each connection is made with the certificate that there is then.
+/// Serves until `stop` is cancelled, then lets running requests end for a while. Until the process stands by or leads, every
+/// answer says that the service is not ready. Each connection is made with the certificate that there is then.
 pub async fn serve(
     listener: TcpListener,
     tls: Option<watch::Receiver<Arc<ServerConfig>>>,
-    router: Arc<OnceLock<Router>>,
+    stage: watch::Receiver<Stage>,
     bounds: Bounds,
     stop: CancellationToken,
 ) {
@@ -96,10 +96,13 @@ pub async fn serve(
         };
         // Answers are short: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
-        let (router, starting) = (Arc::clone(&router), starting.clone());
+        let (stage, starting) = (stage.clone(), starting.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(origin);
-            let router = router.get().unwrap_or(&starting).clone();
+            let router = match &*stage.borrow() {
+                Stage::Starting => starting.clone(),
+                Stage::StandingBy(router) | Stage::Leading(router) => router.clone(),
+            };
             let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
             async move {
                 let mut answer = router.oneshot(request.map(Body::new)).await;

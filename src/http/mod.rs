@@ -27,8 +27,10 @@ mod openapi;
 mod path;
 mod peers;
 mod places;
+mod replicas;
 mod resources;
 mod shares;
+mod standby;
 mod templates;
 mod trail;
 mod usage;
@@ -63,6 +65,7 @@ pub(crate) use openapi::openapi_description;
 pub(crate) use places::Place;
 pub use places::Places;
 pub(crate) use resources::require_operator;
+pub use standby::{Stage, Way, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
 use crate::access::{Access, Caller, Role};
@@ -281,6 +284,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/openapi.json", get(openapi::get_openapi))
         .route("/.well-known/bespeak", get(peers::get_domain))
         .merge(pages.routes)
+        .merge(replicas::routes())
         .fallback_service(keyed.with_state(api.clone()))
         .layer(middleware::from_fn_with_state(api.clone(), limit_requests))
         // The question whether the process lives is answered also when it is busy.
@@ -297,6 +301,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
             api.clone(),
             metrics::measure_request,
         ))
+        .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
         .layer(middleware::from_fn(trace_request))
         .with_state(api)
 }
@@ -351,7 +356,8 @@ async fn trace_request(mut request: Request, next: Next) -> Response {
         let elapsed_us = u64::try_from(begun.elapsed().as_micros()).unwrap_or(u64::MAX);
         tracing::info!(%method, path, status, elapsed_us, "answered");
         let headers = response.headers_mut();
-        headers.insert(REQUEST_ID, value);
+        // An answer that was passed on has the one by which the other process knows it.
+        headers.entry(REQUEST_ID).or_insert(value);
         headers.insert(
             header::X_CONTENT_TYPE_OPTIONS,
             HeaderValue::from_static("nosniff"),

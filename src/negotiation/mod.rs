@@ -15,6 +15,7 @@ mod negotiations;
 mod past_use;
 mod peers;
 mod reconcile;
+mod replicas;
 mod request;
 mod resources;
 mod service;

@@ -28,6 +28,7 @@ use crate::federation::discovery::Neighbours;
 use crate::metrics::{Exposition, metrics};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
+use crate::replicas::Replicas;
 use crate::store::Store;
 
 /// The most names of input files in a list: more do not help in a choice.
@@ -90,6 +91,8 @@ pub struct Negotiation {
     pub(crate) federation: Option<Federation>,
     /// Where orders to read the configuration again go; none where there is nothing to read.
     pub(crate) reloading: Option<mpsc::Sender<ReloadOrder>>,
+    /// The other processes on this database; none where there cannot be any.
+    pub(crate) replicas: Option<Replicas>,
     /// The domains beside this one; none where the configuration names it nothing among others.
     pub(crate) neighbours: Option<Neighbours>,
     /// Had by the one that fits the templates to the resources, from reading these until the templates are offered.
@@ -151,6 +154,7 @@ impl Negotiation {
             federation: None,
             reloading: None,
             neighbours: None,
+            replicas: None,
             fitting: Arc::default(),
             spender: None,
             undecided: Arc::default(),

@@ -131,6 +131,29 @@ impl Planner {
         Ok((planner, task))
     }
 
+    /// The handle of a process that stands by: it knows the resources, and nothing is decided by it.
+    pub fn of_other_process(negotiating: Negotiating, resources: watch::Receiver<Arc<[Resource]>>) -> Self {
+        let (commands, _) = mpsc::channel(1);
+        Self {
+            suggested: broadcast::channel(1).0,
+            unheard: Arc::default(),
+            commands,
+            due: watch::channel(None).1,
+            stored: watch::channel(0).1,
+            ready: watch::channel(false).1,
+            epoch: 0,
+            negotiating,
+            resources,
+            foresight: watch::channel(Arc::default()).1,
+            measured: Arc::default(),
+            pictures: Arc::default(),
+            usages: Arc::default(),
+            distrusted: Arc::default(),
+            is_dry: false,
+            booked_by: None,
+        }
+    }
+
     /// The same planner, which decides on a copy of the plan of which nothing is kept.
     #[must_use]
     pub fn dry(&self) -> Self {

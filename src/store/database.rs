@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::batch::trail::Trail;
 use super::engine::bulk::ALL_BULK;
-use super::engine::connect::{Database, Missing, Place, connect_to_database};
+use super::engine::connect::{APPLICATION, Database, Missing, Place, connect_to_database};
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
@@ -23,7 +23,12 @@ impl Store {
     /// # Errors
     /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
     pub async fn open(url: &str) -> Result<Self> {
-        Self::open_file(url, Missing::Create).await
+        Self::open_named(url, APPLICATION).await
+    }
+
+    /// The same with sessions of this name, on a server.
+    pub(super) async fn open_named(url: &str, application: &str) -> Result<Self> {
+        Self::open_file(url, application, Missing::Create).await
     }
 
     /// The same, where a SQLite file that is missing is a mistake.
@@ -31,18 +36,20 @@ impl Store {
     /// # Errors
     /// Those of [`Store::open`].
     pub async fn open_existing(url: &str) -> Result<Self> {
-        Self::open_file(url, Missing::Refuse).await
+        Self::open_file(url, APPLICATION, Missing::Refuse).await
     }
 
-    async fn open_file(url: &str, missing: Missing) -> Result<Self> {
-        let store = Self::of(connect_to_database(url, missing).await?);
+    async fn open_file(url: &str, application: &str, missing: Missing) -> Result<Self> {
+        let store = Self::of(connect_to_database(url, application, missing).await?);
         migrations::run_migrations(&store.database.writers).await?;
         Ok(store)
     }
 
     /// The database that is there, whatever its schema is.
     pub(super) async fn open_without_migrations(url: &str) -> Result<Self> {
-        Ok(Self::of(connect_to_database(url, Missing::Refuse).await?))
+        Ok(Self::of(
+            connect_to_database(url, APPLICATION, Missing::Refuse).await?,
+        ))
     }
 
     fn of(database: Database) -> Self {

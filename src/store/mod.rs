@@ -17,6 +17,7 @@ pub mod signed_heads;
 mod verify;
 
 pub use batch::change::Change;
+pub use batch::leader::{Candidate, Look};
 pub use batch::lease::Lease;
 pub use database::Store;
 pub use engine::connection::Engine;
@@ -36,6 +37,7 @@ pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;
 pub use records::party_events::Registration;
 pub use records::past_use::PastUse;
+pub use records::replicas::ReplicaRow;
 pub use records::reservations::{ReservationFilter, StartPlace};
 pub use records::resources::ResourceRow;
 pub use verify::{Finding, Invariant};

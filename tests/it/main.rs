@@ -79,6 +79,7 @@ mod shortage;
 mod slow;
 mod slurm;
 mod staging;
+mod standby;
 mod storage;
 mod store;
 mod support;

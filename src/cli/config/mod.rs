@@ -272,6 +272,8 @@ table! {
         pub write_seconds: u64 = 30, 1..=3_600;
         /// Seconds that running requests have to end after a signal to stop.
         pub shutdown_seconds: u64 = 10, 1..=3_600;
+        /// Seconds after which a replica that is not heard of counts as gone, with the local resources of its machine.
+        pub silent_replica_seconds: u64 = 60, 5..=86_400;
         /// Mebibytes that the files which a party uploads may have together.
         pub party_files_mib: u64 = 1_024, 1..=1 << 30;
     }
@@ -296,6 +298,18 @@ impl Config {
         let domain = config.federation.federation(&config.peers, &config.folder);
         config.domain = domain.map_err(wrong)?;
         Ok(config)
+    }
+
+    /// The host of the address that users know, where one is configured.
+    pub(super) fn public_host(&self) -> Option<String> {
+        let address = reqwest::Url::parse(self.public_address.as_deref()?).ok()?;
+        address.host_str().map(str::to_owned)
+    }
+
+    /// The replicas that local resources are stated to belong to, by the names of the resources.
+    pub(super) fn hosts_of_resources(&self) -> impl Iterator<Item = (String, String)> {
+        let stated = self.resources.iter();
+        stated.filter_map(|of| Some((of.name.clone(), of.replica.clone()?)))
     }
 
     /// The prices of energy over time, if they stand elsewhere.
@@ -572,6 +586,10 @@ impl ConfigLimits {
 
     pub(super) fn body_timeout(&self) -> Duration {
         Duration::from_secs(self.body_seconds)
+    }
+
+    pub(super) fn silent_replica(&self) -> Duration {
+        Duration::from_secs(self.silent_replica_seconds)
     }
 
     pub(super) fn shutdown_timeout(&self) -> Duration {

@@ -17,6 +17,7 @@ use crate::planner::{
     self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX,
     is_resource_name,
 };
+use crate::replicas::is_replica_name;
 
 /// One resource as written.
 #[derive(Debug, Deserialize)]
@@ -43,6 +44,8 @@ pub(in crate::cli) struct Resource {
     maintenance: Vec<Maintenance>,
     /// The limits of each job, for the kind "local".
     limits: Option<LimitKeys>,
+    /// The replica on whose machine it is, for the kind "local".
+    pub(in crate::cli) replica: Option<String>,
 }
 
 /// A planned time without nodes, as written.
@@ -145,6 +148,14 @@ impl Resource {
             maintenance
                 .interval()
                 .map_err(|why| format!("maintenance[{nth}].{why}"))?;
+        }
+        if let Some(name) = &self.replica {
+            if self.kind != "local" {
+                return Err("replica: expected only with kind = \"local\"".to_owned());
+            }
+            if !is_replica_name(name) {
+                return Err("replica: expected the name that `bespeak serve --replica` has".to_owned());
+            }
         }
         if let Some(limits) = self.limits {
             if self.slurm.is_some() {

@@ -21,6 +21,18 @@ pub(in crate::cli) struct Tls {
 }
 
 impl Tls {
+    /// The certificates of the chain, in DER.
+    ///
+    /// # Errors
+    /// [`Failure::Usage`] with the file and its fault.
+    pub(in crate::cli) fn certificates(&self) -> Result<Vec<Vec<u8>>, Failure> {
+        let read =
+            CertificateDer::pem_file_iter(&self.certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        let wrong = |why| Failure::Usage(format!("tls.certificate: {}: {why}", self.certificate.display()));
+        let chain = read.map_err(wrong)?;
+        Ok(chain.iter().map(|of| of.to_vec()).collect())
+    }
+
     /// Reads them.
     ///
     /// # Errors

@@ -17,6 +17,7 @@ use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::control_group::use_control_groups;
 use crate::execution::job::isolation::why_not_isolated;
+use crate::execution::lead::Hosts;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{Followed, PeerExecutor};
@@ -65,9 +66,9 @@ pub(super) fn make_executors(
     }))
 }
 
-/// Starts to sample the resources in service until `stop`: the clusters, and this machine for its own ones.
+/// Starts to sample the resources in service until `stop`: the clusters, and this machine for its own ones, as `hosts` has them.
 pub(super) fn start_sampling(
-    planner: &Planner,
+    (planner, hosts): (&Planner, &Hosts),
     executors: &Executors,
     store: &Store,
     clock: &Clock,
@@ -75,7 +76,7 @@ pub(super) fn start_sampling(
 ) {
     let (planner, executors, store) = (planner.clone(), executors.clone(), store.clone());
     tokio::spawn(sample_resources(
-        planner,
+        (planner, hosts.clone()),
         executors,
         store,
         clock.clone(),
@@ -84,7 +85,7 @@ pub(super) fn start_sampling(
 }
 
 async fn sample_resources(
-    planner: Planner,
+    (planner, hosts): (Planner, Hosts),
     executors: Executors,
     store: Store,
     clock: Clock,
@@ -95,7 +96,9 @@ async fn sample_resources(
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
     loop {
         let present = Arc::clone(&resources.borrow_and_update());
-        let in_service = || present.iter().filter(|of| !of.is_retired() && !of.is_peer());
+        let is_sampled =
+            |of: &&Resource| !of.is_retired() && !of.is_peer() && hosts.elsewhere(&of.name).is_none();
+        let in_service = || present.iter().filter(is_sampled);
         samplers.retain(|name, (kind, nodes, token)| {
             let is_as_told = |of: &Resource| of.name == *name && of.kind == *kind && of.capacity == *nodes;
             let stays = in_service().any(is_as_told);

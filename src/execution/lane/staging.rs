@@ -10,6 +10,7 @@ use crate::agreement::{
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::StagedInput;
 use crate::execution::job::staging::{StagingRecord, Verdict, Way};
+use crate::execution::lead::Report;
 use crate::execution::staging::{Order, Standing};
 
 /// A job that ends later than so long before the end of its slot has left no time to send its files.
@@ -173,7 +174,11 @@ impl Lane {
     /// Tells the planner that a job's files are being brought, where it has not been told.
     async fn report_staging(&self, agreement: &Agreement, since: Micros) -> Result<(), Failure> {
         let told = agreement.slot_started().is_some();
-        if !told && is_report_taken(self.context.planner.report_staging(agreement.into(), since).await)? {
+        if told {
+            return Ok(());
+        }
+        let report = Report::Staging(since);
+        if is_report_taken(self.context.lead.report(agreement.into(), report).await)? {
             self.note_delay(agreement, since);
         }
         Ok(())
@@ -181,17 +186,17 @@ impl Lane {
 
     /// Tells the planner that a job's process has started, with the files that were brought for it.
     pub(super) async fn report_started(&self, agreement: &Agreement, at: Micros) -> Result<(), Failure> {
-        let (own, planner) = (Run::from(agreement), &self.context.planner);
+        let own = Run::from(agreement);
         let brought = match order_to_bring_files(agreement) {
             Some(_) => self.brought(own, at).await?,
             None => None,
         };
-        let (began, told) = match brought {
-            Some((since, brought)) => (since, planner.report_brought(own, since, brought).await),
-            None => (at, planner.report_started(own, at).await),
+        let (began, report) = match brought {
+            Some((since, brought)) => (since, Report::Brought(since, brought)),
+            None => (at, Report::Started(at)),
         };
         let is_first = agreement.slot_started().is_none();
-        if is_report_taken(told)? && is_first {
+        if is_report_taken(self.context.lead.report(own, report).await)? && is_first {
             self.note_delay(agreement, began);
         }
         Ok(())

@@ -19,6 +19,7 @@ use crate::execution::files::retention::Removal;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::shortage::is_shortage;
 use crate::federation::client::{Peer, PeerError, PeerFile};
+use crate::negotiation::replicas::error_of_replica;
 use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant_as_date_time};
 
 /// A list of files.
@@ -65,6 +66,8 @@ enum Content {
     File(File),
     /// A peer.
     Peer(PeerFile),
+    /// The replica that has run the job.
+    Replica(reqwest::Response),
 }
 
 impl Output {
@@ -85,6 +88,14 @@ impl Output {
                 let part = file.next().await.map_err(|why| error_of_peer(&why))?;
                 return Ok(part.map_or_else(Vec::new, |part| {
                     self.0 = Content::Peer(file);
+                    part.to_vec()
+                }));
+            }
+            Content::Replica(mut file) => {
+                let part = file.chunk().await;
+                let part = part.map_err(|why| Error::Internal(why.to_string()))?;
+                return Ok(part.map_or_else(Vec::new, |part| {
+                    self.0 = Content::Replica(file);
                     part.to_vec()
                 }));
             }
@@ -239,6 +250,12 @@ impl Negotiation {
                 quota_bytes: None,
             });
         }
+        if let Some((replicas, there)) = self.replica_behind(&agreement.resource) {
+            let files = replicas.outputs(&there, id).await;
+            let files = files.map_err(|why| error_of_replica(&why))?;
+            let files = serde_json::from_slice(&files);
+            return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
+        }
         let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
         check_files_still_kept(&agreement, &folder)?;
         let written = with_files_off_async_threads(move || {
@@ -266,6 +283,11 @@ impl Negotiation {
                 .await
                 .map_err(|why| error_of_peer(&why))?;
             return Ok(Output(Content::Peer(file)));
+        }
+        if let Some((replicas, there)) = self.replica_behind(&agreement.resource) {
+            let file = replicas.output(&there, id, name).await;
+            let file = file.map_err(|why| error_of_replica(&why))?;
+            return Ok(Output(Content::Replica(file)));
         }
         let (folder, name) = (
             Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
@@ -310,6 +332,10 @@ impl Negotiation {
             return Err(Error::Conflict(
                 "another agreement goes on with its work and its files".to_owned(),
             ));
+        }
+        if let Some((replicas, there)) = self.replica_behind(&agreement.resource) {
+            let removed = replicas.remove_outputs(&there, id).await;
+            return removed.map_err(|why| error_of_replica(&why));
         }
         let folders = self.jobs.clone();
         match with_files_off_async_threads(move || Ok(folders.remove_ended(work)?)).await? {

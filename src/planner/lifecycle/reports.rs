@@ -2,6 +2,7 @@
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
 use scheduler::counted;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Brought, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
@@ -13,7 +14,8 @@ use crate::planner::lifecycle::retry::NEVER_STARTED;
 use crate::store::Change;
 
 /// Why a job can never be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Unable {
     /// The catalogue does not have its application any more.
     NoApplication,

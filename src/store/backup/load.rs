@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::schema::{Tables, be_patient, kind_of, only_copied, read_tables};
 use super::{CopyError, Progress};
 use crate::store::engine::bulk::Kind;
-use crate::store::engine::connect::{Missing, connect_to_database};
+use crate::store::engine::connect::{APPLICATION, Missing, connect_to_database};
 use crate::store::engine::migrations::{self, NEWEST};
 use crate::store::engine::transaction::Transaction;
 use crate::store::engine::{Connection, Engine};
@@ -44,7 +44,7 @@ pub async fn check_empty(url: &str) -> Result<(), CopyError> {
     if file.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists()) {
         return Ok(());
     }
-    let database = connect_to_database(url, Missing::Refuse).await?;
+    let database = connect_to_database(url, APPLICATION, Missing::Refuse).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
     refuse_content(&mut transaction).await?;
     Ok(transaction.rollback().await?)
@@ -70,7 +70,7 @@ pub async fn restore_database(
     signed: SignedLines,
     progress: Progress<'_>,
 ) -> Result<Loaded, CopyError> {
-    let database = connect_to_database(url, Missing::Create).await?;
+    let database = connect_to_database(url, APPLICATION, Missing::Create).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
     be_patient(&mut transaction).await?;
     migrations::wait_for_other_migrations(&mut transaction).await?;

@@ -18,7 +18,7 @@ use sqlx::{ConnectOptions, Connection as _};
 use uuid::Uuid;
 
 use crate::store::database::Store;
-use crate::store::engine::connect::Place;
+use crate::store::engine::connect::{APPLICATION, Place};
 use crate::store::engine::{Columns, Connection, Error, Result, silent_database, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
@@ -30,6 +30,7 @@ const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
 /// The advisory lock of deciders; the number is arbitrary, and one that nothing else on the database uses.
+pub(super) const LOCK_NUMBER: i64 = 7_018_974_218;
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_lock(7018974218)";
 const POSTGRES_UNLOCK: &str = "SELECT pg_advisory_unlock(7018974218)";
 /// How long a look at the epoch of a file may hold up decisions.
@@ -38,6 +39,11 @@ const GLANCE: Duration = Duration::from_millis(100);
 const SESSION_ANSWER_WAIT: Duration = Duration::from_secs(5);
 /// How long it may take to open a session and to have the lock in it, the wait for another holder included.
 const SESSION_WAIT: Duration = Duration::from_secs(10);
+/// The ends of the names of sessions with the lock: of a process that decides, and of one that reads the plan before.
+pub(super) const DECIDER: &str = "decider";
+pub(super) const STARTING: &str = "starting";
+/// Gives a session another name.
+const NAME_SESSION: &str = "SELECT set_config('application_name', $1, false)";
 
 /// The right to decide, until it is dropped.
 #[derive(Debug)]
@@ -45,6 +51,8 @@ pub struct Lease {
     /// Counts the holders from 1; every batch is written under it.
     pub epoch: i64,
     lock: Lock,
+    /// The name that its session gets with the first look, where that still has the name of a process that starts.
+    name_later: Option<String>,
 }
 
 #[derive(Debug)]
@@ -65,10 +73,34 @@ impl Store {
             Place::File { lock } => Lock::File(lock_lease_file_soon(lock).await?),
             Place::Server(options) => Lock::Session(Some(lock_lease_session(options).await?)),
         };
+        self.lease_under_lock(lock, None).await
+    }
+
+    /// The lease of a process whose session has the lock. It counts as one that starts until [`Store::check_lease`] is first called.
+    pub(super) async fn lease_of_session(&self, mut session: Box<PgConnection>) -> Result<Lease> {
+        let name = |role| match &self.database.place {
+            Place::Server(options) => name_session(options, role)
+                .get_application_name()
+                .map(str::to_owned),
+            Place::File { .. } => None,
+        };
+        let named = sqlx::query(NAME_SESSION)
+            .bind(name(STARTING))
+            .execute(&mut *session);
+        named.await?;
+        self.lease_under_lock(Lock::Session(Some(session)), name(DECIDER))
+            .await
+    }
+
+    async fn lease_under_lock(&self, lock: Lock, name_later: Option<String>) -> Result<Lease> {
         let mut transaction = self.begin().await?;
         let epoch = transaction.read_lease(statements::NEXT_EPOCH, read_epoch).await?;
         transaction.commit().await?;
-        Ok(Lease { epoch, lock })
+        Ok(Lease {
+            epoch,
+            lock,
+            name_later,
+        })
     }
 
     /// The epoch of the present holder, or of the last one.
@@ -97,6 +129,10 @@ impl Store {
         };
         let answered = async {
             let connection = session.as_deref_mut().ok_or_else(silent_database)?;
+            if let Some(name) = lease.name_later.take() {
+                let named = sqlx::query(NAME_SESSION).bind(name).execute(&mut *connection);
+                named.await?;
+            }
             let epoch = sqlx::query_scalar(statements::EPOCH).fetch_optional(connection);
             epoch.await?.ok_or_else(no_lease_row)
         };
@@ -195,14 +231,17 @@ fn lock_lease_file(path: &Path) -> Result<File> {
     }
 }
 
+/// The options of a session that is more than one of the pool: its name ends with its role.
+pub(in crate::store) fn name_session(options: &PgConnectOptions, role: &str) -> PgConnectOptions {
+    let process = options.get_application_name().unwrap_or(APPLICATION);
+    let name = format!("{process} {role}");
+    options.clone().application_name(&name)
+}
+
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
 async fn lock_lease_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
     let locked = async {
-        let mut session = options
-            .clone()
-            .application_name("bespeak decider")
-            .connect()
-            .await?;
+        let mut session = name_session(options, DECIDER).connect().await?;
         sqlx::raw_sql(POSTGRES_WAIT).execute(&mut session).await?;
         sqlx::raw_sql(POSTGRES_LOCK).execute(&mut session).await?;
         Ok(Box::new(session))

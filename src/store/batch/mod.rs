@@ -3,6 +3,7 @@
 
 pub(super) mod change;
 pub(super) mod commit;
+pub(super) mod leader;
 pub(super) mod lease;
 pub(super) mod room;
 pub(super) mod tables;

@@ -14,6 +14,8 @@ use sqlx::{Postgres, Sqlite};
 use super::connection::Pool;
 use super::error::{Error, Result, is_contention};
 
+/// The beginning of the names of our sessions on a server.
+pub(in crate::store) const APPLICATION: &str = "bespeak";
 /// Connections to Postgres: the decider needs one, and this many reads go on beside it before one waits.
 const POSTGRES_CONNECTIONS: u32 = 8;
 /// Readers of a SQLite file: more than the cores of a small machine gain nothing.
@@ -69,12 +71,17 @@ pub(in crate::store) enum Missing {
     Refuse,
 }
 
-pub(in crate::store) async fn connect_to_database(url: &str, missing: Missing) -> Result<Database> {
+/// Opens a database; sessions on a server have the name `application`.
+pub(in crate::store) async fn connect_to_database(
+    url: &str,
+    application: &str,
+    missing: Missing,
+) -> Result<Database> {
     if let Some(path) = url.strip_prefix("sqlite:") {
         return connect_to_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)), missing).await;
     }
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        return connect_to_postgres(url).await;
+        return connect_to_postgres(url, application).await;
     }
     // The address is not repeated: it may hold a password.
     Err(Error::Address(
@@ -141,10 +148,10 @@ fn create_database_file(path: &Path, missing: Missing) -> std::io::Result<PathBu
     path.canonicalize()
 }
 
-async fn connect_to_postgres(url: &str) -> Result<Database> {
+async fn connect_to_postgres(url: &str, application: &str) -> Result<Database> {
     let options = PgConnectOptions::from_str(url)
         .map_err(|error| Error::Address(format!("the database address is not one: {error}")))?
-        .application_name("bespeak")
+        .application_name(application)
         .options(POSTGRES_SESSION);
     let pool = PoolOptions::<Postgres>::new()
         .max_connections(POSTGRES_CONNECTIONS)

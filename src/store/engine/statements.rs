@@ -494,6 +494,16 @@ statements! {
     TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, failing_us = COALESCE(failing_us, $3), \
         due_us = $2 WHERE id = $1";
 
+    // Replicas, and the local resources of each.
+    PUT_REPLICA = "INSERT INTO replicas (name, address, digest, joined_us) VALUES ($1, $2, $3, $4) ON CONFLICT (name) \
+        DO UPDATE SET address = excluded.address, digest = excluded.digest, joined_us = excluded.joined_us";
+    REPLICAS = "SELECT name, address, digest, joined_us FROM replicas ORDER BY name";
+    FORGET_REPLICA = "DELETE FROM replicas WHERE name = $1";
+    RESOURCE_HOSTS = "SELECT resource, replica FROM resource_hosts";
+    PUT_RESOURCE_HOST = "INSERT INTO resource_hosts (resource, replica) VALUES ($1, $2) ON CONFLICT (resource) \
+        DO UPDATE SET replica = excluded.replica";
+    RENAME_RESOURCE_HOST = "UPDATE resource_hosts SET replica = $2 WHERE replica = $1";
+
     // Keys and sessions.
     INSERT_KEY = "INSERT INTO api_keys (id, digest, party, role, label, created_us, expires_us, revoked_us, read_only, \
         cap_micros, cap_currency) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";

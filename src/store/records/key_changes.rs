@@ -11,6 +11,7 @@ use sqlx::Postgres;
 use sqlx::pool::PoolOptions;
 use sqlx::postgres::{PgConnectOptions, PgListener};
 
+use crate::store::batch::lease::name_session;
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
 use crate::store::engine::{Engine, Error, Result, silent_database};
@@ -42,7 +43,7 @@ impl Store {
         match &self.database.place {
             Place::File { .. } => None,
             Place::Server(options) => Some(KeyChanges {
-                options: (**options).clone().application_name("bespeak keys"),
+                options: name_session(options, "keys"),
                 listener: None,
             }),
         }

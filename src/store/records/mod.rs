@@ -14,5 +14,6 @@ pub(super) mod nodes;
 pub(super) mod notes;
 pub(super) mod party_events;
 pub(super) mod past_use;
+pub(super) mod replicas;
 pub(super) mod reservations;
 pub(super) mod resources;

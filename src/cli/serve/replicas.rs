@@ -1,0 +1,186 @@
+//! This process among those on one PostgreSQL: its name, its data folder, its address, and the local resources of its machine.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use tokio_util::sync::CancellationToken;
+use tracing::info;
+
+use super::Options;
+use crate::cli::Failure;
+use crate::cli::config::Config;
+use crate::clock::Clock;
+use crate::execution::lead::Hosts;
+use crate::planner::Planner;
+use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
+use crate::store::{Engine, Store};
+
+/// The file of the data folder with the name.
+const NAME_FILE: &str = "replica";
+/// The file of the data folder that its process has locked.
+const LOCK_FILE: &str = "replica.lock";
+/// How long to wait for a process before this one to give the data folder up, and between two tries.
+const FOLDER_WAIT: Duration = Duration::from_secs(10);
+const FOLDER_PAUSE: Duration = Duration::from_millis(50);
+
+/// Opens the store, on a server as the process of a name: as it is told, as its data folder has it, or that of the machine, with a
+/// number where another one has that. On a server, no other process has the data folder from here on, until the file is closed.
+///
+/// # Errors
+/// Where the name is none, another process has the data folder, or the store cannot be opened.
+pub(super) async fn open_store(
+    options: &Options,
+    data_dir: &Path,
+) -> Result<(Store, String, Option<File>), Failure> {
+    let told = options.replica.clone();
+    if let Some(name) = told.as_ref().filter(|name| !is_replica_name(name)) {
+        return Err(Failure::Usage(format!(
+            "--replica: {name:?}: up to {NAME_MAX} letters, digits and the signs - _ . are expected"
+        )));
+    }
+    let url = options.store.database_url();
+    if url.starts_with("sqlite:") {
+        return Ok((Store::open(&url).await?, String::new(), None));
+    }
+    let folder = lock_folder(data_dir).await?;
+    let name = match told.or_else(|| kept_name(data_dir)) {
+        Some(name) => name,
+        None => free_name(&url).await?,
+    };
+    let store = Store::open_as(&url, &name).await?;
+    Ok((store, name, Some(folder)))
+}
+
+/// The name of this machine, with a number where another process on the database has it.
+async fn free_name(url: &str) -> Result<String, Failure> {
+    let store = Store::open(url).await?;
+    let taken = store.replicas().await?;
+    store.close().await;
+    let name = name_of_machine();
+    let numbered = (2..).map(|number| format!("{name}-{number}"));
+    let mut names = std::iter::once(name.clone()).chain(numbered);
+    let is_free = |name: &String| !taken.iter().any(|row| row.name == *name);
+    Ok(names.find(is_free).unwrap_or(name))
+}
+
+fn kept_name(data_dir: &Path) -> Option<String> {
+    let kept = fs::read_to_string(data_dir.join(NAME_FILE)).ok()?;
+    Some(kept.trim().to_owned()).filter(|name| is_replica_name(name))
+}
+
+fn name_of_machine() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.chars().filter(is_plain).take(NAME_MAX / 2).collect();
+    if name.is_empty() {
+        "bespeak".to_owned()
+    } else {
+        name
+    }
+}
+
+async fn lock_folder(data_dir: &Path) -> Result<File, Failure> {
+    let path = data_dir.join(LOCK_FILE);
+    let failed = |why: std::io::Error| Failure::Unavailable(format!("cannot lock {}: {why}", path.display()));
+    let mut options = OpenOptions::new();
+    let options = options.create(true).truncate(false).write(true).mode(0o600);
+    let file = options.open(&path).map_err(failed)?;
+    let began = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_WAIT => {
+                tokio::time::sleep(FOLDER_PAUSE).await;
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::Refused(format!(
+                    "another process uses the data folder {}: each needs one of its own (--data-dir)",
+                    data_dir.display()
+                )));
+            }
+            Err(TryLockError::Error(why)) => return Err(failed(why)),
+        }
+    }
+}
+
+/// Makes this process known to the others on its database, at the address where they reach it; none on SQLite, where there cannot be
+/// others.
+///
+/// # Errors
+/// Where the store cannot be used, or the name cannot be kept.
+pub(super) async fn join(
+    options: &Options,
+    config: &Config,
+    (name, scheme, listening): (&str, &str, SocketAddr),
+    store: &Store,
+    clock: &Clock,
+) -> Result<Option<Replicas>, Failure> {
+    if store.kind() == Engine::Sqlite {
+        return Ok(None);
+    }
+    let data_dir = &options.store.data_dir;
+    match kept_name(data_dir) {
+        Some(before) if before != name => {
+            store.rename_replica(&before, name).await?;
+            info!(
+                before,
+                name, "this replica has another name: its local resources stay its own"
+            );
+        }
+        _ => {}
+    }
+    let file = data_dir.join(NAME_FILE);
+    fs::write(&file, format!("{name}\n"))
+        .map_err(|why| Failure::Unavailable(format!("cannot write {}: {why}", file.display())))?;
+    let address = match &options.replica_address {
+        Some(address) => address.clone(),
+        None if listening.ip().is_unspecified() => format!("{}:{}", name_of_machine(), listening.port()),
+        None => listening.to_string(),
+    };
+    let trust = Trust {
+        certificates: config
+            .tls
+            .as_ref()
+            .map_or(Ok(Vec::new()), |tls| tls.certificates())?,
+        host: config.public_host(),
+    };
+    let address = format!("{scheme}://{address}");
+    let replicas = Replicas::new(name, address, store.clone(), trust, clock);
+    let replicas = replicas.map_err(Failure::unavailable)?;
+    replicas.join().await?;
+    replicas.read_hosts().await?;
+    Ok(Some(replicas))
+}
+
+/// Takes the local resources that belong to no replica, and begins to look which replicas are silent. Returns whose each is.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn take_hosts(
+    replicas: Option<&Replicas>,
+    config: &Config,
+    planner: &Planner,
+    stop: &CancellationToken,
+) -> Result<Hosts, Failure> {
+    let Some(replicas) = replicas else {
+        return Ok(Hosts::default());
+    };
+    replicas.note_leader(None).await?;
+    let mut stated: BTreeMap<String, String> = config.hosts_of_resources().collect();
+    let resources = planner.resources();
+    let local = resources.iter().filter(|of| of.kind == "local");
+    let local = local.map(|of| (of.name.clone(), stated.remove(&of.name)));
+    replicas::claim_resources(replicas, local).await?;
+    let watch = replicas::watch_hosts(
+        replicas.clone(),
+        planner.clone(),
+        config.limits.silent_replica(),
+        stop.clone(),
+    );
+    tokio::spawn(watch);
+    Ok(replicas.hosts().clone())
+}

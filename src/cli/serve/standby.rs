@@ -1,0 +1,214 @@
+//! A process that stands by: it answers what the store knows, passes on all else, runs the jobs of its machine for the leader, and waits
+//! until it may lead itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::reload::Read;
+use super::{Process, announce_service, executors, start_learning, wait_for_stop};
+use crate::cli::Failure;
+use crate::execution::dispatcher::Dispatcher;
+use crate::execution::lead::Lead;
+use crate::execution::staging::Stager;
+use crate::http::{self, Api, Places, Stage, Way, WrongKeys};
+use crate::negotiation::Negotiation;
+use crate::planner::{Planner, Resource};
+use crate::portal;
+use crate::prediction::Predictions;
+use crate::replicas::{Replicas, answer_questions};
+use crate::store::{self, Lease, Look, Store};
+
+/// How often it is looked whether the lead is free.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How often the resources are read anew.
+const RESOURCES_EVERY: Duration = Duration::from_secs(1);
+
+/// The work of a process that stands by.
+struct Standing {
+    stop: CancellationToken,
+    dispatched: JoinHandle<()>,
+}
+
+impl Process {
+    /// The lease, once it is free for this process, which stands by until then; none where it is told to stop before.
+    pub(super) async fn await_lead(&mut self) -> Result<Option<Lease>, Failure> {
+        let (Some(replicas), Some(mut candidate)) = (self.replicas.clone(), self.store.candidate()) else {
+            return Ok(Some(self.store.acquire_lease().await?));
+        };
+        let mut standing = None;
+        let waited = async {
+            loop {
+                match candidate.look().await {
+                    Ok(Look::Leads(lease)) => return Ok(lease),
+                    Ok(Look::Follows(leader)) => {
+                        if let Err(why) = replicas.note_leader(leader.as_deref()).await {
+                            warn!(%why, "the leader's address cannot be read now");
+                        }
+                        if standing.is_none() {
+                            standing = Some(self.stand_by(&replicas).await?);
+                            info!(leader, "another process leads: this one stands by");
+                            announce_service(self.scheme, self.address, &self.key, &self.options.store);
+                            self.manager.ready();
+                        }
+                    }
+                    Err(why) => warn!(%why, "the lead cannot be looked at now"),
+                }
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+        };
+        let lease: Option<Result<Lease, Failure>> = tokio::select! {
+            lease = waited => Some(lease),
+            () = wait_for_stop() => None,
+        };
+        if let Some(Standing { stop, dispatched }) = standing {
+            // Its lanes and those of a leader would be at the same jobs.
+            stop.cancel();
+            let _ = dispatched.await;
+            self.is_announced = true;
+            if let Some(Ok(_)) = lease {
+                info!("this process leads from now on");
+                let _ = replicas.note_leader(None).await;
+                self.read_again().await;
+            }
+        }
+        lease.transpose()
+    }
+
+    /// Reads the configuration again: it may have changed since this process was started.
+    async fn read_again(&mut self) {
+        match Read::from(self.options.store.config.clone(), None).await {
+            Ok(mut read) => {
+                if let (Some(now), Some(tls)) = (&self.tls, read.tls.take()) {
+                    now.send_replace(tls);
+                }
+                self.read = read;
+            }
+            Err(why) => warn!(%why, "the configuration is as it was when this process was started"),
+        }
+    }
+
+    /// Answers requests, and runs the jobs of this machine, as one that does not lead.
+    async fn stand_by(&self, replicas: &Replicas) -> Result<Standing, Failure> {
+        let (store, clock, stop) = (self.store.clone(), self.clock.clone(), self.stop.child_token());
+        let Read {
+            config,
+            settings,
+            catalogue,
+            templates,
+            ..
+        } = Read::from(self.options.store.config.clone(), None).await?;
+        let (sender, resources) = watch::channel(resources_of(&store).await?);
+        let planner = Planner::of_other_process(settings.negotiation, resources);
+        tokio::spawn(follow_resources(
+            sender,
+            replicas.clone(),
+            store.clone(),
+            stop.clone(),
+        ));
+        let (lead, asked) = Lead::elsewhere(replicas.name());
+        tokio::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
+        // Learned apart from the knowledge of a leader, which goes on with what was learned at the start.
+        let (known, predictions) = Predictions::of((*self.predictions.now()).clone());
+        start_learning(known, &config, &store, &clock, &stop);
+
+        let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
+        let staging = Stager::new(config.staging.rules(), self.folders.clone(), clock.clone());
+        let dispatcher = Dispatcher::new(
+            planner.clone(),
+            self.executors.clone(),
+            catalogue.clone(),
+            self.files.clone(),
+            staging,
+            clock.clone(),
+        );
+        let dispatcher = dispatcher.among(replicas.hosts().clone(), Some(lead));
+        let dispatched = dispatcher.run(stop.clone());
+        let dispatched = tokio::spawn(async move {
+            dispatched.await;
+            drop(catalogue_sender);
+        });
+        let hosts = replicas.hosts();
+        executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &stop);
+        let (folders, kept) = (self.folders.clone(), config.execution.folders_kept());
+        tokio::spawn(folders.run_until_stopped(store.clone(), clock.clone(), kept, stop.clone()));
+
+        let (files, folders) = (self.files.clone(), self.folders.clone());
+        let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
+        negotiation.predictions = Some(predictions);
+        negotiation.replicas = Some(replicas.clone());
+        negotiation.federation.clone_from(&self.federation);
+        let api = Api {
+            negotiation: Arc::new(negotiation),
+            access: self.access.clone(),
+            body_timeout: config.limits.body_timeout(),
+            places: Places::new(config.limits.requests, config.limits.party_requests),
+            wrong_keys: WrongKeys::default(),
+            measured: self.measured.clone(),
+            connections: self.connections.clone(),
+            scheme: self.scheme,
+            public_address: config.public_address.as_deref().map(Arc::from),
+            stopping: self.stop.clone(),
+        };
+        let way = Way {
+            replicas: replicas.clone(),
+            own: self.stage.subscribe(),
+        };
+        let router = http::router_standing_by(api, portal::pages(), way);
+        self.stage.send_replace(Stage::StandingBy(router));
+        Ok(Standing { stop, dispatched })
+    }
+}
+
+/// The stored resources. All count as in service: jobs of one that is retired may run still.
+async fn resources_of(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
+    let rows = store.resources().await?.into_iter();
+    let resources = rows.map(|row| {
+        let of = Resource::of_row(row)?;
+        Ok(Resource {
+            closed: false,
+            retired: None,
+            ..of
+        })
+    });
+    resources.filter(|of| of.as_ref().is_ok_and(is_local)).collect()
+}
+
+fn is_local(of: &Resource) -> bool {
+    of.kind == "local"
+}
+
+/// Keeps up with the resources and their replicas, until `stop`.
+async fn follow_resources(
+    sender: watch::Sender<Arc<[Resource]>>,
+    replicas: Replicas,
+    store: Store,
+    stop: CancellationToken,
+) {
+    let follow = async {
+        loop {
+            tokio::time::sleep(RESOURCES_EVERY).await;
+            let read = async {
+                replicas.read_hosts().await?;
+                resources_of(&store).await
+            };
+            match read.await {
+                Ok(now) => {
+                    sender.send_if_modified(|before| {
+                        let changes = **before != *now;
+                        if changes {
+                            *before = now;
+                        }
+                        changes
+                    });
+                }
+                Err(why) => warn!(%why, "the resources cannot be read now"),
+            }
+        }
+    };
+    stop.run_until_cancelled(follow).await;
+}

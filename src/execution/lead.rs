@@ -1,0 +1,183 @@
+//! The planner as the lanes of local resources need it: of this process, or of another one that leads. A process that stands by runs
+//! the jobs of its machine, asks the leader which these are, and reports to it how they stand.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::{mpsc, oneshot};
+use uuid::Uuid;
+
+use crate::agreement::{Agreement, Brought, JobEnd, Run, StagingEnd};
+use crate::clock::Micros;
+use crate::planner::{self, Planner, Unable};
+
+/// Questions to the leader that may wait: more than the calls of all local resources at a time.
+const WAITING_MAX: usize = 256;
+
+/// How a job stands, as its lane reports it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind", content = "of")]
+pub enum Report {
+    /// Its files are being brought since then.
+    Staging(Micros),
+    /// Its process has started then.
+    Started(Micros),
+    /// Its process has started with these files, which were brought since then.
+    Brought(Micros, Brought),
+    /// It has ended; and what became of its files, which the end does not carry.
+    Ended(Box<JobEnd>, Option<Box<StagingEnd>>),
+    /// It can never be started.
+    Unable(Unable),
+}
+
+/// A question to the leader.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Question {
+    /// The agreements with a job that should run on the local resources of the replica of this name.
+    Running(String),
+    /// Whether there is another slot for the job of an agreement.
+    CouldStartLater(Uuid),
+    /// Takes note of how a job stands.
+    Report(Run, Report),
+    /// Takes note that nothing is left of the lost job of an agreement.
+    Stopped(Uuid),
+}
+
+/// The answer of the leader.
+#[derive(Debug, Clone)]
+pub enum Answer {
+    /// These agreements.
+    Agreements(Vec<Agreement>),
+    /// Yes or no.
+    Is(bool),
+    /// It is noted.
+    Noted,
+}
+
+/// A question that waits for its answer.
+pub type Asked = (Question, oneshot::Sender<Result<Answer, planner::Error>>);
+
+/// The planner of this process, or the way to the leader's.
+#[derive(Clone)]
+pub enum Lead {
+    /// This process leads.
+    Here(Planner),
+    /// Another process leads: questions to it, and the name of this one.
+    Elsewhere(mpsc::Sender<Asked>, Arc<str>),
+}
+
+impl Lead {
+    /// The way to the leader for the replica of a name, and the questions that it is to be asked.
+    pub fn elsewhere(own: &str) -> (Self, mpsc::Receiver<Asked>) {
+        let (sender, asked) = mpsc::channel(WAITING_MAX);
+        (Self::Elsewhere(sender, own.into()), asked)
+    }
+
+    /// The agreements with a job that should run on the local resources of this process, where another one leads.
+    pub(super) async fn running_here(&self) -> Result<Option<Vec<Agreement>>, planner::Error> {
+        let Self::Elsewhere(_, own) = self else {
+            return Ok(None);
+        };
+        match self.ask(Question::Running(own.to_string())).await? {
+            Answer::Agreements(running) => Ok(Some(running)),
+            Answer::Is(_) | Answer::Noted => Err(planner::Error::Unavailable),
+        }
+    }
+
+    /// As [`Planner::could_start_later`].
+    pub(super) async fn could_start_later(&self, id: Uuid) -> Result<bool, planner::Error> {
+        let answer = self.ask(Question::CouldStartLater(id)).await?;
+        Ok(matches!(answer, Answer::Is(true)))
+    }
+
+    /// Takes note of how a job stands; [`planner::Error::NotFound`] where it does not run any more.
+    pub(super) async fn report(&self, run: Run, report: Report) -> Result<(), planner::Error> {
+        self.ask(Question::Report(run, report)).await.map(drop)
+    }
+
+    /// As [`Planner::report_stopped`].
+    pub(super) async fn report_stopped(&self, id: Uuid) -> Result<(), planner::Error> {
+        self.ask(Question::Stopped(id)).await.map(drop)
+    }
+
+    async fn ask(&self, question: Question) -> Result<Answer, planner::Error> {
+        match self {
+            Self::Here(planner) => question.ask(planner).await,
+            Self::Elsewhere(leader, _) => {
+                let (reply, answer) = oneshot::channel();
+                let gone = |_| planner::Error::Unavailable;
+                leader
+                    .send((question, reply))
+                    .await
+                    .map_err(|_| planner::Error::Unavailable)?;
+                answer.await.map_err(gone)?
+            }
+        }
+    }
+}
+
+impl Question {
+    /// Asks the planner of this process. Of the agreements with a job all are named, on whichever resource.
+    ///
+    /// # Errors
+    /// Those of the planner's verbs.
+    pub async fn ask(self, planner: &Planner) -> Result<Answer, planner::Error> {
+        let noted = match self {
+            Self::Running(_) => return planner.running().await.map(Answer::Agreements),
+            Self::CouldStartLater(id) => return planner.could_start_later(id).await.map(Answer::Is),
+            Self::Stopped(id) => planner.report_stopped(id).await,
+            Self::Report(run, report) => match report {
+                Report::Staging(since) => planner.report_staging(run, since).await,
+                Report::Started(at) => planner.report_started(run, at).await,
+                Report::Brought(since, brought) => planner.report_brought(run, since, brought).await,
+                Report::Ended(end, staging) => planner.report_ended(run, JobEnd { staging, ..*end }).await,
+                Report::Unable(why) => planner.report_unable(run, why).await,
+            },
+        };
+        noted.map(|()| Answer::Noted)
+    }
+}
+
+/// The replicas that local resources belong to. Clones share what they know.
+#[derive(Debug, Clone, Default)]
+pub struct Hosts {
+    own: Arc<str>,
+    by_resource: Arc<RwLock<BTreeMap<String, String>>>,
+}
+
+impl Hosts {
+    /// As the replica of this name sees them; none are known yet.
+    pub fn seen_by(own: &str) -> Self {
+        Self {
+            own: own.into(),
+            by_resource: Arc::default(),
+        }
+    }
+
+    /// Takes note of the replica of each local resource.
+    pub fn replace(&self, by_resource: BTreeMap<String, String>) {
+        *self.by_resource.write().unwrap_or_else(PoisonError::into_inner) = by_resource;
+    }
+
+    /// The replica that a resource belongs to, where that is another one than this process.
+    pub fn elsewhere(&self, resource: &str) -> Option<String> {
+        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(resource).filter(|host| ***host != *self.own).cloned()
+    }
+
+    /// The local resources of a replica.
+    pub fn of(&self, replica: &str) -> Vec<String> {
+        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let own = known.iter().filter(|(_, host)| *host == replica);
+        own.map(|(resource, _)| resource.clone()).collect()
+    }
+
+    /// The local resources of other replicas, each with its replica.
+    pub fn others(&self) -> Vec<(String, String)> {
+        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let others = known.iter().filter(|(_, host)| ***host != *self.own);
+        others.map(|(of, host)| (of.clone(), host.clone())).collect()
+    }
+}

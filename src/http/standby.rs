@@ -1,0 +1,365 @@
+//! Requests at a process that stands by. What the store knows is answered here; all else is passed on to the process that leads. A
+//! request that comes while no process leads waits for the next one for some seconds, so that clients do not see the change.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http_body_util::BodyExt;
+use http_body_util::channel::{Channel, Sender};
+use tokio::sync::watch;
+use tower::ServiceExt;
+use tracing::{debug, warn};
+
+use super::{Api, Error, Origin, Pages, health, limit_requests, origin_of_request, trace_request};
+use crate::replicas::{Leader, ORIGIN, REPLICA, REPLICA_SECRET, Replicas};
+
+/// How long a request waits for a process that leads.
+const LEADER_WAIT: Duration = Duration::from_secs(10);
+/// How long to wait before a process is asked again that does not lead, or cannot be reached.
+const PAUSE: Duration = Duration::from_millis(50);
+/// Bytes of a body that are kept to be sent again. Documents are smaller; uploads may be larger.
+const KEPT_MAX: usize = 2 << 20;
+
+/// The routes of a process, as it stands.
+#[derive(Clone, Default)]
+pub enum Stage {
+    /// It is not ready.
+    #[default]
+    Starting,
+    /// Another process leads.
+    StandingBy(Router),
+    /// It leads.
+    Leading(Router),
+}
+
+/// The way of requests to the process that leads.
+#[derive(Clone)]
+pub struct Way {
+    /// The others.
+    pub replicas: Replicas,
+    /// This process.
+    pub own: watch::Receiver<Stage>,
+}
+
+#[derive(Clone)]
+struct Passing {
+    way: Way,
+    /// The routes that answer from the store.
+    reads: Router,
+}
+
+/// The routes of a process that stands by: those of `api` for what the store knows.
+pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
+    let reads = super::router(api.clone(), pages);
+    let passing = Passing { way, reads };
+    Router::new()
+        .fallback(answer_or_pass_on)
+        .layer(middleware::from_fn_with_state(api, limit_requests))
+        .route("/healthz", get(health::get_healthz))
+        .route("/readyz", get(answer_readiness))
+        .layer(middleware::from_fn(trace_request))
+        .with_state(passing)
+}
+
+/// GET /readyz of a process that stands by: whether it knows a process that leads.
+async fn answer_readiness(State(passing): State<Passing>) -> Response {
+    let leader = passing.way.replicas.leader().borrow().clone();
+    match leader {
+        Some(leader) => format!("ready\nrole: standby\nleader: {}\n", leader.name).into_response(),
+        None => {
+            let why = "no process leads at the moment\nrole: standby\n";
+            (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
+        }
+    }
+}
+
+async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> Response {
+    // A process that leads passes nothing on. One that was taken for it is asked again when it does.
+    let is_passed_on = request.headers().contains_key(REPLICA);
+    if is_passed_on && !is_between_replicas(request.uri().path()) && !may_lead_soon(&passing.way) {
+        return StatusCode::MISDIRECTED_REQUEST.into_response();
+    }
+    if is_between_replicas(request.uri().path()) || !is_passed_on && is_read_from_store(&request) {
+        return answer_with(passing.reads, request).await;
+    }
+    match pass_on(&passing.way, request).await {
+        Ok(answer) => answer,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// Whether no other process is known to lead: this one may by the time that the request has been read.
+fn may_lead_soon(way: &Way) -> bool {
+    way.replicas.leader().borrow().is_none()
+}
+
+/// Whether a path is for other replicas only: each answers for itself.
+fn is_between_replicas(path: &str) -> bool {
+    path.starts_with("/replicas/outputs/")
+}
+
+/// Whether a request asks for what the store knows, and nothing of the plan.
+fn is_read_from_store(request: &Request) -> bool {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        return false;
+    }
+    let mut parts = request.uri().path().trim_start_matches('/').split('/');
+    let (noun, id, part) = (parts.next().unwrap_or_default(), parts.next(), parts.next());
+    match noun {
+        // Files are with the replica that ran the job, the cost of an end with the plan.
+        "agreements" => !matches!(part, Some("files" | "ending")),
+        "accounts" | "negotiations" | "offers" | "refusals" | "openapi.json" => true,
+        "events" | "call-backs" | "keys" => id.is_none() || part.is_none(),
+        _ => false,
+    }
+}
+
+async fn answer_with(router: Router, request: Request) -> Response {
+    // The routes never fail.
+    router
+        .oneshot(request)
+        .await
+        .unwrap_or_else(|never| match never {})
+}
+
+/// A request that may be sent several times, as long as its body is kept.
+struct Passed {
+    parts: Parts,
+    origin: Option<Origin>,
+    kept: Bytes,
+    /// The rest of a body that is larger than what is kept.
+    rest: Option<Body>,
+}
+
+/// What became of a try.
+enum Tried {
+    Answered(Response),
+    /// The process does not lead, or was not reached: nothing was done.
+    NotThere,
+    /// The process had the request and is gone, or does not lead any more.
+    Lost,
+}
+
+/// Sends a request to the process that leads, until one answers or the time is over. One that a lost process may have carried out is
+/// sent again only where that does no harm.
+async fn pass_on(way: &Way, request: Request) -> Result<Response, Error> {
+    let until = Instant::now() + LEADER_WAIT;
+    let mut passed = Passed::read(request).await?;
+    let (mut own, mut leader) = (way.own.clone(), way.replicas.leader());
+    loop {
+        let stage = own.borrow_and_update().clone();
+        if let Stage::Leading(router) = stage {
+            return match passed.into_request() {
+                Some(request) => Ok(answer_with(router, request).await),
+                None => Err(Error::LeaderLost),
+            };
+        }
+        let now = leader.borrow_and_update().clone();
+        if let Some(now) = now {
+            let tried = tokio::select! {
+                tried = passed.send_to(&way.replicas, &now) => tried,
+                _ = leader.wait_for(|of| of.as_ref() != Some(&now)) => Tried::Lost,
+            };
+            match tried {
+                Tried::Answered(answer) => return Ok(answer),
+                Tried::Lost if !passed.may_come_twice() => return Err(Error::LeaderLost),
+                Tried::Lost | Tried::NotThere => {}
+            }
+        }
+        if Instant::now() >= until || passed.is_spent() {
+            return Err(Error::NoLeader);
+        }
+        tokio::select! {
+            _ = own.changed() => {}
+            _ = leader.changed() => {}
+            () = tokio::time::sleep(PAUSE) => {}
+        }
+    }
+}
+
+impl Passed {
+    async fn read(request: Request) -> Result<Self, Error> {
+        let origin = origin_of_request(&request);
+        let (parts, mut body) = request.into_parts();
+        let mut kept = Vec::new();
+        let mut rest = None;
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|why| Error::BodyBroken(why.to_string()))?;
+            if let Ok(data) = frame.into_data() {
+                kept.extend_from_slice(&data);
+            }
+            if kept.len() > KEPT_MAX {
+                rest = Some(body);
+                break;
+            }
+        }
+        Ok(Self {
+            parts,
+            origin,
+            kept: kept.into(),
+            rest,
+        })
+    }
+
+    /// Whether a second time does no harm (RFC 9110, section 9.2.2), or its key makes sure of that.
+    fn may_come_twice(&self) -> bool {
+        let method = &self.parts.method;
+        let has_key = self.parts.headers.contains_key("idempotency-key");
+        !self.is_spent() && (method.is_idempotent() || has_key)
+    }
+
+    /// Whether a part of its body has been sent and is not kept.
+    fn is_spent(&self) -> bool {
+        self.rest.is_none() && self.kept.len() > KEPT_MAX
+    }
+
+    fn into_request(mut self) -> Option<Request> {
+        if self.is_spent() {
+            return None;
+        }
+        let body = match self.rest.take() {
+            None => Body::from(self.kept),
+            Some(rest) => {
+                let (sender, body) = Channel::<Bytes, io::Error>::new(1);
+                tokio::spawn(send_parts(sender, self.kept, rest));
+                Body::new(body)
+            }
+        };
+        let mut request = Request::from_parts(self.parts, body);
+        if let Some(origin) = self.origin {
+            request.extensions_mut().insert(origin);
+        }
+        Some(request)
+    }
+
+    async fn send_to(&mut self, replicas: &Replicas, leader: &Leader) -> Tried {
+        let path = self.parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let made = replicas.request(self.parts.method.clone(), &leader.address, path);
+        let request = match made {
+            Ok(request) => request.headers(self.headers()),
+            Err(why) => {
+                warn!(why, leader = leader.name, "cannot be asked");
+                return Tried::NotThere;
+            }
+        };
+        let body = match self.rest.take() {
+            None => reqwest::Body::from(self.kept.clone()),
+            Some(rest) => {
+                let (sender, body) = Channel::<Bytes, io::Error>::new(1);
+                tokio::spawn(send_parts(sender, self.kept.clone(), rest));
+                reqwest::Body::wrap(body)
+            }
+        };
+        match request.body(body).send().await {
+            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => Tried::NotThere,
+            Ok(answer) => Tried::Answered(answer_of_leader(answer)),
+            Err(why) => {
+                debug!(%why, leader = leader.name, "does not answer");
+                if why.is_connect() {
+                    Tried::NotThere
+                } else {
+                    Tried::Lost
+                }
+            }
+        }
+    }
+
+    /// The headers that go on.
+    fn headers(&self) -> HeaderMap {
+        let mut headers = self.parts.headers.clone();
+        remove_headers_of_connection(&mut headers);
+        headers.remove(header::CONTENT_LENGTH);
+        for own in [REPLICA, REPLICA_SECRET, ORIGIN] {
+            headers.remove(own);
+        }
+        let origin = self
+            .origin
+            .map(|origin| HeaderValue::from_str(&origin.to_string()));
+        if let Some(Ok(origin)) = origin {
+            headers.insert(ORIGIN, origin);
+        }
+        headers
+    }
+}
+
+async fn send_parts(mut sender: Sender<Bytes, io::Error>, kept: Bytes, mut rest: Body) {
+    if sender.send_data(kept).await.is_err() {
+        return;
+    }
+    while let Some(frame) = rest.frame().await {
+        let data = match frame {
+            Ok(frame) => frame.into_data().unwrap_or_default(),
+            Err(why) => return sender.abort(io::Error::other(why.to_string())),
+        };
+        if !data.is_empty() && sender.send_data(data).await.is_err() {
+            return;
+        }
+    }
+}
+
+fn answer_of_leader(answer: reqwest::Response) -> Response {
+    let mut answer = axum::http::Response::from(answer).map(Body::new);
+    remove_headers_of_connection(answer.headers_mut());
+    answer
+}
+
+/// Removes the headers that are about one connection only (RFC 9110, section 7.6.1).
+fn remove_headers_of_connection(headers: &mut HeaderMap) {
+    const OF_CONNECTION: [HeaderName; 8] = [
+        header::CONNECTION,
+        header::EXPECT,
+        header::TRANSFER_ENCODING,
+        header::TE,
+        header::TRAILER,
+        header::UPGRADE,
+        header::PROXY_AUTHENTICATE,
+        header::PROXY_AUTHORIZATION,
+    ];
+    for name in OF_CONNECTION {
+        headers.remove(name);
+    }
+    headers.remove("keep-alive");
+}
+
+/// Gives a request that another replica passes on the origin that it had there.
+pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+    let text = |headers: &HeaderMap, name| {
+        headers
+            .get(name)
+            .and_then(|of| of.to_str().ok())
+            .map(str::to_owned)
+    };
+    let headers = request.headers();
+    let said = (
+        text(headers, REPLICA),
+        text(headers, REPLICA_SECRET),
+        text(headers, ORIGIN),
+    );
+    if let (Some(name), Some(secret), origin) = said {
+        let is_known = api.negotiation.is_replica(&name, &secret).await;
+        let origin = origin.and_then(|origin| origin.parse::<IpAddr>().ok());
+        if let Some(origin) = origin.filter(|_| is_known) {
+            request.extensions_mut().insert(Origin::from(origin));
+        }
+        if is_known {
+            request.extensions_mut().insert(FromReplica(name));
+        }
+    }
+    for own in [REPLICA, REPLICA_SECRET, ORIGIN] {
+        request.headers_mut().remove(own);
+    }
+    next.run(request).await
+}
+
+/// The replica that a request comes from, in its extensions.
+#[derive(Debug, Clone)]
+pub(super) struct FromReplica(pub(super) String);

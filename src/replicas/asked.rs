@@ -1,0 +1,80 @@
+//! The questions of a replica about the jobs of its machine, on their way to the leader.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Replicas;
+use crate::agreement::Agreement;
+use crate::execution::lead::{Answer, Asked, Question};
+use crate::planner;
+
+/// How long the leader may take for an answer. A question is asked again.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+const PATH: &str = "/replicas/questions";
+
+/// The leader's answer, as it travels.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Reply {
+    /// Agreements, by their ids: the store has them.
+    Agreements(Vec<Uuid>),
+    /// Yes or no.
+    Is(bool),
+    /// It is noted.
+    Noted,
+}
+
+/// Asks the leader the questions of this process, several at a time, until `stop`.
+pub async fn answer_questions(replicas: Replicas, mut asked: mpsc::Receiver<Asked>, stop: CancellationToken) {
+    loop {
+        let next = tokio::select! {
+            () = stop.cancelled() => return,
+            next = asked.recv() => next,
+        };
+        let Some((question, reply)) = next else { return };
+        let replicas = replicas.clone();
+        tokio::spawn(async move {
+            let answer = tokio::time::timeout(ANSWER_WAIT, replicas.ask_leader(&question)).await;
+            // A lane that has given up asks again.
+            let _ = reply.send(answer.unwrap_or(Err(planner::Error::Unavailable)));
+        });
+    }
+}
+
+impl Replicas {
+    async fn ask_leader(&self, question: &Question) -> Result<Answer, planner::Error> {
+        let unavailable = |_| planner::Error::Unavailable;
+        let leader = self
+            .leader()
+            .borrow()
+            .clone()
+            .ok_or(planner::Error::Unavailable)?;
+        let request = self.request(Method::POST, &leader.address, PATH);
+        let answer = request.map_err(|_| planner::Error::Unavailable)?.json(question);
+        let answer = answer.send().await.map_err(unavailable)?;
+        match answer.status().as_u16() {
+            200 => {}
+            404 => return Err(planner::Error::NotFound),
+            _ => return Err(planner::Error::Unavailable),
+        }
+        Ok(match answer.json().await.map_err(unavailable)? {
+            Reply::Is(so) => Answer::Is(so),
+            Reply::Noted => Answer::Noted,
+            Reply::Agreements(ids) => Answer::Agreements(self.agreements(ids).await?),
+        })
+    }
+
+    async fn agreements(&self, ids: Vec<Uuid>) -> Result<Vec<Agreement>, planner::Error> {
+        let mut found = Vec::with_capacity(ids.len());
+        for id in ids {
+            let read = self.0.store.agreement(id).await;
+            found.extend(read.map_err(|_| planner::Error::Unavailable)?);
+        }
+        Ok(found)
+    }
+}

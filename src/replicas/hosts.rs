@@ -1,0 +1,103 @@
+//! The machines of local resources: each belongs to the replica there. While that is silent, nothing new is placed on it; its jobs go on,
+//! and it reports them when it is back.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use super::Replicas;
+use crate::planner::{self, NodeReport, NodeState, Planner, Reporter};
+use crate::store;
+
+/// How often it is looked which replicas are silent.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Notes which replica each local resource belongs to: the one that the configuration names, or else, once and for all, this one.
+///
+/// # Errors
+/// Those of the store.
+pub async fn claim_resources(
+    replicas: &Replicas,
+    local: impl IntoIterator<Item = (String, Option<String>)>,
+) -> Result<(), store::Error> {
+    let store = &replicas.0.store;
+    let known = store.resource_hosts().await?;
+    for (resource, stated) in local {
+        let before = known.get(&resource);
+        let host = match stated {
+            Some(stated) => stated,
+            None if before.is_some() => continue,
+            None => replicas.name().to_owned(),
+        };
+        if before != Some(&host) {
+            store.put_resource_host(&resource, &host).await?;
+        }
+    }
+    replicas.read_hosts().await
+}
+
+/// Takes the nodes of local resources out of use whose replica has been silent for longer than `grace`, and in again when it is
+/// heard, until `stop`. Work that runs there is left alone.
+pub async fn watch_hosts(replicas: Replicas, planner: Planner, grace: Duration, stop: CancellationToken) {
+    let mut told: BTreeMap<String, bool> = BTreeMap::new();
+    loop {
+        for (resource, replica) in replicas.hosts().others() {
+            let is_silent = replicas.silent_for(&replica) > grace;
+            if told.get(&resource) == Some(&is_silent) {
+                continue;
+            }
+            match tell(&planner, &resource, &replica, is_silent).await {
+                Ok(()) => drop(told.insert(resource, is_silent)),
+                Err(planner::Error::NotFound) => {}
+                Err(why) => warn!(%why, resource, "its state cannot be noted now"),
+            }
+        }
+        let again = tokio::time::sleep(LOOK_EVERY);
+        if stop.run_until_cancelled(again).await.is_none() {
+            return;
+        }
+    }
+}
+
+async fn tell(
+    planner: &Planner,
+    resource: &str,
+    replica: &str,
+    is_silent: bool,
+) -> Result<(), planner::Error> {
+    let nodes = planner
+        .resources()
+        .iter()
+        .find(|of| of.name == resource)
+        .map_or(0, |of| of.capacity);
+    let mut report = NodeReport::default();
+    if is_silent {
+        report.states = vec![NodeState::Drained; nodes as usize];
+        let why = format!("its replica {replica} is silent");
+        report.reasons = (0..nodes).map(|node| (node, why.clone())).collect();
+        warn!(
+            resource,
+            replica, "its replica is silent: nothing new is placed there"
+        );
+    } else {
+        info!(resource, replica, "its replica is heard");
+    }
+    let name = resource.to_owned();
+    planner
+        .set_nodes(name, Reporter::Executor, report)
+        .await
+        .map(drop)
+}
+
+impl Replicas {
+    /// Reads anew which replica each local resource belongs to.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn read_hosts(&self) -> Result<(), store::Error> {
+        self.0.hosts.replace(self.0.store.resource_hosts().await?);
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+//! Several processes on one PostgreSQL: any of them answers, and another one leads when the leader is gone.
+
+use std::time::{Duration, Instant};
+
+use reqwest::StatusCode;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::client::{Answer, Client};
+use crate::support::offers::{Offer, hours_ahead, now};
+use crate::support::server::Server;
+use crate::support::stores::TestDatabase;
+use crate::support::{eventually, run};
+
+/// Far longer than a change of the leader takes.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The local resource belongs to the first process, which counts as gone soon.
+const SOON_SILENT: &str =
+    "[limits]\nsilent_replica_seconds = 5\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+
+/// A process that leads and one that stands by, on one database.
+fn two_processes(database: &TestDatabase, configuration: &str) -> (Server, Server) {
+    let first = Server::configured(Some(database.url()), configuration);
+    let second = Server::configured(Some(database.url()), configuration);
+    (first, second)
+}
+
+fn signal(server: &Server, signal: Signal) {
+    let process = i32::try_from(server.process()).ok().and_then(Pid::from_raw);
+    kill_process(process.expect("the number of a process"), signal).expect("the service can be signalled");
+}
+
+async fn role(client: &Client) -> String {
+    let text = client.get("/readyz").await.body;
+    let role = text.lines().find_map(|line| line.strip_prefix("role: "));
+    role.unwrap_or_default().to_owned()
+}
+
+async fn offer(client: &Client) -> Answer {
+    let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(30));
+    client.post("/agreements", offer.xml()).await
+}
+
+async fn eventually_role(client: &Client, expected: &str) {
+    eventually(expected, PATIENCE, async || {
+        (role(client).await == expected).then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn any_process_answers_and_one_leads_where_the_leader_is_killed() {
+    let database = TestDatabase::postgres();
+    let (mut first, second) = two_processes(&database, SOON_SILENT);
+    run(async {
+        let (one, two) = (first.client(), second.client());
+        assert_eq!(
+            (role(&one).await, role(&two).await),
+            ("leader".into(), "standby".into())
+        );
+        // Each data folder has an operator's key of its own, and each key is worth the same everywhere.
+        let crossed = second.client_with(first.key());
+        let made = offer(&crossed).await.created();
+        for client in [&one, &two, &crossed] {
+            let shown = client.get_json(&format!("/agreements/{made}")).await;
+            assert_eq!(shown["id"], made.to_string());
+        }
+        // The plan is the leader's, and what is passed on is checked there.
+        assert_eq!(two.get("/availability").await.status, StatusCode::OK);
+        let wrong = second.client_with("bsp_0").get("/availability").await;
+        assert_eq!(wrong.status, StatusCode::UNAUTHORIZED);
+        let revoked = first.key_for("physics", "consumer");
+        let physics = second.client_with(&revoked);
+        assert_eq!(physics.get("/agreements").await.status, StatusCode::OK);
+        first.kill9();
+        let killed = Instant::now();
+        let next = offer(&two).await.created();
+        eprintln!("decided again {:?} after the kill", killed.elapsed());
+        assert_eq!(role(&two).await, "leader");
+        first.restart();
+        let one = first.client();
+        assert_eq!(role(&one).await, "standby");
+        assert_eq!(
+            one.get_json(&format!("/agreements/{next}")).await["id"],
+            next.to_string()
+        );
+        offer(&one).await.created();
+    });
+    second.assert_verified();
+}
+
+#[test]
+fn a_leader_that_stands_still_is_deposed_and_says_nothing_afterwards() {
+    let database = TestDatabase::postgres();
+    let (mut first, second) = two_processes(&database, SOON_SILENT);
+    run(async {
+        let two = second.client();
+        signal(&first, Signal::STOP);
+        let stopped = Instant::now();
+        eventually("an agreement", PATIENCE, async || {
+            (offer(&two).await.status == StatusCode::CREATED).then_some(())
+        })
+        .await;
+        eprintln!(
+            "decided again {:?} after the leader stood still",
+            stopped.elapsed()
+        );
+        eventually_role(&two, "leader").await;
+        signal(&first, Signal::CONT);
+        let status = first.wait_until_ended();
+        assert!(
+            !status.success() && first.log().contains("another process decides now"),
+            "{}",
+            first.log()
+        );
+        first.restart();
+        assert_eq!(role(&first.client()).await, "standby");
+    });
+    second.assert_verified();
+}
+
+#[test]
+fn a_job_is_run_by_the_process_of_its_machine_whichever_leads() {
+    let database = TestDatabase::postgres();
+    let (mut first, second) = two_processes(&database, SOON_SILENT);
+    run(async {
+        let two = second.client();
+        let long = job(&two, 6).await;
+        eventually("it runs", PATIENCE, async || {
+            shown(&two, &long).await["started"].is_string().then_some(())
+        })
+        .await;
+        first.kill9();
+        offer(&two).await.created();
+        assert_eq!(role(&two).await, "leader");
+        // Another job waits for the machine, and the one that runs there goes on.
+        let short = job(&two, 0).await;
+        first.restart();
+        for agreement in [&short, &long] {
+            let over = eventually("its end", PATIENCE, async || {
+                let now = shown(&two, agreement).await;
+                (now["state"] == "Complete").then_some(now)
+            })
+            .await;
+            assert_eq!(over["outcome"], "completed", "{over}");
+            let path = format!("/agreements/{agreement}/files");
+            for client in [&two, &first.client()] {
+                let files = client.get_json(&path).await;
+                assert!(files["files"].is_array(), "{files}");
+                assert_eq!(client.get(&format!("{path}/stdout")).await.status, StatusCode::OK);
+            }
+        }
+        let folders = |server: &Server| {
+            let jobs = std::fs::read_dir(server.data_dir().join("jobs")).expect("a folder of jobs");
+            jobs.count()
+        };
+        assert_eq!((folders(&first), folders(&second)), (2, 0));
+    });
+    second.assert_verified();
+}
+
+#[test]
+fn nothing_new_is_placed_on_a_machine_whose_process_is_silent() {
+    let database = TestDatabase::postgres();
+    let (mut first, second) = two_processes(&database, SOON_SILENT);
+    run(async {
+        let two = second.client();
+        first.kill9();
+        offer(&two).await.created();
+        eventually("its nodes are out of use", PATIENCE, async || {
+            (offer(&two).await.status == StatusCode::CONFLICT).then_some(())
+        })
+        .await;
+        first.restart();
+        eventually("its nodes are in use again", PATIENCE, async || {
+            (offer(&two).await.status == StatusCode::CREATED).then_some(())
+        })
+        .await;
+    });
+    second.assert_verified();
+}
+
+async fn job(client: &Client, seconds: u32) -> String {
+    let offer = Offer::sleep(seconds, 30).within(now(), hours_ahead(2));
+    client
+        .post("/agreements", offer.xml())
+        .await
+        .created()
+        .to_string()
+}
+
+async fn shown(client: &Client, id: &str) -> Value {
+    client.get_json(&format!("/agreements/{id}")).await
+}
