@@ -22,7 +22,7 @@ use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::faults::{Doing, Faults};
-use crate::execution::files::inputs::InputFiles;
+use crate::execution::files::inputs::{InputFiles, MirrorError};
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::execution::job::spec::WORTH_STARTING;
@@ -169,6 +169,9 @@ impl Shared {
 pub(super) enum Failure {
     #[error(transparent)]
     Planner(#[from] planner::Error),
+    /// The uploaded files could not be brought up to date.
+    #[error(transparent)]
+    Files(#[from] MirrorError),
     #[error(transparent)]
     Executor(#[from] ExecutionError),
     #[error("the task was cut off")]
@@ -301,7 +304,7 @@ impl Lane {
                     None => Ok(()),
                 }
             }
-            JobStatus::NotStarted => match self.job_to_start(&agreement) {
+            JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
                 Ok(job) => self.bring_and_start(&agreement, job).await,
                 Err(Unstarted::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
                     Some(end) => self.report_ended(&agreement, end).await,

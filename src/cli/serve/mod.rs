@@ -158,7 +158,8 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     tokio::spawn(checks);
     let suggestions = planner.subscribe_suggestions();
     let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
-    let files = files.map_err(Failure::unavailable)?;
+    let files = files.map_err(Failure::unavailable)?.kept_in(&store);
+    files.catch_up().await.map_err(Failure::unavailable)?;
     let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
     let staging = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
     let (decides, runs, known) = (planner.clone(), executors.clone(), catalogue.clone());
