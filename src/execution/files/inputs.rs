@@ -218,7 +218,7 @@ impl Upload {
         let Some(mirror) = &upload.files.mirror else {
             return Ok(replaced.unwrap_or(false));
         };
-        mirror.expect(upload.content, upload.draft.path.clone());
+        mirror.announce(upload.content, upload.draft.path.clone());
         mirror.upload(&upload.owner, &upload.name, upload.content).await
     }
 

@@ -118,7 +118,7 @@ impl Mirror {
     }
 
     /// Takes note of the draft of an upload that is about to be stored: it has all of its content, and lasts.
-    pub(super) fn expect(&self, content: Uuid, draft: PathBuf) {
+    pub(super) fn announce(&self, content: Uuid, draft: PathBuf) {
         lock(&self.drafts).insert(content, draft);
     }
 
@@ -127,7 +127,7 @@ impl Mirror {
         lock(&self.drafts).remove(&content);
     }
 
-    /// Stores an upload whose draft is expected, and gives it its place; answers whether it replaced a file.
+    /// Stores an upload whose draft was announced, and gives it its place; answers whether it replaced a file.
     pub(super) async fn upload(&self, owner: &str, name: &str, content: Uuid) -> Result<bool> {
         let draft = lock(&self.drafts).get(&content).cloned().unwrap_or_default();
         let replaced = self.send((owner, name), content, draft, false).await?;
@@ -355,12 +355,13 @@ impl Mirror {
     }
 }
 
-/// Whether a file is there with the content of a change.
+/// Whether a file is there with the content of a change and the time when it was written.
 fn is_same(path: &Path, change: &PartyFile) -> io::Result<bool> {
     let Some(mut file) = super::if_there(File::open(path))? else {
         return Ok(false);
     };
-    if i64::try_from(file.metadata()?.len()) != Ok(change.bytes) {
+    let found = FileEntry::new(String::new(), &file.metadata()?);
+    if i64::try_from(found.bytes) != Ok(change.bytes) || found.modified != change.written {
         return Ok(false);
     }
     let mut digest = Sha256::new();
