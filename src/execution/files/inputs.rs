@@ -5,7 +5,7 @@
 //! stay within its quota, uploads that are under way included; a job keeps the file that it was started with, even if
 //! another is uploaded later.
 //!
-//! Where several processes serve on one database, the files of parties are in it, and the folder is a copy ([`super::mirror`]).
+//! Where several processes serve on one database, the files of parties are in it, and the folder is a copy (`mirror.rs`).
 
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};

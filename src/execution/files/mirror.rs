@@ -70,7 +70,7 @@ pub(super) struct Mirror {
     storing: Semaphore,
     /// How often it was asked to catch up.
     asked: AtomicU64,
-    state: tokio::sync::Mutex<State>,
+    state: Arc<tokio::sync::Mutex<State>>,
 }
 
 #[derive(Debug, Default)]
@@ -100,21 +100,27 @@ impl Mirror {
             drafts: Drafts::default(),
             storing: Semaphore::new(STORED_AT_ONCE),
             asked: AtomicU64::new(0),
-            state: tokio::sync::Mutex::default(),
+            state: Arc::default(),
         }
     }
 
     /// Takes over all that was stored before this call. Calls that come while another one looks share the next look.
-    pub(super) async fn catch_up(&self) -> Result<()> {
+    pub(super) async fn catch_up(self: &Arc<Self>) -> Result<()> {
         let own = self.asked.fetch_add(1, Ordering::SeqCst) + 1;
-        let mut state = self.state.lock().await;
+        let mut state = Arc::clone(&self.state).lock_owned().await;
         if state.served >= own {
             return state.failure.clone().map_or(Ok(()), Err);
         }
         let all = self.asked.load(Ordering::SeqCst);
-        let done = self.take_over_changes(&mut state).await;
-        (state.served, state.failure) = (all, done.clone().err());
-        done
+        let this = Arc::clone(self);
+        // It goes on to its end where its caller has gone: a file that is just being put in its place must not come after a later
+        // change of it.
+        let look = tokio::spawn(async move {
+            let done = this.take_over_changes(&mut state).await;
+            (state.served, state.failure) = (all, done.clone().err());
+            done
+        });
+        look.await.map_err(io::Error::other)?
     }
 
     /// Takes note of the draft of an upload that is about to be stored: it has all of its content, and lasts.
@@ -128,7 +134,7 @@ impl Mirror {
     }
 
     /// Stores an upload whose draft was announced, and gives it its place; answers whether it replaced a file.
-    pub(super) async fn upload(&self, owner: &str, name: &str, content: Uuid) -> Result<bool> {
+    pub(super) async fn upload(self: &Arc<Self>, owner: &str, name: &str, content: Uuid) -> Result<bool> {
         let draft = lock(&self.drafts).get(&content).cloned().unwrap_or_default();
         let replaced = self.send((owner, name), content, draft, false).await?;
         self.catch_up().await?;
@@ -136,7 +142,7 @@ impl Mirror {
     }
 
     /// Removes a file; answers whether there was one.
-    pub(super) async fn remove(&self, owner: &str, name: &str) -> Result<bool> {
+    pub(super) async fn remove(self: &Arc<Self>, owner: &str, name: &str) -> Result<bool> {
         let removed = self.store.remove_party_file(owner, name).await?;
         self.catch_up().await?;
         Ok(removed)
