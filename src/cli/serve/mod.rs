@@ -157,9 +157,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
     tokio::spawn(checks);
     let suggestions = planner.subscribe_suggestions();
-    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
-    let files = files.map_err(Failure::unavailable)?.kept_in(&store);
-    files.catch_up().await.map_err(Failure::unavailable)?;
+    let files = open_input_files(&config, data_dir, &store).await?;
     let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
     let staging = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
     let (decides, runs, known) = (planner.clone(), executors.clone(), catalogue.clone());
@@ -320,6 +318,14 @@ fn open_folders(config: &Config, data_dir: &Path) -> Result<JobFolders, Failure>
         folders.add_cluster(&cluster);
     }
     Ok(folders)
+}
+
+/// The input files of jobs, as they are by now.
+async fn open_input_files(config: &Config, data_dir: &Path, store: &Store) -> Result<InputFiles, Failure> {
+    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
+    let files = files.map_err(Failure::unavailable)?.kept_in(store);
+    files.catch_up().await.map_err(Failure::unavailable)?;
+    Ok(files)
 }
 
 /// Starts the planner; the token stops it.

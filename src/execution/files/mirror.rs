@@ -188,7 +188,7 @@ impl Mirror {
     async fn begin(&self) -> Result<Position> {
         let changes = self.store.party_file_changes().await?;
         let origin = changes.origin;
-        let noted = self.blocking(|folders| read_note(folders)).await?;
+        let noted = self.blocking(read_note).await?;
         if let Some(noted) = noted.filter(|of| of.origin == origin && of.number <= changes.last) {
             self.remove_unlisted().await?;
             return Ok(noted);
