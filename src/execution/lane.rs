@@ -17,12 +17,12 @@ use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, PlannedSlot, ProspectiveJob, SaveWork};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome, Stretch};
+use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, ProspectiveJob, SaveWork};
+use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::faults::{Doing, Faults};
-use crate::execution::files::inputs::InputFiles;
+use crate::execution::files::inputs::{InputFiles, MirrorError};
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::execution::job::spec::WORTH_STARTING;
@@ -175,6 +175,9 @@ impl Shared {
 pub(super) enum Failure {
     #[error(transparent)]
     Planner(#[from] planner::Error),
+    /// The uploaded files could not be brought up to date.
+    #[error(transparent)]
+    Files(#[from] MirrorError),
     #[error(transparent)]
     Executor(#[from] ExecutionError),
     #[error("the task was cut off")]
@@ -307,7 +310,7 @@ impl Lane {
                     None => Ok(()),
                 }
             }
-            JobStatus::NotStarted => match self.job_to_start(&agreement) {
+            JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
                 Ok(job) => self.bring_and_start(&agreement, job).await,
                 Err(Unstarted::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
                     Some(end) => self.report_ended(&agreement, end).await,
@@ -536,34 +539,6 @@ fn is_too_late_to_begin(slot: Interval, save: SaveWork, now: Micros) -> bool {
     let [whole, left] = [slot.start.seconds() * MICROS_PER_SECOND, now]
         .map(|from| slot.end.seconds() * MICROS_PER_SECOND - from - save.grace);
     left < WORTH_STARTING.min(whole / 2)
-}
-
-/// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slots that are
-/// not over.
-fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
-    let job = agreement.job.as_ref();
-    let application = job.map_or_else(String::new, |job| job.application.clone());
-    let slot = |number: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
-        run: Run {
-            slot: number,
-            ..Run::from(agreement)
-        },
-        party: agreement.party.clone(),
-        nodes,
-        interval,
-        given: if begun { given.to_vec() } else { Vec::new() },
-        begun,
-        is_awaited: false,
-        replaces: None,
-        has_job: job.is_some(),
-        application: application.clone(),
-    };
-    let present = agreement.slot_number();
-    let begun = |number| agreement.has_nodes() && number == present;
-    let numbered = (1..).zip(agreement.slots.iter());
-    let open = numbered.filter(|(_, of)| of.ended.is_none());
-    let open = open.map(|(number, of)| slot(number, of.stretch(), begun(number)));
-    open.collect()
 }
 
 /// When the slot of an agreement ends.

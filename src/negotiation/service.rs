@@ -278,8 +278,19 @@ impl Negotiation {
     /// found, and none where the folders cannot be read. An offer may name any file that is there.
     pub async fn input_files(&self, party: &str) -> Vec<String> {
         let (files, party) = (self.files.clone(), party.to_owned());
+        // The choice has those that are here, where others cannot be had.
+        let _ = files.catch_up().await;
         let names = tokio::task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
         names.await.unwrap_or_default()
+    }
+
+    /// Runs work on a document that may name files of its party: they are looked for as they are by now.
+    pub(super) async fn run_work_with_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T> {
+        self.files.catch_up().await?;
+        self.run_document_work(work).await
     }
 
     /// Runs work on a document off the threads that serve connections, a bounded number at a time.

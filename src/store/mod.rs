@@ -36,6 +36,7 @@ pub use records::negotiations::{NegotiationFilter, Succession};
 pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;
 pub use records::party_events::Registration;
+pub use records::party_files::{FILE_PART_BYTES, IncomingFile, PartyFile, PartyFileChanges};
 pub use records::past_use::PastUse;
 pub use records::replicas::ReplicaRow;
 pub use records::reservations::{ReservationFilter, StartPlace};

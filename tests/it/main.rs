@@ -75,6 +75,7 @@ mod rules;
 mod running;
 mod saved;
 mod serving;
+mod shared_files;
 mod shortage;
 mod slow;
 mod slurm;

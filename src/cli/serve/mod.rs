@@ -7,13 +7,13 @@ mod heads;
 mod manager;
 mod peers;
 mod prices;
+mod process;
 pub(super) mod reload;
 mod replicas;
 mod standby;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,40 +21,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use rustls::ServerConfig;
 use scheduler::counted;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{mpsc, watch};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use self::manager::Manager;
-use self::prices::Prices;
-use self::reload::{Read, Reloader};
+use self::process::Process;
 use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::CallBacks;
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
-use crate::execution::dispatcher::Dispatcher;
-use crate::execution::executors::Executors;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::staging::Stager;
-use crate::federation::Federation;
-use crate::http::{self, Api, Connections, Places, Stage, WrongKeys};
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
-use crate::portal;
 use crate::prediction::{self, Knowledge, Predictions};
-use crate::replicas::Replicas;
 use crate::store::{self, Lease, Store};
 
-/// Orders to read the configuration again that may wait.
-const RELOADS_MAX: usize = 8;
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
 
@@ -130,200 +119,6 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     match Box::pin(process.await_lead()).await? {
         Some(lease) => Box::pin(process.lead(lease)).await,
         None => process.end().await,
-    }
-}
-
-/// All that a process has before it leads.
-struct Process {
-    options: Options,
-    read: Read,
-    manager: Manager,
-    hangup: Signal,
-    clock: Clock,
-    stop: CancellationToken,
-    address: SocketAddr,
-    scheme: &'static str,
-    stage: watch::Sender<Stage>,
-    served: JoinHandle<()>,
-    tls: Option<watch::Sender<Arc<ServerConfig>>>,
-    connections: Connections,
-    measured: http::Measured,
-    data_dir: PathBuf,
-    store: Store,
-    /// The other processes on its database; none where there cannot be any.
-    replicas: Option<Replicas>,
-    access: Access,
-    key: OperatorKey,
-    folders: JobFolders,
-    files: InputFiles,
-    federation: Option<Federation>,
-    executors: Executors,
-    known: watch::Sender<Arc<Knowledge>>,
-    predictions: Predictions,
-    /// Whether it has said where it listens.
-    is_announced: bool,
-    /// Keeps the data folder from other processes.
-    _folder: Option<File>,
-}
-
-impl Process {
-    /// Listens, and opens everything that neither a leader nor others may lack. All requests are answered 503 meanwhile.
-    async fn begin(options: Options) -> Result<Self, Failure> {
-        let manager = Manager::of_environment();
-        // From here on it does not end the process.
-        let hangup = signal(SignalKind::hangup()).map_err(Failure::unavailable)?;
-        let mut read = Read::from(options.store.config.clone(), None).await?;
-        let config = &read.config;
-        // Before anything is opened.
-        let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
-        let clock = Clock::system();
-        let measured = http::Measured::since(clock.micros());
-        let data_dir = make_folders(&options.store.data_dir)?;
-        let (tls, certificate) = read.tls.take().map(watch::channel).unzip();
-        let scheme = address_scheme(tls.is_some(), &options)?;
-        let stop = CancellationToken::new();
-        tokio::spawn(
-            stop.clone()
-                .run_until_cancelled_owned(clock.clone().notice_steps()),
-        );
-        let (listener, address) = listen(options.at.listen).await?;
-        // Answers from the start, so that probes see a service that is not ready rather than none.
-        let (stage, present) = watch::channel(Stage::Starting);
-        let bounds = config.limits.bounds(connections.clone());
-        let served = tokio::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
-
-        manager.say("opening the store");
-        let (store, name, folder) = replicas::open_store(&options, &data_dir).await?;
-        let replicas = replicas::join(&options, config, (&name, scheme, address), &store, &clock).await?;
-        let (access, key) = open_access(&store, &clock, &data_dir, &stop).await?;
-        let folders = open_folders(config, &data_dir)?;
-        let (federation, followed) = peers::open_federation(config, &data_dir, &store, &clock).await?;
-        let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
-        let files = InputFiles::new(&data_dir, config.limits.party_files_mib << 20);
-        let learned = learn_before_start(config, &read.settings, &store, &clock).await;
-        let (known, predictions) = Predictions::of(learned);
-        Ok(Self {
-            files: files.map_err(Failure::unavailable)?,
-            options,
-            read,
-            manager,
-            hangup,
-            clock,
-            stop,
-            address,
-            scheme,
-            stage,
-            served,
-            tls,
-            connections,
-            measured,
-            data_dir,
-            store,
-            replicas,
-            access,
-            key,
-            folders,
-            federation,
-            executors,
-            known,
-            predictions,
-            is_announced: false,
-            _folder: folder,
-        })
-    }
-
-    /// Leads, until it is told to stop or may not lead any more.
-    async fn lead(self, lease: Lease) -> Result<(), Failure> {
-        self.manager.say("reading the plan from the store");
-        check_store(&self.store, &self.read.templates, &self.clock).await?;
-        let (config, mut settings) = (self.read.config, self.read.settings);
-        let (store, clock, stop) = (self.store, self.clock, self.stop);
-        heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &stop)?;
-        start_removing_old_data(&config, self.folders.clone(), &store, &clock, &stop);
-        settings.predictions = Some(self.predictions.clone());
-        let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
-        let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
-        let prices = Prices::new(planner.clone(), config.series());
-        start_learning(self.known, &config, &store, &clock, &stop);
-        let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
-        tokio::spawn(checks);
-        let suggestions = planner.subscribe_suggestions();
-        let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
-        let staging = Stager::new(config.staging.rules(), self.folders.clone(), clock.clone());
-        let (decides, runs, known) = (planner.clone(), self.executors.clone(), catalogue.clone());
-        let dispatcher = Dispatcher::new(decides, runs, known, self.files.clone(), staging, clock.clone());
-        let dispatcher = dispatcher.among(hosts.clone(), None);
-        let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
-        let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
-        executors::start_sampling((&planner, &hosts), &self.executors, &store, &clock, &stop);
-
-        let of_planner = (&planner, &store, &clock);
-        let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &stop);
-        let address = start_call_backs(&config, &store, &clock, (self.scheme, self.address), &stop);
-        let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
-        let (templates, files) = (self.read.templates, self.files);
-        let mut negotiation =
-            Negotiation::new(planner, store, templates, catalogue, clock, files, self.folders);
-        negotiation.predictions = Some(self.predictions);
-        (negotiation.neighbours, negotiation.federation) = (neighbours, self.federation);
-        (negotiation.may_call, negotiation.address) = (config.call_backs(), address);
-        (negotiation.faults, negotiation.executors) = (faults, self.executors);
-        (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
-        negotiation.replicas = self.replicas;
-        negotiation.fit_templates().await.map_err(Failure::unavailable)?;
-        let api = Api {
-            negotiation: Arc::new(negotiation.clone()),
-            access: self.access,
-            body_timeout: config.limits.body_timeout(),
-            places: Places::new(config.limits.requests, config.limits.party_requests),
-            wrong_keys: WrongKeys::default(),
-            measured: self.measured,
-            connections: self.connections,
-            scheme: self.scheme,
-            public_address: config.public_address.as_deref().map(Arc::from),
-            stopping: stop.clone(),
-        };
-        let tasks = Tasks {
-            manager: self.manager.clone(),
-            served: self.served,
-            decided,
-            dispatched,
-            patience: config.limits.shutdown_timeout(),
-        };
-        let (inputs, outputs) = ((prices, orders, self.hangup), (catalogue_sender, self.tls));
-        let mut reloader = Reloader::new(&self.options, config, negotiation.clone(), inputs, outputs);
-        reloader.manager = self.manager.clone();
-        let telling = self
-            .manager
-            .clone()
-            .keep_telling(negotiation.clone(), stop.clone());
-        tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
-        start_looking_after(&negotiation, &stop);
-        let open = async {
-            await_first_look(unseen).await;
-            reloader.prices.await_first().await;
-            tokio::spawn(negotiation.decide_pending(stop.clone()));
-            self.stage
-                .send_replace(Stage::Leading(http::router(api, portal::pages())));
-            if !self.is_announced {
-                announce_service(self.scheme, self.address, &self.key, &self.options.store);
-            }
-            self.manager.ready();
-            // Both tell the manager of later events.
-            tokio::spawn(reloader.run(stop.clone()));
-            tokio::spawn(telling);
-            std::future::pending().await
-        };
-        Box::pin(tasks.until_stopped(open, &stop, &planner_stop)).await
-    }
-
-    /// Ends a process that was told to stop before it led.
-    async fn end(self) -> Result<(), Failure> {
-        info!("stopping");
-        self.manager.stopping();
-        self.stop.cancel();
-        let _ = self.served.await;
-        Ok(())
     }
 }
 
@@ -426,6 +221,14 @@ fn open_folders(config: &Config, data_dir: &Path) -> Result<JobFolders, Failure>
         folders.add_cluster(&cluster);
     }
     Ok(folders)
+}
+
+/// The input files of jobs, as they are by now.
+async fn open_input_files(config: &Config, data_dir: &Path, store: &Store) -> Result<InputFiles, Failure> {
+    let files = InputFiles::new(data_dir, config.limits.party_files_mib << 20);
+    let files = files.map_err(Failure::unavailable)?.kept_in(store);
+    files.catch_up().await.map_err(Failure::unavailable)?;
+    Ok(files)
 }
 
 /// Starts the planner; the token stops it.

@@ -9,8 +9,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::process::Process;
 use super::reload::Read;
-use super::{Process, announce_service, executors, start_learning, wait_for_stop};
+use super::{announce_service, executors, start_learning, wait_for_stop};
 use crate::cli::Failure;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::lead::Lead;

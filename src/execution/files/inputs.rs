@@ -4,50 +4,37 @@
 //! A file appears whole and durably or not at all: it is written beside its place and renamed. A party's files together
 //! stay within its quota, uploads that are under way included; a job keeps the file that it was started with, even if
 //! another is uploaded later.
+//!
+//! Where several processes serve on one database, the files of parties are in it, and the folder is a copy (`mirror.rs`).
 
-use std::collections::HashMap;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::mirror::Mirror;
+use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
 use super::{FileEntry, if_there};
 use crate::catalogue::is_file_name;
-use crate::execution::lock::lock;
+use crate::store::{Engine, Store};
+
+pub use super::mirror::MirrorError;
 
 /// Files that one party may have: a list that can be read, and no way to fill a disk with names.
 pub const FILES_MAX: usize = 1_000;
-
-/// The prefix of the name of an unfinished upload: no file may have such a name.
-const DRAFT: char = '.';
 
 /// The input files of a data folder. Clones share their knowledge of the parties' use.
 #[derive(Debug, Clone)]
 pub struct InputFiles {
     provider: PathBuf,
-    parties: PathBuf,
+    parties: PartyFolders,
     /// Bytes that each party may have.
     quota: u64,
-    used: Arc<Mutex<HashMap<String, Used>>>,
-}
-
-/// The use of a party, uploads under way included.
-#[derive(Debug, Clone, Copy, Default)]
-struct Used {
-    bytes: u64,
-    files: usize,
-}
-
-impl Used {
-    /// Counts a file of this size no more.
-    fn remove(&mut self, bytes: u64) {
-        self.bytes = self.bytes.saturating_sub(bytes);
-        self.files = self.files.saturating_sub(1);
-    }
+    /// The database that the files of parties are in, where there is one.
+    mirror: Option<Arc<Mirror>>,
 }
 
 /// Why a file cannot be uploaded.
@@ -68,12 +55,12 @@ pub enum UploadError {
 #[derive(Debug)]
 pub struct Upload {
     files: InputFiles,
-    party: String,
-    file: File,
-    draft: PathBuf,
-    target: PathBuf,
+    owner: String,
+    name: String,
+    draft: Draft,
+    /// The id of its content, where that is in a database.
+    content: Uuid,
     bytes: u64,
-    finished: bool,
 }
 
 impl InputFiles {
@@ -85,10 +72,31 @@ impl InputFiles {
         let data_dir = std::path::absolute(data_dir)?;
         Ok(Self {
             provider: data_dir.join("files"),
-            parties: data_dir.join("party-files"),
+            parties: PartyFolders::new(data_dir.join("party-files")),
             quota,
-            used: Arc::default(),
+            mirror: None,
         })
+    }
+
+    /// The same with the files of parties in this database too, where several processes can serve on it; otherwise they are in
+    /// the folder only.
+    #[must_use]
+    pub fn kept_in(self, store: &Store) -> Self {
+        let shared = store.kind() == Engine::Postgres;
+        let mirror = shared.then(|| Arc::new(Mirror::new(store.clone(), self.parties.clone())));
+        Self { mirror, ..self }
+    }
+
+    /// Makes the folder a copy of what the database has by now. All other calls look at the folder only, so that this comes before
+    /// each decision for which files are looked for. Where nothing has changed it costs one small query.
+    ///
+    /// # Errors
+    /// [`MirrorError`]; what was taken over until then stays.
+    pub async fn catch_up(&self) -> Result<(), MirrorError> {
+        match &self.mirror {
+            Some(mirror) => mirror.catch_up().await,
+            None => Ok(()),
+        }
     }
 
     /// Bytes that each party may have.
@@ -104,17 +112,14 @@ impl InputFiles {
 
     /// A party's own file.
     pub fn find_own(&self, party: &str, name: &str) -> Option<PathBuf> {
-        let path = self.folder(party).join(name);
+        let path = self.parties.file(&owner_of(party), name);
         (is_file_name(name) && path.is_file()).then_some(path)
     }
 
     /// Names that an offer of this party may use, in order: the first `count_max` that are found.
     pub fn names(&self, party: &str, count_max: usize) -> Vec<String> {
-        let own = input_names_in(&self.folder(party));
-        let mut names: Vec<_> = own
-            .chain(input_names_in(&self.provider))
-            .take(count_max)
-            .collect();
+        let own = self.parties.names(&owner_of(party));
+        let mut names: Vec<_> = own.chain(names_in(&self.provider)).take(count_max).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -125,11 +130,11 @@ impl InputFiles {
     /// # Errors
     /// When the system refuses.
     pub fn own(&self, party: &str) -> io::Result<Vec<FileEntry>> {
-        let folder = self.folder(party);
+        let owner = owner_of(party);
         let mut files = Vec::new();
-        for name in input_names_in(&folder) {
+        for name in self.parties.names(&owner) {
             // It may have been removed meanwhile.
-            let meta = if_there(fs::metadata(folder.join(&name)))?;
+            let meta = if_there(fs::metadata(self.parties.file(&owner, &name)))?;
             files.extend(meta.map(|meta| FileEntry::new(name, &meta)));
         }
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -143,72 +148,37 @@ impl InputFiles {
     /// [`UploadError::QuotaExceeded`] where the party has too many files, [`UploadError::System`].
     pub fn upload(&self, party: &str, name: &str) -> Result<Upload, UploadError> {
         debug_assert!(is_file_name(name));
-        let folder = self.folder(party);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
-        self.change(party, |used| {
+        let owner = owner_of(party);
+        let draft = self.parties.draft(&owner)?;
+        self.parties.change(&owner, |used| {
             if used.files >= FILES_MAX {
                 return Err(UploadError::QuotaExceeded { quota: self.quota });
             }
             used.files += 1;
             Ok(())
         })??;
-        let draft = folder.join(format!("{DRAFT}{}", Uuid::now_v7()));
-        let file = OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o400)
-            .open(&draft);
-        let file = match file {
-            Ok(file) => file,
-            Err(why) => {
-                self.change(party, |used| used.files -= 1)?;
-                return Err(why.into());
-            }
-        };
         Ok(Upload {
             files: self.clone(),
-            party: party.to_owned(),
-            file,
+            owner,
+            name: name.to_owned(),
             draft,
-            target: folder.join(name),
+            content: Uuid::now_v7(),
             bytes: 0,
-            finished: false,
         })
     }
 
     /// Removes a party's file; answers whether there was one.
     ///
     /// # Errors
-    /// When the system refuses.
-    pub fn remove(&self, party: &str, name: &str) -> io::Result<bool> {
-        let Some(path) = self.find_own(party, name) else {
-            return Ok(false);
-        };
-        self.change(party, |used| {
-            let bytes = fs::metadata(&path)?.len();
-            let removed = if_there(fs::remove_file(&path))?;
-            if removed.is_some() {
-                used.remove(bytes);
-            }
-            Ok(removed.is_some())
-        })?
-    }
-
-    /// The folder of a party's files. A name of a party may be long and have any characters, that of a folder may not.
-    fn folder(&self, party: &str) -> PathBuf {
-        self.parties
-            .join(crate::store::hex(&Sha256::digest(party.as_bytes())))
-    }
-
-    /// Changes the use of a party. It is counted when it is first asked for, and files that a crash left behind are
-    /// removed then.
-    fn change<T>(&self, party: &str, change: impl FnOnce(&mut Used) -> T) -> io::Result<T> {
-        let mut parties = lock(&self.used);
-        if !parties.contains_key(party) {
-            let used = count_input_files(&self.folder(party))?;
-            parties.insert(party.to_owned(), used);
+    /// [`MirrorError`]: where the database did not answer, the file may be removed nevertheless.
+    pub async fn remove(&self, party: &str, name: &str) -> Result<bool, MirrorError> {
+        let owner = owner_of(party);
+        if let Some(mirror) = &self.mirror {
+            return Ok(is_file_name(name) && mirror.remove(&owner, name).await?);
         }
-        Ok(change(parties.entry(party.to_owned()).or_default()))
+        let (parties, name) = (self.parties.clone(), name.to_owned());
+        let removed = tokio::task::spawn_blocking(move || parties.remove(&owner, &name));
+        Ok(removed.await.map_err(io::Error::other)??)
     }
 }
 
@@ -219,7 +189,7 @@ impl Upload {
     /// [`UploadError::QuotaExceeded`], [`UploadError::System`].
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), UploadError> {
         let (more, quota) = (bytes.len() as u64, self.files.quota);
-        self.files.change(&self.party, |used| {
+        self.files.parties.change(&self.owner, |used| {
             if used.bytes + more > quota {
                 return Err(UploadError::QuotaExceeded { quota });
             }
@@ -227,67 +197,49 @@ impl Upload {
             Ok(())
         })??;
         self.bytes += more;
-        Ok(self.file.write_all(bytes)?)
+        Ok(self.draft.file.write_all(bytes)?)
     }
 
-    /// Puts the file in its place, durably; answers whether it replaced one.
+    /// Puts the file in its place, durably, and in the database before, where it is kept in one; answers whether it replaced
+    /// one.
     ///
     /// # Errors
-    /// When the system refuses; nothing has changed then.
-    pub fn finish(mut self) -> io::Result<bool> {
-        self.file.sync_all()?;
-        // Opened before anything changes: afterwards there might be no descriptor for it.
-        let folder = self.target.parent().map(File::open).transpose()?;
-        let (draft, target) = (&self.draft, &self.target);
-        let replaced = self.files.change(&self.party, |used| {
-            let replaced = fs::metadata(target).ok().map(|meta| meta.len());
-            fs::rename(draft, target)?;
-            if let Some(bytes) = replaced {
-                used.remove(bytes);
-            }
-            Ok::<_, io::Error>(replaced.is_some())
-        })??;
-        self.finished = true;
-        if let Some(folder) = folder {
-            folder.sync_all()?;
-        }
-        Ok(replaced)
+    /// [`MirrorError`]. Nothing has changed then; where the database did not answer, it may have the file nevertheless.
+    pub async fn finish(self) -> Result<bool, MirrorError> {
+        let finished = tokio::task::spawn_blocking(move || {
+            self.draft.file.sync_all()?;
+            let replaced = match self.files.mirror {
+                None => Some(self.put_in_place()?),
+                Some(_) => None,
+            };
+            Ok::<_, io::Error>((self, replaced))
+        });
+        let (upload, replaced) = finished.await.map_err(io::Error::other)??;
+        let Some(mirror) = &upload.files.mirror else {
+            return Ok(replaced.unwrap_or(false));
+        };
+        mirror.announce(upload.content, upload.draft.path.clone());
+        mirror.upload(&upload.owner, &upload.name, upload.content).await
+    }
+
+    fn put_in_place(&self) -> io::Result<bool> {
+        let parties = &self.files.parties;
+        parties.place(&self.owner, &self.name, &self.draft.path, true)
     }
 }
 
 impl Drop for Upload {
     fn drop(&mut self) {
-        if self.finished {
-            return;
+        // From here on it is given no place.
+        if let Some(mirror) = &self.files.mirror {
+            mirror.withdraw(self.content);
         }
-        let _ = fs::remove_file(&self.draft);
-        let bytes = self.bytes;
-        let _ = self.files.change(&self.party, |used| used.remove(bytes));
-    }
-}
-
-/// The content of a party's folder; uploads that a crash cut off are removed.
-fn count_input_files(folder: &Path) -> io::Result<Used> {
-    let mut used = Used::default();
-    for entry in if_there(fs::read_dir(folder))?.into_iter().flatten() {
-        let entry = entry?;
-        if entry.file_name().to_string_lossy().starts_with(DRAFT) {
-            fs::remove_file(entry.path())?;
-        } else {
-            used.bytes += entry.metadata()?.len();
-            used.files += 1;
+        // One that has its place is counted there.
+        if self.draft.path.try_exists().unwrap_or(true) {
+            let bytes = self.bytes;
+            let _ = self.files.parties.change(&self.owner, |used| used.remove(bytes));
         }
     }
-    Ok(used)
-}
-
-/// Names of the files of a folder that offers can use; none where it cannot be read.
-fn input_names_in(folder: &Path) -> impl Iterator<Item = String> + use<> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    entries
-        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .filter(|name| is_file_name(name))
 }
 
 /// Puts an input file into a job's folder: in its present state where the file system can, even if its name changes later.
@@ -323,7 +275,15 @@ mod tests {
     fn put(files: &InputFiles, party: &str, name: &str, bytes: &[u8]) -> Result<bool, UploadError> {
         let mut upload = files.upload(party, name)?;
         upload.write(bytes)?;
-        Ok(upload.finish()?)
+        Ok(upload.put_in_place()?)
+    }
+
+    fn remove(files: &InputFiles, party: &str, name: &str) -> bool {
+        files.parties.remove(&owner_of(party), name).unwrap()
+    }
+
+    fn folder_of(files: &InputFiles, party: &str) -> PathBuf {
+        files.parties.folder(&owner_of(party))
     }
 
     #[test]
@@ -345,8 +305,8 @@ mod tests {
         }
         assert_eq!(files.names("physics", 10), ["a", "b"]);
         assert_eq!(files.names("biology", 10), ["a"]);
-        assert!(files.remove("physics", "a").unwrap());
-        assert!(!files.remove("physics", "a").unwrap());
+        assert!(remove(&files, "physics", "a"));
+        assert!(!remove(&files, "physics", "a"));
         assert_eq!(
             read("physics", "a").unwrap(),
             b"provider",
@@ -370,7 +330,7 @@ mod tests {
             put(&files, "physics", "a", b"1").is_err(),
             "the old one stays until the end"
         );
-        assert!(files.remove("physics", "c").unwrap());
+        assert!(remove(&files, "physics", "c"));
         assert!(put(&files, "physics", "a", b"1").unwrap());
         // Another process finds the same.
         let again = InputFiles::new(folder.path(), 10).unwrap();
@@ -395,7 +355,7 @@ mod tests {
         let after = files(&folder, 10);
         assert!(after.own("physics").unwrap().is_empty());
         put(&after, "physics", "a", b"0123456789").unwrap();
-        assert_eq!(fs::read_dir(after.folder("physics")).unwrap().count(), 1);
+        assert_eq!(fs::read_dir(folder_of(&after, "physics")).unwrap().count(), 1);
     }
 
     #[test]
@@ -403,11 +363,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let files = files(&folder, 10);
         for number in 0..FILES_MAX {
-            fs::create_dir_all(files.folder("physics")).unwrap();
-            fs::write(files.folder("physics").join(number.to_string()), "").unwrap();
+            fs::create_dir_all(folder_of(&files, "physics")).unwrap();
+            fs::write(folder_of(&files, "physics").join(number.to_string()), "").unwrap();
         }
         assert!(put(&files, "physics", "more", b"").is_err());
-        assert!(files.remove("physics", "7").unwrap());
+        assert!(remove(&files, "physics", "7"));
         put(&files, "physics", "more", b"").unwrap();
     }
 }

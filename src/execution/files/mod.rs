@@ -1,7 +1,9 @@
 //! Files of jobs: the inputs that parties upload, and the folders that jobs leave.
 
 pub mod inputs;
+mod mirror;
 pub mod outputs;
+mod party_folders;
 pub mod retention;
 pub(super) mod tree;
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::{Failure, Lane, is_report_taken, planned_slots};
-use crate::execution::Executor;
+use super::{Failure, Lane, is_report_taken};
+use crate::agreement::{Agreement, Run, Stretch};
 use crate::execution::faults::Doing;
+use crate::execution::{Executor, PlannedSlot};
 
 /// The pause between two hand-overs of a changing plan: changes come in groups.
 const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
@@ -96,4 +97,32 @@ impl Lane {
         }
         prepared
     }
+}
+
+/// An agreement as its executor is told of it in advance, with the nodes that it has been given: its slots that are
+/// not over.
+fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
+    let job = agreement.job.as_ref();
+    let application = job.map_or_else(String::new, |job| job.application.clone());
+    let slot = |number: u32, (interval, nodes): Stretch, begun: bool| PlannedSlot {
+        run: Run {
+            slot: number,
+            ..Run::from(agreement)
+        },
+        party: agreement.party.clone(),
+        nodes,
+        interval,
+        given: if begun { given.to_vec() } else { Vec::new() },
+        begun,
+        is_awaited: false,
+        replaces: None,
+        has_job: job.is_some(),
+        application: application.clone(),
+    };
+    let present = agreement.slot_number();
+    let begun = |number| agreement.has_nodes() && number == present;
+    let numbered = (1..).zip(agreement.slots.iter());
+    let open = numbered.filter(|(_, of)| of.ended.is_none());
+    let open = open.map(|(number, of)| slot(number, of.stretch(), begun(number)));
+    open.collect()
 }

@@ -2,7 +2,7 @@
 
 use tracing::warn;
 
-use super::{Failure, JobSpec, Lane, is_report_taken, slot_end};
+use super::{Failure, JobSpec, Lane, Unstarted, is_report_taken, slot_end};
 use crate::agreement::{
     Agreement, AgreementState, Brought, Job, JobEnd, Limit, Moved, Run, RunOutcome, Source, StagedFile,
     StagingEnd,
@@ -20,6 +20,24 @@ const TIME_TO_SEND: Micros = 5 * MICROS_PER_SECOND;
 type Addressed = Vec<(String, String)>;
 
 impl Lane {
+    /// The job of an agreement, as [`Lane::job_to_start`] has it, with the files of its party that are there by now.
+    pub(super) async fn find_job_to_start(
+        &self,
+        agreement: &Agreement,
+    ) -> Result<Result<JobSpec, Unstarted>, Failure> {
+        let job = self.job_to_start(agreement);
+        let names_files = agreement.job.as_ref().is_some_and(|job| {
+            let application = self.application_of(agreement);
+            job.uploads().next().is_some()
+                || application.is_some_and(|of| !of.files(&job.arguments).is_empty())
+        });
+        if job.is_err() || !names_files {
+            return Ok(job);
+        }
+        self.context.files.catch_up().await?;
+        Ok(self.job_to_start(agreement))
+    }
+
     /// Starts a job once its files have been brought, and has them brought until then. Where one cannot be, its work is over.
     pub(super) async fn bring_and_start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
         let Some(wanted) = job_with_files_to_give(agreement) else {

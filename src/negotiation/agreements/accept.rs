@@ -258,7 +258,7 @@ impl Negotiation {
     ) -> Result<Result<Proposal>> {
         let party = instance.party.clone();
         let replaced = self.replaced(instance).await?;
-        self.run_document_work(move |this| {
+        self.run_work_with_files(move |this| {
             this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref())
         })
         .await

@@ -349,7 +349,7 @@ impl Negotiation {
         let party = undecided.party.clone();
         let replaced = self.replaced(&instance).await?;
         let (proposal, replaced) = self
-            .run_document_work(move |this| {
+            .run_work_with_files(move |this| {
                 let drafted = this.draft_accepted(&said, None, &party, replaced.as_ref());
                 drafted.map(|proposal| (proposal, replaced.map(|old| old.id)))
             })

@@ -56,7 +56,7 @@ impl Negotiation {
             return Ok(answer);
         }
         let made = match self
-            .run_document_work(move |this| this.read_offer(&input, &of))
+            .run_work_with_files(move |this| this.read_offer(&input, &of))
             .await??
         {
             CreateRequest::New(offer, drafts, DecisionTime::Now) => {
@@ -127,7 +127,7 @@ impl Negotiation {
             return Ok(answer);
         }
         let of = party.to_owned();
-        let drafted = self.run_document_work(move |this| this.drafts_of_form(&request, &of));
+        let drafted = self.run_work_with_files(move |this| this.drafts_of_form(&request, &of));
         let (offer, drafts) = drafted.await??;
         // A refusal is not kept: the form is corrected, and sent again under the same name.
         self.place_agreement(party, offer, drafts, key).await
@@ -139,7 +139,7 @@ impl Negotiation {
     /// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
     pub async fn check_form(&self, party: &str, request: FlatRequest) -> Result<()> {
         let party = party.to_owned();
-        self.run_document_work(move |this| this.drafts_of_form(&request, &party))
+        self.run_work_with_files(move |this| this.drafts_of_form(&request, &party))
             .await?
             .map(drop)
     }

@@ -13,7 +13,7 @@ use crate::catalogue::is_file_name;
 use crate::clock::Micros;
 use crate::execution::ExecutionError;
 use crate::execution::files::FileEntry;
-use crate::execution::files::inputs::{self, UploadError};
+use crate::execution::files::inputs::{self, MirrorError, UploadError};
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::retention::Removal;
 use crate::execution::job::folder::Folder;
@@ -21,6 +21,7 @@ use crate::execution::job::shortage::is_shortage;
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
 use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant_as_date_time};
+use crate::store;
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -154,9 +155,9 @@ impl Upload {
     /// Puts the file in its place, durably; answers whether it replaced one.
     ///
     /// # Errors
-    /// [`Error::Short`], [`Error::Internal`] when the system refuses.
+    /// [`Error::Unavailable`], [`Error::Short`], [`Error::Internal`] when the system refuses.
     pub async fn finish(self) -> Result<bool> {
-        with_files_off_async_threads(move || Ok(self.0.finish()?)).await
+        Ok(self.0.finish().await?)
     }
 }
 
@@ -164,8 +165,9 @@ impl Negotiation {
     /// The party's own files.
     ///
     /// # Errors
-    /// [`Error::Internal`] when the system refuses.
+    /// [`Error::Unavailable`], [`Error::Internal`] when the system refuses.
     pub async fn files(&self, party: &str) -> Result<FilesView> {
+        self.files.catch_up().await?;
         let (files, party) = (self.files.clone(), party.to_owned());
         let quota = files.quota();
         let own = with_files_off_async_threads(move || Ok(files.own(&party)?)).await?;
@@ -178,11 +180,12 @@ impl Negotiation {
     /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
     ///
     /// # Errors
-    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Short`], [`Error::Internal`].
+    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Unavailable`], [`Error::Short`], [`Error::Internal`].
     pub async fn upload(&self, party: &str, name: &str) -> Result<Upload> {
         if !is_file_name(name) {
             return Err(Error::BadName);
         }
+        self.files.catch_up().await?;
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
         with_files_off_async_threads(move || Ok(Upload(files.upload(&party, &name)?))).await
     }
@@ -190,8 +193,9 @@ impl Negotiation {
     /// The content of one of the party's own files.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where it has none of this name.
+    /// [`Error::NotFound`] where it has none of this name, [`Error::Unavailable`].
     pub async fn file(&self, party: &str, name: &str) -> Result<Output> {
+        self.files.catch_up().await?;
         let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
         let file = with_files_off_async_threads(move || {
             Ok(files.find_own(&party, &name).map(File::open).transpose()?)
@@ -210,9 +214,11 @@ impl Negotiation {
                 "the job of agreement {agreement} has yet to read {name}"
             )));
         }
-        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        let removed = with_files_off_async_threads(move || Ok(files.remove(&party, &name)?)).await?;
-        if removed { Ok(()) } else { Err(Error::NotFound) }
+        if self.files.remove(party, name).await? {
+            Ok(())
+        } else {
+            Err(Error::NotFound)
+        }
     }
 
     /// An agreement of the party with a job that names a file and has not started.
@@ -395,6 +401,18 @@ impl From<UploadError> for Error {
         match why {
             UploadError::QuotaExceeded { .. } => Self::QuotaExceeded(why.to_string()),
             UploadError::System(why) => why.into(),
+        }
+    }
+}
+
+impl From<MirrorError> for Error {
+    fn from(why: MirrorError) -> Self {
+        match why {
+            MirrorError::Store(why) => match &*why {
+                store::Error::Unavailable(_) => Self::Unavailable,
+                why => Self::Internal(why.to_string()),
+            },
+            MirrorError::System(why) => error_of_system(&why, is_shortage(&why)),
         }
     }
 }

@@ -161,7 +161,7 @@ impl Negotiation {
             None => {
                 let drafts = match self.words(document).await {
                     Ok(words) => {
-                        self.run_document_work(move |this| this.drafts_again(words, &party))
+                        self.run_work_with_files(move |this| this.drafts_again(words, &party))
                             .await?
                     }
                     Err(why) => Err(why),

@@ -114,6 +114,7 @@ impl Negotiation {
         let negotiation = Uuid::now_v7();
         let node_seconds = u64::try_from(agreement.node_seconds()).unwrap_or(u64::MAX);
         let of = (agreement.template.as_str(), agreement.job.as_ref());
+        self.files.catch_up().await?;
         let Some(PassedOn { asked, files, only }) = self.passed_on(&asked, &agreement.party, of) else {
             return Ok(None);
         };

@@ -290,7 +290,7 @@ impl Negotiation {
         replaced: Option<Agreement>,
     ) -> Result<Placed> {
         let party = party.to_owned();
-        self.run_document_work(move |this| {
+        self.run_work_with_files(move |this| {
             let ReadRequest { wish, places, .. } = request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";

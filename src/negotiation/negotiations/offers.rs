@@ -264,7 +264,7 @@ impl Negotiation {
         let replaced = self.replaced(instance).await?;
         let known = placed.draft.clone();
         let (asked, places, replaced, drafted) = self
-            .run_document_work(move |this| {
+            .run_work_with_files(move |this| {
                 let drafted = match known {
                     Some(draft) => Ok(draft),
                     None => this

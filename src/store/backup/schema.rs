@@ -39,8 +39,15 @@ pub(super) const TABLES: [&str; 30] = [
     "spendings",
     "peer_agreements",
 ];
-/// The tables that no backup has.
-const LEFT_OUT: [&str; 2] = ["schema_migrations", "sessions"];
+/// The tables that no backup has. The files of parties are in it as files, on either engine: a service that starts on the restored
+/// folder stores them in its database again.
+const LEFT_OUT: [&str; 5] = [
+    "schema_migrations",
+    "sessions",
+    "party_files",
+    "party_file_parts",
+    "party_file_changes",
+];
 
 /// Tables whose rows refer to older ones of the same table: they are copied in the order of their ids.
 pub(super) const OLDEST_FIRST: [&str; 2] = ["agreements", "offers"];

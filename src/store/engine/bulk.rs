@@ -11,6 +11,7 @@ use sqlx::postgres::PgArguments;
 use uuid::Uuid;
 
 use super::connection::{Connection, Engine, Value};
+use super::rows::hex;
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +74,7 @@ impl Bulk {
             Value::Integer(integer) => serde_json::Value::from(*integer),
             Value::Text(text) => text.as_deref().into(),
             Value::Id(id) => id.map(|id| id.simple().to_string()).into(),
+            Value::Bytes(bytes) => bytes.as_deref().map(hex).into(),
         };
         let rows = values.chunks(self.columns.len());
         let rows = rows.map(|row| row.iter().map(one).collect::<serde_json::Value>());

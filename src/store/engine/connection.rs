@@ -175,12 +175,13 @@ pub(in crate::store) fn silent_database() -> sqlx::Error {
     ))
 }
 
-/// A value for a placeholder. A column holds one of these three, or nothing.
+/// A value for a placeholder. A column holds one of these, or nothing.
 #[derive(Debug, Clone)]
 pub(in crate::store) enum Value<'a> {
     Integer(Option<i64>),
     Text(Option<Cow<'a, str>>),
     Id(Option<Uuid>),
+    Bytes(Option<Cow<'a, [u8]>>),
 }
 
 impl Value<'_> {
@@ -190,6 +191,7 @@ impl Value<'_> {
             Self::Integer(integer) => Value::Integer(integer),
             Self::Text(text) => Value::Text(text.map(|text| text.into_owned().into())),
             Self::Id(id) => Value::Id(id),
+            Self::Bytes(bytes) => Value::Bytes(bytes.map(|bytes| bytes.into_owned().into())),
         }
     }
 }
@@ -217,6 +219,7 @@ values! {
     Option<String>: |text| Text(text.map(Cow::Owned));
     Uuid: |id| Id(Some(id));
     Option<Uuid>: |id| Id(id);
+    &'a [u8]: |bytes| Bytes(Some(bytes.into()));
 }
 
 /// A statement with its arguments.
@@ -229,6 +232,7 @@ where
     Option<i64>: for<'q> Encode<'q, D> + Type<D>,
     Option<Uuid>: for<'q> Encode<'q, D> + Type<D>,
     for<'q> Option<&'q str>: Encode<'q, D> + Type<D>,
+    for<'q> Option<&'q [u8]>: Encode<'q, D> + Type<D>,
 {
     let mut arguments = D::Arguments::default();
     for value in values {
@@ -236,6 +240,7 @@ where
             Value::Integer(integer) => arguments.add(*integer),
             Value::Text(text) => arguments.add(text.as_deref()),
             Value::Id(id) => arguments.add(*id),
+            Value::Bytes(bytes) => arguments.add(bytes.as_deref()),
         }
         .map_err(sqlx::Error::Encode)?;
     }

@@ -32,6 +32,11 @@ impl Columns<'_> {
         Ok(either!(self, row => row.try_get(column))?)
     }
 
+    pub(in crate::store) fn bytes(&self, column: &str) -> Result<Vec<u8>> {
+        let bytes: Option<Vec<u8>> = either!(self, row => row.try_get(column))?;
+        bytes.ok_or_else(|| null_in_column(column))
+    }
+
     pub(in crate::store) fn integer(&self, column: &str) -> Result<i64> {
         self.maybe_integer(column)?.ok_or_else(|| null_in_column(column))
     }

@@ -536,4 +536,25 @@ statements! {
     FORGET_SESSIONS = "DELETE FROM sessions WHERE expires_us <= $1";
     FORGET_OLDEST_SESSIONS = "DELETE FROM sessions WHERE api_key = $1 AND digest NOT IN (SELECT digest FROM sessions \
         WHERE api_key = $1 ORDER BY expires_us DESC, digest LIMIT $2)";
+
+    // The files of parties.
+    BEGIN_PARTY_FILES = "INSERT INTO party_file_changes (id, origin, last_number, forgotten_number) VALUES (1, $1, 0, 0) \
+        ON CONFLICT (id) DO NOTHING";
+    PARTY_FILE_CHANGES = "SELECT origin, last_number, forgotten_number FROM party_file_changes WHERE id = 1";
+    NEXT_PARTY_FILE_CHANGE = "UPDATE party_file_changes SET last_number = last_number + 1 WHERE id = 1 RETURNING last_number";
+    PARTY_FILES_AFTER = "SELECT change_number, owner, name, content, bytes, sha256, written_us FROM party_files \
+        WHERE change_number > $1 ORDER BY change_number LIMIT $2";
+    PARTY_FILES_OF = "SELECT change_number, owner, name, content, bytes, sha256, written_us FROM party_files WHERE owner = $1";
+    PARTY_FILE = "SELECT change_number, owner, name, content, bytes, sha256, written_us FROM party_files \
+        WHERE owner = $1 AND name = $2";
+    PUT_PARTY_FILE = "INSERT INTO party_files (change_number, owner, name, content, bytes, sha256, written_us) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (owner, name) DO UPDATE SET change_number = excluded.change_number, \
+        content = excluded.content, bytes = excluded.bytes, sha256 = excluded.sha256, written_us = excluded.written_us";
+    PUT_PARTY_FILE_PART = "INSERT INTO party_file_parts (content, number, bytes) VALUES ($1, $2, $3)";
+    PARTY_FILE_PART = "SELECT bytes FROM party_file_parts WHERE content = $1 AND number = $2";
+    FORGET_PARTY_FILE_PARTS = "DELETE FROM party_file_parts WHERE content = $1";
+    FORGET_REMOVED_PARTY_FILES = "DELETE FROM party_files WHERE owner = $1 AND content IS NULL AND change_number NOT IN \
+        (SELECT change_number FROM party_files WHERE owner = $1 AND content IS NULL ORDER BY change_number DESC LIMIT $2) \
+        RETURNING change_number";
+    PARTY_FILES_FORGOTTEN = "UPDATE party_file_changes SET forgotten_number = $1 WHERE id = 1 AND forgotten_number < $1";
 }

@@ -13,6 +13,7 @@ pub(super) mod negotiations;
 pub(super) mod nodes;
 pub(super) mod notes;
 pub(super) mod party_events;
+pub(super) mod party_files;
 pub(super) mod past_use;
 pub(super) mod replicas;
 pub(super) mod reservations;
