@@ -13,12 +13,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Connection as _};
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
+use crate::store::engine::hosts::Hosts;
 use crate::store::engine::{Columns, Connection, Error, Result, silent_database, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
@@ -63,7 +64,7 @@ impl Store {
     pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
             Place::File { lock } => Lock::File(lock_lease_file_soon(lock).await?),
-            Place::Server(options) => Lock::Session(Some(lock_lease_session(options).await?)),
+            Place::Server(hosts) => Lock::Session(Some(lock_lease_session(hosts).await?)),
         };
         let mut transaction = self.begin().await?;
         let epoch = transaction.read_lease(statements::NEXT_EPOCH, read_epoch).await?;
@@ -121,10 +122,10 @@ impl Store {
         if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
             return Err(lost);
         }
-        if let (Lock::Session(None), Place::Server(options)) = (&lease.lock, &self.database.place) {
+        if let (Lock::Session(None), Place::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
             lease.confirm(self.epoch().await?)?;
-            lease.lock = Lock::Session(Some(lock_lease_session(options).await?));
+            lease.lock = Lock::Session(Some(lock_lease_session(hosts).await?));
         }
         let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
             .await
@@ -196,13 +197,9 @@ fn lock_lease_file(path: &Path) -> Result<File> {
 }
 
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
-async fn lock_lease_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
+async fn lock_lease_session(hosts: &Hosts) -> Result<Box<PgConnection>> {
     let locked = async {
-        let mut session = options
-            .clone()
-            .application_name("bespeak decider")
-            .connect()
-            .await?;
+        let mut session = hosts.connect("bespeak decider").await?;
         sqlx::raw_sql(POSTGRES_WAIT).execute(&mut session).await?;
         sqlx::raw_sql(POSTGRES_LOCK).execute(&mut session).await?;
         Ok(Box::new(session))

@@ -1,0 +1,328 @@
+//! The servers of a PostgreSQL database, and which of them is the primary.
+//!
+//! An address may name several servers that replicate each other. One of them is the primary and writes, the others are standbys.
+//! When the primary dies, another engine makes a standby the primary; this file only finds it. Every session goes to the server
+//! that was last found. Where that one does not take sessions, all servers are asked at the same time. Of several that say that
+//! they are the primary, the one with the latest timeline is: each promotion begins a new one, so the others have been replaced and
+//! do not know it yet. A server of an earlier timeline than was seen before is never taken.
+//!
+//! Sessions with the last primary are closed rather than used again. A server becomes a standby only by a restart, which ends its
+//! sessions, so that a session which was opened with a primary is never with a standby.
+//!
+//! With one host nothing of this happens, except that a new session asks whether its server is a standby.
+
+use std::future::Future;
+use std::io::ErrorKind;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions, Connection as _, Postgres, Row};
+
+use super::error::silent_database;
+
+/// How long one of several servers may take to open a session, before it counts as gone. All are asked at the same time.
+const HOST_WAIT: Duration = Duration::from_secs(2);
+/// After how long without a session, or without an answer, it is looked whether the primary is another one now.
+const DOUBT_AFTER: Duration = Duration::from_millis(500);
+/// How long to wait between two looks.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long a kept session of several hosts may take to answer before it is used again.
+const PING_WAIT: Duration = Duration::from_secs(1);
+
+/// The kind of the error that there is no primary, which may pass.
+pub(super) const NO_PRIMARY: ErrorKind = ErrorKind::NotConnected;
+
+/// Asked in each new session: whether the server is a standby. Acknowledged means durable, also on a server with another default; a
+/// stricter default is kept.
+const BEGIN_SESSION: &str = "SELECT pg_is_in_recovery() AS standby, \
+    CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END";
+/// The same, with the timeline of a primary.
+const BEGIN_SESSION_OF_SEVERAL: &str = "SELECT pg_is_in_recovery() AS standby, \
+    CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END, \
+    CASE WHEN pg_is_in_recovery() THEN 0 \
+    ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::bigint END AS timeline";
+
+/// The servers of one database.
+pub(in crate::store) struct Hosts {
+    /// At least one, in the order of the address.
+    all: Vec<PgConnectOptions>,
+    known: Mutex<Known>,
+    /// When the last search ended; one goes on at a time.
+    searched: tokio::sync::Mutex<Option<Instant>>,
+}
+
+/// The primary as it was last seen.
+#[derive(Debug, Clone, Copy, Default)]
+struct Known {
+    /// Its place among the hosts.
+    primary: usize,
+    timeline: i64,
+    /// When it became another one.
+    since: Option<Instant>,
+}
+
+impl Hosts {
+    /// The first one counts as the primary until another one is found.
+    pub(super) fn new(all: Vec<PgConnectOptions>) -> Self {
+        Self {
+            all,
+            known: Mutex::default(),
+            searched: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(super) fn has_several(&self) -> bool {
+        self.all.len() > 1
+    }
+
+    fn known(&self) -> Known {
+        *self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The primary, as far as is known.
+    pub(super) fn options(&self) -> Option<&PgConnectOptions> {
+        self.all.get(self.known().primary)
+    }
+
+    /// Opens a session with the primary that no pool has.
+    ///
+    /// # Errors
+    /// Those of the only host; of several, a text that says of each why it is not the primary.
+    pub(in crate::store) async fn connect(&self, name: &str) -> sqlx::Result<PgConnection> {
+        if self.has_several() {
+            if let Ok((session, _)) = self.open(self.known().primary, name).await {
+                return Ok(session);
+            }
+            self.look_for_primary().await?;
+        }
+        Ok(self.open(self.known().primary, name).await?.0)
+    }
+
+    /// The options of the primary, for a session that something else opens.
+    ///
+    /// # Errors
+    /// Those of [`Self::connect`].
+    pub(in crate::store) async fn options_of_primary(&self, name: &str) -> sqlx::Result<PgConnectOptions> {
+        if self.has_several() {
+            self.connect(name).await?.close().await?;
+        }
+        let options = self.options().ok_or_else(silent_database)?;
+        Ok(options.clone().application_name(name))
+    }
+
+    /// A session of a pool, which is opened with the primary where none is free.
+    pub(super) async fn acquire(
+        &self,
+        pool: &sqlx::Pool<Postgres>,
+    ) -> sqlx::Result<PoolConnection<Postgres>> {
+        if !self.has_several() {
+            return pool.acquire().await;
+        }
+        loop {
+            let primary = self.known().primary;
+            self.aim(pool);
+            tokio::select! {
+                got = pool.acquire() => match got {
+                    Err(why) if !matches!(why, sqlx::Error::PoolClosed) => {
+                        // Where there is no primary, this says so in words.
+                        self.look_for_primary().await?;
+                        if self.known().primary == primary {
+                            return Err(why);
+                        }
+                    }
+                    got => return got,
+                },
+                () = self.has_moved_from(primary) => {}
+            }
+        }
+    }
+
+    /// Has a pool open its sessions with the primary.
+    fn aim(&self, pool: &sqlx::Pool<Postgres>) {
+        let place =
+            |of: &PgConnectOptions| (of.get_socket().cloned(), of.get_host().to_owned(), of.get_port());
+        if let Some(primary) = self.options()
+            && place(&pool.connect_options()) != place(primary)
+        {
+            pool.set_connect_options(primary.clone());
+        }
+    }
+
+    /// Waits for an answer of the primary, at most so long, and no longer once another server is the primary.
+    ///
+    /// # Errors
+    /// That the database is silent, where no answer comes.
+    pub(in crate::store) async fn answer<T>(
+        &self,
+        wait: Duration,
+        answer: impl Future<Output = T>,
+    ) -> sqlx::Result<T> {
+        let primary = self.known().primary;
+        let given_up = async {
+            if self.has_several() {
+                self.has_moved_from(primary).await;
+            } else {
+                std::future::pending::<()>().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            answered = tokio::time::timeout(wait, answer) => answered.map_err(|_| silent_database()),
+            () = given_up => Err(silent_database()),
+        }
+    }
+
+    /// Looks again and again, and returns when another server than this is the primary.
+    async fn has_moved_from(&self, primary: usize) {
+        let mut wait = DOUBT_AFTER;
+        loop {
+            tokio::time::sleep(wait).await;
+            // That there is none now is no news.
+            let _ = self.look_for_primary().await;
+            if self.known().primary != primary {
+                return;
+            }
+            wait = LOOK_EVERY;
+        }
+    }
+
+    /// Asks all servers which of them is the primary, and takes note of it.
+    ///
+    /// # Errors
+    /// The error of the only host; of several, a text that says of each why it is not the primary.
+    pub(super) async fn look_for_primary(&self) -> sqlx::Result<()> {
+        let asked = Instant::now();
+        let mut searched = self.searched.lock().await;
+        if searched.is_some_and(|ended| ended > asked) {
+            // Another caller has just looked.
+            return Ok(());
+        }
+        let seen = join_all((0..self.all.len()).map(|at| self.open(at, "bespeak"))).await;
+        *searched = Some(Instant::now());
+        let (mut found, mut reasons) = (None, Vec::new());
+        for (at, seen) in seen.into_iter().enumerate() {
+            match seen {
+                Ok((_, timeline)) if found.is_none_or(|(_, latest)| timeline > latest) => {
+                    found = Some((at, timeline));
+                }
+                Ok(_) => {}
+                Err(why) => reasons.push((at, why)),
+            }
+        }
+        if let Some((primary, timeline)) = found {
+            self.note(primary, timeline);
+            return Ok(());
+        }
+        if !self.has_several() {
+            return Err(reasons.pop().map_or_else(silent_database, |(_, why)| why));
+        }
+        let reasons = reasons
+            .iter()
+            .map(|(at, why)| format!("{}: {why}", self.name(*at)));
+        let reasons = reasons.collect::<Vec<_>>().join("; ");
+        let why = format!("none of its servers is the primary now ({reasons})");
+        Err(sqlx::Error::Io(std::io::Error::new(NO_PRIMARY, why)))
+    }
+
+    fn note(&self, primary: usize, timeline: i64) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.timeline = known.timeline.max(timeline);
+        if known.primary != primary {
+            tracing::warn!(
+                before = self.name(known.primary),
+                now = self.name(primary),
+                timeline,
+                "another server of the database is the primary now"
+            );
+            known.primary = primary;
+            known.since = Some(Instant::now());
+        }
+    }
+
+    /// Opens a session with a host, if it is the primary. Answers with its timeline.
+    async fn open(&self, at: usize, name: &str) -> sqlx::Result<(PgConnection, i64)> {
+        let options = self.all.get(at).ok_or_else(silent_database)?;
+        let opened = async {
+            let mut session = options.clone().application_name(name).connect().await?;
+            let timeline = self.begin_session(&mut session).await?;
+            Ok((session, timeline))
+        };
+        if !self.has_several() {
+            return opened.await;
+        }
+        tokio::time::timeout(HOST_WAIT, opened)
+            .await
+            .unwrap_or_else(|_| Err(silent_database()))
+    }
+
+    /// Makes a new session durable, and refuses it where its server is a standby, or has been replaced. Answers with the timeline.
+    pub(super) async fn begin_session(&self, session: &mut PgConnection) -> sqlx::Result<i64> {
+        let statement = if self.has_several() {
+            BEGIN_SESSION_OF_SEVERAL
+        } else {
+            BEGIN_SESSION
+        };
+        let row = sqlx::raw_sql(statement).fetch_one(session).await?;
+        if row.try_get("standby")? {
+            return Err(refused(if self.has_several() {
+                "it is a standby".into()
+            } else {
+                "this server is a standby, which writes nothing: name the primary, or all servers, in the address \
+                 (postgres://user@one:5432,two:5432/database?target_session_attrs=read-write)"
+                    .into()
+            }));
+        }
+        if !self.has_several() {
+            return Ok(0);
+        }
+        let timeline = row.try_get("timeline")?;
+        if timeline < self.known().timeline {
+            return Err(refused(
+                "another server has taken its place as the primary".into(),
+            ));
+        }
+        Ok(timeline)
+    }
+
+    /// Whether a session that a pool has kept may be used.
+    ///
+    /// # Errors
+    /// Where it does not answer.
+    pub(super) async fn may_use(
+        &self,
+        session: &mut PgConnection,
+        of: PoolConnectionMetadata,
+    ) -> sqlx::Result<bool> {
+        if self.known().since.is_some_and(|since| of.age >= since.elapsed()) {
+            return Ok(false);
+        }
+        let answered = tokio::time::timeout(PING_WAIT, session.ping()).await;
+        answered.unwrap_or_else(|_| Err(silent_database()))?;
+        Ok(true)
+    }
+
+    /// The place of a host, as operators know it.
+    fn name(&self, at: usize) -> String {
+        let name = |of: &PgConnectOptions| match of.get_socket() {
+            Some(folder) => folder.display().to_string(),
+            None => format!("{}:{}", of.get_host(), of.get_port()),
+        };
+        self.all.get(at).map(name).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Hosts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Their options have passwords.
+        let names = (0..self.all.len()).map(|at| self.name(at));
+        f.debug_list().entries(names).finish()
+    }
+}
+
+/// A server that answers and cannot be used.
+fn refused(why: String) -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::other(why))
+}
