@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::batch::trail::Trail;
 use super::engine::bulk::ALL_BULK;
 use super::engine::connect::{Database, Missing, Place, connect_to_database};
+use super::engine::durability::weak_settings;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
@@ -18,7 +19,8 @@ pub struct Store {
 
 impl Store {
     /// Opens `postgres://…`, `postgresql://…` or `sqlite:PATH`, and brings its schema up to date. A file that is
-    /// missing is created, readable by its owner only; its folder must exist.
+    /// missing is created, readable by its owner only; its folder must exist. Of several servers that an address names, the
+    /// primary is taken, now and later.
     ///
     /// # Errors
     /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
@@ -77,6 +79,14 @@ impl Store {
                 .map_err(|error| Error::Schema(format!("statement {name}: {error}")))?;
         }
         Ok(())
+    }
+
+    /// The settings of the database by which something that was acknowledged may be lost, each in words that say what to do.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn weak_settings(&self) -> Result<Vec<&'static str>> {
+        weak_settings(&mut self.database.readers.acquire().await?).await
     }
 
     /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`].

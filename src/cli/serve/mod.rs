@@ -420,6 +420,9 @@ async fn open_store(
     clock: &Clock,
 ) -> Result<(Store, Lease), Failure> {
     let store = Store::open(url).await?;
+    for words in store.weak_settings().await? {
+        warn!("{words}");
+    }
     let lease = store.acquire_lease().await?;
     store.keep_templates(&templates.versions()).await?;
     // The rest is checked behind.

@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sqlx::Sqlite;
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Postgres, Sqlite};
 
 use super::address::hosts_of_address;
 use super::connection::Pool;
 use super::error::{Error, Result, is_contention};
 use super::hosts::{Hosts, NO_PRIMARY};
+use super::sessions::Sessions;
 
-/// Connections to Postgres: the decider needs one, and this many reads go on beside it before one waits.
-const POSTGRES_CONNECTIONS: u32 = 8;
 /// Readers of a SQLite file: more than the cores of a small machine gain nothing.
 const SQLITE_READERS: u32 = 4;
 /// How long a caller waits for a free connection before it gets the error that the database is not available.
@@ -153,27 +152,10 @@ async fn connect_to_postgres(url: &str) -> Result<Database> {
         }
         tokio::time::sleep(POSTGRES_OPEN_PAUSE).await;
     }
-    let options = hosts.options().cloned().unwrap_or_default();
-    let (new, kept) = (Arc::clone(&hosts), Arc::clone(&hosts));
-    let mut pool = PoolOptions::<Postgres>::new()
-        .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(ACQUIRE_WAIT)
-        .after_connect(move |session, _| {
-            let hosts = Arc::clone(&new);
-            Box::pin(async move { hosts.begin_session(session).await.map(drop) })
-        });
-    if hosts.has_several() {
-        pool = pool
-            .test_before_acquire(false)
-            .before_acquire(move |session, of| {
-                let hosts = Arc::clone(&kept);
-                Box::pin(async move { hosts.may_use(session, of).await })
-            });
-    }
-    let pool = pool.connect_lazy_with(options);
+    let sessions = Arc::new(Sessions::new(Arc::clone(&hosts), ACQUIRE_WAIT));
     Ok(Database {
-        writers: Pool::Postgres(pool.clone(), Arc::clone(&hosts)),
-        readers: Pool::Postgres(pool, Arc::clone(&hosts)),
+        writers: Pool::Postgres(Arc::clone(&sessions)),
+        readers: Pool::Postgres(sessions),
         place: Place::Server(hosts),
     })
 }

@@ -13,8 +13,8 @@ use sqlx::{Arguments, AssertSqlSafe, Encode, Executor, IntoArguments, Postgres, 
 use uuid::Uuid;
 
 use super::error::{Result, silent_database};
-use super::hosts::Hosts;
 use super::rows::Columns;
+use super::sessions::Sessions;
 
 /// A database that takes longer than this for the next row does not answer any more.
 const ROW_WAIT: Duration = Duration::from_secs(30);
@@ -32,7 +32,7 @@ pub enum Engine {
 #[derive(Clone)]
 pub(in crate::store) enum Pool {
     Sqlite(sqlx::Pool<Sqlite>),
-    Postgres(sqlx::Pool<Postgres>, Arc<Hosts>),
+    Postgres(Arc<Sessions>),
 }
 
 /// One of them.
@@ -46,16 +46,13 @@ impl Pool {
     pub(in crate::store) async fn acquire(&self) -> sqlx::Result<Connection> {
         Ok(match self {
             Self::Sqlite(pool) => Connection::Sqlite(pool.acquire().await?),
-            Self::Postgres(pool, hosts) => Connection::Postgres(hosts.acquire(pool).await?),
+            Self::Postgres(sessions) => Connection::Postgres(sessions.acquire().await?),
         })
     }
 
     /// Closes every connection once it is returned.
     pub(in crate::store) async fn close(&self) {
-        match self {
-            Self::Sqlite(pool) => pool.close().await,
-            Self::Postgres(pool, _) => pool.close().await,
-        }
+        either!(self, pool => pool.close().await);
     }
 
     /// Waits for an answer of the database, at most so long. Of several servers it does not wait for one whose place as the primary
@@ -69,7 +66,7 @@ impl Pool {
         answer: impl Future<Output = T>,
     ) -> sqlx::Result<T> {
         match self {
-            Self::Postgres(_, hosts) => hosts.answer(wait, answer).await,
+            Self::Postgres(sessions) => sessions.answer(wait, answer).await,
             Self::Sqlite(_) => {
                 let answered = tokio::time::timeout(wait, answer).await;
                 answered.map_err(|_| silent_database())

@@ -6,20 +6,18 @@
 //! they are the primary, the one with the latest timeline is: each promotion begins a new one, so the others have been replaced and
 //! do not know it yet. A server of an earlier timeline than was seen before is never taken.
 //!
-//! Sessions with the last primary are closed rather than used again. A server becomes a standby only by a restart, which ends its
-//! sessions, so that a session which was opened with a primary is never with a standby.
+//! A server becomes a standby only by a restart, which ends its sessions, so that a session which was opened with a primary is
+//! never with a standby.
 //!
 //! With one host nothing of this happens, except that a new session asks whether its server is a standby.
 
-use std::future::Future;
 use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use sqlx::pool::{PoolConnection, PoolConnectionMetadata};
 use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Connection as _, Postgres, Row};
+use sqlx::{ConnectOptions, Connection as _, Row};
 
 use super::error::silent_database;
 
@@ -29,8 +27,6 @@ const HOST_WAIT: Duration = Duration::from_secs(2);
 const DOUBT_AFTER: Duration = Duration::from_millis(500);
 /// How long to wait between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long a kept session of several hosts may take to answer before it is used again.
-const PING_WAIT: Duration = Duration::from_secs(1);
 
 /// The kind of the error that there is no primary, which may pass.
 pub(super) const NO_PRIMARY: ErrorKind = ErrorKind::NotConnected;
@@ -60,8 +56,6 @@ struct Known {
     /// Its place among the hosts.
     primary: usize,
     timeline: i64,
-    /// When it became another one.
-    since: Option<Instant>,
 }
 
 impl Hosts {
@@ -82,9 +76,14 @@ impl Hosts {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The primary, as far as is known.
-    pub(super) fn options(&self) -> Option<&PgConnectOptions> {
-        self.all.get(self.known().primary)
+    /// The place of the primary among the hosts, as far as is known.
+    pub(super) fn primary(&self) -> usize {
+        self.known().primary
+    }
+
+    /// The options of the host at a place.
+    pub(super) fn options(&self, at: usize) -> Option<&PgConnectOptions> {
+        self.all.get(at)
     }
 
     /// Opens a session with the primary that no pool has.
@@ -93,12 +92,12 @@ impl Hosts {
     /// Those of the only host; of several, a text that says of each why it is not the primary.
     pub(in crate::store) async fn connect(&self, name: &str) -> sqlx::Result<PgConnection> {
         if self.has_several() {
-            if let Ok((session, _)) = self.open(self.known().primary, name).await {
+            if let Ok((session, _)) = self.open(self.primary(), name).await {
                 return Ok(session);
             }
             self.look_for_primary().await?;
         }
-        Ok(self.open(self.known().primary, name).await?.0)
+        Ok(self.open(self.primary(), name).await?.0)
     }
 
     /// The options of the primary, for a session that something else opens.
@@ -109,82 +108,20 @@ impl Hosts {
         if self.has_several() {
             self.connect(name).await?.close().await?;
         }
-        let options = self.options().ok_or_else(silent_database)?;
+        let options = self.options(self.primary()).ok_or_else(silent_database)?;
         Ok(options.clone().application_name(name))
     }
 
-    /// A session of a pool, which is opened with the primary where none is free.
-    pub(super) async fn acquire(
-        &self,
-        pool: &sqlx::Pool<Postgres>,
-    ) -> sqlx::Result<PoolConnection<Postgres>> {
+    /// Returns when another host than this is the primary: looks again and again. With one host that never happens.
+    pub(super) async fn has_moved_from(&self, primary: usize) {
         if !self.has_several() {
-            return pool.acquire().await;
+            std::future::pending::<()>().await;
         }
-        loop {
-            let primary = self.known().primary;
-            self.aim(pool);
-            tokio::select! {
-                got = pool.acquire() => match got {
-                    Err(why) if !matches!(why, sqlx::Error::PoolClosed) => {
-                        // Where there is no primary, this says so in words.
-                        self.look_for_primary().await?;
-                        if self.known().primary == primary {
-                            return Err(why);
-                        }
-                    }
-                    got => return got,
-                },
-                () = self.has_moved_from(primary) => {}
-            }
-        }
-    }
-
-    /// Has a pool open its sessions with the primary.
-    fn aim(&self, pool: &sqlx::Pool<Postgres>) {
-        let place =
-            |of: &PgConnectOptions| (of.get_socket().cloned(), of.get_host().to_owned(), of.get_port());
-        if let Some(primary) = self.options()
-            && place(&pool.connect_options()) != place(primary)
-        {
-            pool.set_connect_options(primary.clone());
-        }
-    }
-
-    /// Waits for an answer of the primary, at most so long, and no longer once another server is the primary.
-    ///
-    /// # Errors
-    /// That the database is silent, where no answer comes.
-    pub(in crate::store) async fn answer<T>(
-        &self,
-        wait: Duration,
-        answer: impl Future<Output = T>,
-    ) -> sqlx::Result<T> {
-        let primary = self.known().primary;
-        let given_up = async {
-            if self.has_several() {
-                self.has_moved_from(primary).await;
-            } else {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            biased;
-            answered = tokio::time::timeout(wait, answer) => answered.map_err(|_| silent_database()),
-            () = given_up => Err(silent_database()),
-        }
-    }
-
-    /// Looks again and again, and returns when another server than this is the primary.
-    async fn has_moved_from(&self, primary: usize) {
         let mut wait = DOUBT_AFTER;
-        loop {
+        while self.primary() == primary {
             tokio::time::sleep(wait).await;
-            // That there is none now is no news.
+            // That there is no primary now is no news.
             let _ = self.look_for_primary().await;
-            if self.known().primary != primary {
-                return;
-            }
             wait = LOOK_EVERY;
         }
     }
@@ -238,13 +175,12 @@ impl Hosts {
                 "another server of the database is the primary now"
             );
             known.primary = primary;
-            known.since = Some(Instant::now());
         }
     }
 
     /// Opens a session with a host, if it is the primary. Answers with its timeline.
     async fn open(&self, at: usize, name: &str) -> sqlx::Result<(PgConnection, i64)> {
-        let options = self.all.get(at).ok_or_else(silent_database)?;
+        let options = self.options(at).ok_or_else(silent_database)?;
         let opened = async {
             let mut session = options.clone().application_name(name).connect().await?;
             let timeline = self.begin_session(&mut session).await?;
@@ -285,23 +221,6 @@ impl Hosts {
             ));
         }
         Ok(timeline)
-    }
-
-    /// Whether a session that a pool has kept may be used.
-    ///
-    /// # Errors
-    /// Where it does not answer.
-    pub(super) async fn may_use(
-        &self,
-        session: &mut PgConnection,
-        of: PoolConnectionMetadata,
-    ) -> sqlx::Result<bool> {
-        if self.known().since.is_some_and(|since| of.age >= since.elapsed()) {
-            return Ok(false);
-        }
-        let answered = tokio::time::timeout(PING_WAIT, session.ping()).await;
-        answered.unwrap_or_else(|_| Err(silent_database()))?;
-        Ok(true)
     }
 
     /// The place of a host, as operators know it.

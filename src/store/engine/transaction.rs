@@ -32,7 +32,7 @@ impl Transaction {
     pub(in crate::store) async fn begin(writers: &Pool) -> sqlx::Result<Self> {
         let statement = match writers {
             Pool::Sqlite(_) => SQLITE_BEGIN,
-            Pool::Postgres(..) => POSTGRES_BEGIN,
+            Pool::Postgres(_) => POSTGRES_BEGIN,
         };
         Self::begin_by(writers, statement).await
     }
@@ -41,7 +41,7 @@ impl Transaction {
     pub(in crate::store) async fn snapshot(readers: &Pool) -> sqlx::Result<Self> {
         let statement = match readers {
             Pool::Sqlite(_) => SQLITE_BEGIN_SNAPSHOT,
-            Pool::Postgres(..) => POSTGRES_BEGIN_SNAPSHOT,
+            Pool::Postgres(_) => POSTGRES_BEGIN_SNAPSHOT,
         };
         Self::begin_by(readers, statement).await
     }
