@@ -112,8 +112,9 @@ impl Store {
         values: &[Value<'_>],
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let mut connection = self.database.readers.acquire().await?;
-        connection.read(sql, values, one).await
+        let readers = &self.database.readers;
+        let mut connection = readers.acquire().await?;
+        readers.answer(None, connection.read(sql, values, one)).await?
     }
 
     /// Reads the only row of one statement, if there is one.
@@ -134,14 +135,18 @@ impl Store {
         statements: [&'static str; 2],
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let mut connection = self.database.readers.acquire().await?;
-        connection.read_of(name, values, statements, one).await
+        let readers = &self.database.readers;
+        let mut connection = readers.acquire().await?;
+        readers
+            .answer(None, connection.read_of(name, values, statements, one))
+            .await?
     }
 
     /// Runs one statement that is a transaction by itself, and says how many rows it changed.
     pub(super) async fn write(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64> {
-        let mut connection = self.database.writers.acquire().await?;
-        Ok(connection.execute(sql, values).await?)
+        let writers = &self.database.writers;
+        let mut connection = writers.acquire().await?;
+        Ok(writers.answer(None, connection.execute(sql, values)).await??)
     }
 
     /// Begins a transaction that writes.

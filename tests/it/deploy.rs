@@ -113,7 +113,9 @@ fn a_primary_of_the_database_can_renew_its_lease_in_time_and_is_replaced_in_time
     let seconds = |name: &str| -> u32 {
         let value = member.lines().find_map(|line| line.trim().strip_prefix(name));
         let value = value.and_then(|value| value.strip_prefix(": "));
-        value.and_then(|value| value.parse().ok()).expect("a number of seconds")
+        value
+            .and_then(|value| value.parse().ok())
+            .expect("a number of seconds")
     };
     let ttl = seconds("ttl");
     assert!(seconds("loop_wait") + 2 * seconds("retry_timeout") <= ttl);

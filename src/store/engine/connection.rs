@@ -55,16 +55,17 @@ impl Pool {
         either!(self, pool => pool.close().await);
     }
 
-    /// Waits for an answer of the database, at most so long. Of several servers it does not wait for one whose place as the primary
+    /// Waits for an answer of the database, at most so long where a time is given. Of several servers it does not wait for one whose place as the primary
     /// another one has taken.
     ///
     /// # Errors
     /// That the database is silent.
     pub(in crate::store) async fn answer<T>(
         &self,
-        wait: Duration,
+        wait: impl Into<Option<Duration>>,
         answer: impl Future<Output = T>,
     ) -> sqlx::Result<T> {
+        let wait = wait.into().unwrap_or(Duration::MAX);
         match self {
             Self::Postgres(sessions) => sessions.answer(wait, answer).await,
             Self::Sqlite(_) => {

@@ -15,14 +15,15 @@ use std::io::ErrorKind;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection as _, Row};
 
 use super::error::silent_database;
 
 /// How long one of several servers may take to open a session, before it counts as gone. All are asked at the same time.
-const HOST_WAIT: Duration = Duration::from_secs(2);
+const HOST_WAIT: Duration = Duration::from_secs(1);
 /// After how long without a session, or without an answer, it is looked whether the primary is another one now.
 const DOUBT_AFTER: Duration = Duration::from_millis(500);
 /// How long to wait between two looks.
@@ -137,18 +138,25 @@ impl Hosts {
             // Another caller has just looked.
             return Ok(());
         }
-        let seen = join_all((0..self.all.len()).map(|at| self.open(at, "bespeak"))).await;
-        *searched = Some(Instant::now());
+        let before = self.known().timeline;
+        let ask = |at| async move { (at, self.open(at, "bespeak").await) };
+        let mut answers: FuturesUnordered<_> = (0..self.all.len()).map(ask).collect();
         let (mut found, mut reasons) = (None, Vec::new());
-        for (at, seen) in seen.into_iter().enumerate() {
+        while let Some((at, seen)) = answers.next().await {
             match seen {
-                Ok((_, timeline)) if found.is_none_or(|(_, latest)| timeline > latest) => {
-                    found = Some((at, timeline));
+                Ok((_, timeline)) => {
+                    if found.is_none_or(|(_, latest)| timeline > latest) {
+                        found = Some((at, timeline));
+                    }
+                    // Promoted since: one that stands still need not be waited for.
+                    if before > 0 && timeline > before {
+                        break;
+                    }
                 }
-                Ok(_) => {}
                 Err(why) => reasons.push((at, why)),
             }
         }
+        *searched = Some(Instant::now());
         if let Some((primary, timeline)) = found {
             self.note(primary, timeline);
             return Ok(());
@@ -156,9 +164,11 @@ impl Hosts {
         if !self.has_several() {
             return Err(reasons.pop().map_or_else(silent_database, |(_, why)| why));
         }
-        let reasons = reasons
-            .iter()
-            .map(|(at, why)| format!("{}: {why}", self.name(*at)));
+        reasons.sort_unstable_by_key(|(at, _)| *at);
+        let reasons = reasons.iter().map(|(at, why)| match why {
+            sqlx::Error::Io(why) => format!("{}: {why}", self.name(*at)),
+            why => format!("{}: {why}", self.name(*at)),
+        });
         let reasons = reasons.collect::<Vec<_>>().join("; ");
         let why = format!("none of its servers is the primary now ({reasons})");
         Err(sqlx::Error::Io(std::io::Error::new(NO_PRIMARY, why)))

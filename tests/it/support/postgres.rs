@@ -279,7 +279,9 @@ impl Server {
                 make
             }
             Some(primary) => {
-                let mut make = command(&programs.join("pg_basebackup"));
+                // The search path may have only links to the programs that every server needs.
+                let server = programs.join("postgres").canonicalize().expect("it is there");
+                let mut make = command(&server.with_file_name("pg_basebackup"));
                 make.args([
                     "--username=postgres",
                     "--checkpoint=fast",
