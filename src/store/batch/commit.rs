@@ -98,8 +98,7 @@ impl Store {
                 Ok(())
             }
             Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
-            Ok(Err(error)) => Err(Failure::Unknown(error)),
-            Err(error) => Err(Failure::Unknown(error)),
+            Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
         }
     }
 
