@@ -73,13 +73,11 @@ pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
 /// GET /readyz of a process that stands by: whether it knows a process that leads.
 async fn answer_readiness(State(passing): State<Passing>) -> Response {
     let leader = passing.way.replicas.leader().borrow().clone();
-    match leader {
-        Some(leader) => format!("ready\nrole: standby\nleader: {}\n", leader.name).into_response(),
-        None => {
-            let why = "no process leads at the moment\nrole: standby\n";
-            (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
-        }
+    if let Some(leader) = leader {
+        return format!("ready\nrole: standby\nleader: {}\n", leader.name).into_response();
     }
+    let why = "no process leads at the moment\nrole: standby\n";
+    (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 
 async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> Response {

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::batch::trail::Trail;
 use super::engine::bulk::ALL_BULK;
-use super::engine::connect::{APPLICATION, Database, Missing, Place, connect_to_database};
+use super::engine::connect::{Database, Missing, Place, connect_to_database};
+use super::engine::durability::weak_settings;
+use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
@@ -18,7 +20,8 @@ pub struct Store {
 
 impl Store {
     /// Opens `postgres://…`, `postgresql://…` or `sqlite:PATH`, and brings its schema up to date. A file that is
-    /// missing is created, readable by its owner only; its folder must exist.
+    /// missing is created, readable by its owner only; its folder must exist. Of several servers that an address names, the
+    /// primary is taken, now and later.
     ///
     /// # Errors
     /// [`Error::Address`], [`Error::Schema`] where a later version has been here, [`Error::Unavailable`].
@@ -86,6 +89,14 @@ impl Store {
         Ok(())
     }
 
+    /// The settings of the database by which something that was acknowledged may be lost, each in words that say what to do.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn weak_settings(&self) -> Result<Vec<&'static str>> {
+        weak_settings(&mut self.database.readers.acquire().await?).await
+    }
+
     /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`].
     pub async fn close(&self) {
         self.database.readers.close().await;
@@ -109,8 +120,9 @@ impl Store {
         values: &[Value<'_>],
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let mut connection = self.database.readers.acquire().await?;
-        connection.read(sql, values, one).await
+        let readers = &self.database.readers;
+        let mut connection = readers.acquire().await?;
+        readers.answer(None, connection.read(sql, values, one)).await?
     }
 
     /// Reads the only row of one statement, if there is one.
@@ -131,14 +143,18 @@ impl Store {
         statements: [&'static str; 2],
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let mut connection = self.database.readers.acquire().await?;
-        connection.read_of(name, values, statements, one).await
+        let readers = &self.database.readers;
+        let mut connection = readers.acquire().await?;
+        readers
+            .answer(None, connection.read_of(name, values, statements, one))
+            .await?
     }
 
     /// Runs one statement that is a transaction by itself, and says how many rows it changed.
     pub(super) async fn write(&self, sql: &'static str, values: &[Value<'_>]) -> Result<u64> {
-        let mut connection = self.database.writers.acquire().await?;
-        Ok(connection.execute(sql, values).await?)
+        let writers = &self.database.writers;
+        let mut connection = writers.acquire().await?;
+        Ok(writers.answer(None, connection.execute(sql, values)).await??)
     }
 
     /// Begins a transaction that writes.

@@ -108,6 +108,23 @@ fn the_balancer_understands_its_configuration_which_names_the_replicas() {
 }
 
 #[test]
+fn a_primary_of_the_database_can_renew_its_lease_in_time_and_is_replaced_in_time() {
+    let member = file("deploy/patroni.yml");
+    let seconds = |name: &str| -> u32 {
+        let value = member.lines().find_map(|line| line.trim().strip_prefix(name));
+        let value = value.and_then(|value| value.strip_prefix(": "));
+        value
+            .and_then(|value| value.parse().ok())
+            .expect("a number of seconds")
+    };
+    let ttl = seconds("ttl");
+    assert!(seconds("loop_wait") + 2 * seconds("retry_timeout") <= ttl);
+    // Patroni takes no less, and decisions are to go on within 25 seconds.
+    assert_eq!(ttl, 20);
+    assert!(member.contains("\n    synchronous_mode: true\n"));
+}
+
+#[test]
 fn alerts_fire_when_they_should() {
     for (verb, name) in [("check", "alerts.yml"), ("test", "alerts.test.yml")] {
         let path = deployed(name);

@@ -70,6 +70,7 @@ mod readme;
 mod reference_schedules;
 mod renegotiation;
 mod repeated;
+mod replicated;
 mod resources;
 mod rules;
 mod running;

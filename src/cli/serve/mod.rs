@@ -41,7 +41,7 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings};
-use crate::prediction::{self, Knowledge, Predictions};
+use crate::prediction::{self, Knowledge};
 use crate::store::{self, Lease, Store};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
@@ -329,6 +329,9 @@ async fn check_store(
     templates: &negotiation::Templates,
     clock: &Clock,
 ) -> Result<(), Failure> {
+    for words in store.weak_settings().await? {
+        warn!("{words}");
+    }
     store.keep_templates(&templates.versions()).await?;
     // The rest is checked behind.
     let findings = store.verify_open(clock.now()).await?;

@@ -13,6 +13,7 @@ use tracing::info;
 use super::Options;
 use crate::cli::Failure;
 use crate::cli::config::Config;
+use crate::cli::config::tls::Tls;
 use crate::clock::Clock;
 use crate::execution::lead::Hosts;
 use crate::planner::Planner;
@@ -142,10 +143,7 @@ pub(super) async fn join(
         None => listening.to_string(),
     };
     let trust = Trust {
-        certificates: config
-            .tls
-            .as_ref()
-            .map_or(Ok(Vec::new()), |tls| tls.certificates())?,
+        certificates: config.tls.as_ref().map_or(Ok(Vec::new()), Tls::certificates)?,
         host: config.public_host(),
     };
     let address = format!("{scheme}://{address}");

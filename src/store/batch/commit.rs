@@ -27,7 +27,8 @@ const ATTEMPTS: u32 = 4;
 /// the attempts themselves, this is about as long as a server's restart.
 const INQUIRIES: u32 = 6;
 const INQUIRY_WAIT: Duration = Duration::from_millis(100);
-/// A server that takes longer than this for a batch, or for a COMMIT, counts as gone.
+/// A server that takes longer than this for a batch, or for a COMMIT, counts as gone. It is shorter than the server's own limit: a
+/// COMMIT that waits for a standby and is cut off there is done on this server alone, and reported as done.
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
 impl Store {
@@ -69,8 +70,9 @@ impl Store {
     async fn write_batch(&self, epoch: i64, id: Uuid, batch: &[Change]) -> Result<(), Failure> {
         let known = self.known_trail();
         let tables = Tables::of(batch, &known)?;
+        let begun = tokio::time::timeout(ANSWER_WAIT, self.begin()).await;
+        let mut transaction = begun.map_err(|_| silent_database())??;
         let writing = async {
-            let mut transaction = self.begin().await?;
             if begin_batch(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
                 tables.write(&mut transaction).await?;
                 return Ok::<_, Failure>((transaction, tables.trail));
@@ -88,17 +90,15 @@ impl Store {
             tables.write(&mut transaction).await?;
             Ok((transaction, tables.trail))
         };
-        let (transaction, trail) = tokio::time::timeout(ANSWER_WAIT, writing)
-            .await
-            .map_err(|_| silent_database())??;
-        match tokio::time::timeout(ANSWER_WAIT, transaction.commit()).await {
+        let writers = &self.database.writers;
+        let (transaction, trail) = writers.answer(ANSWER_WAIT, writing).await??;
+        match writers.answer(ANSWER_WAIT, transaction.commit()).await {
             Ok(Ok(())) => {
                 self.note_trail_end(trail);
                 Ok(())
             }
             Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
-            Ok(Err(error)) => Err(Failure::Unknown(error)),
-            Err(_) => Err(Failure::Unknown(silent_database())),
+            Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
         }
     }
 

@@ -9,12 +9,13 @@
 
 use std::time::{Duration, Instant};
 
+use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
-use sqlx::{ConnectOptions, Row as _};
 
-use super::lease::{DECIDER, LOCK_NUMBER, Lease, STARTING, name_session};
+use super::lease::{DECIDER, LOCK_NUMBER, Lease, STARTING};
 use crate::store::database::Store;
-use crate::store::engine::connect::{APPLICATION, Place};
+use crate::store::engine::connect::Place;
+use crate::store::engine::hosts::APPLICATION;
 use crate::store::engine::{Error, Result, silent_database};
 
 /// How long a leader may be silent: it is heard every second.
@@ -24,7 +25,7 @@ const START_MAX: Duration = Duration::from_mins(2);
 /// A look that comes so much later than the one before says nothing of the time between: this process stood still itself.
 const LOOK_LATE: Duration = Duration::from_millis(1_500);
 /// How long one look may take.
-const LOOK_WAIT: Duration = Duration::from_secs(2);
+const LOOK_WAIT: Duration = Duration::from_secs(4);
 
 /// Takes the lock where it is free.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_lock($1)";
@@ -107,12 +108,12 @@ impl Candidate {
 
     /// Looks for the lock; none where it is ours from now on.
     async fn look_at_lock(&mut self) -> Result<Option<Look>> {
-        let Place::Server(options) = &self.store.database.place else {
+        let Place::Server(hosts) = &self.store.database.place else {
             return Err(Error::LeaseHeld("a file has one process".to_owned()));
         };
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(Box::new(name_session(options, "waiting").connect().await?)),
+            none => none.insert(Box::new(hosts.connect("waiting").await?)),
         };
         let has_lock: bool = sqlx::query_scalar(TRY_LOCK)
             .bind(LOCK_NUMBER)

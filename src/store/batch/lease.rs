@@ -13,12 +13,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Connection as _};
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
 use crate::store::database::Store;
-use crate::store::engine::connect::{APPLICATION, Place};
+use crate::store::engine::connect::Place;
+use crate::store::engine::hosts::Hosts;
 use crate::store::engine::{Columns, Connection, Error, Result, silent_database, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
@@ -71,7 +72,7 @@ impl Store {
     pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
             Place::File { lock } => Lock::File(lock_lease_file_soon(lock).await?),
-            Place::Server(options) => Lock::Session(Some(lock_lease_session(options).await?)),
+            Place::Server(hosts) => Lock::Session(Some(lock_lease_session(hosts).await?)),
         };
         self.lease_under_lock(lock, None).await
     }
@@ -79,9 +80,7 @@ impl Store {
     /// The lease of a process whose session has the lock. It counts as one that starts until [`Store::check_lease`] is first called.
     pub(super) async fn lease_of_session(&self, mut session: Box<PgConnection>) -> Result<Lease> {
         let name = |role| match &self.database.place {
-            Place::Server(options) => name_session(options, role)
-                .get_application_name()
-                .map(str::to_owned),
+            Place::Server(hosts) => Some(hosts.name_of_session(role)),
             Place::File { .. } => None,
         };
         let named = sqlx::query(NAME_SESSION)
@@ -157,10 +156,10 @@ impl Store {
         if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
             return Err(lost);
         }
-        if let (Lock::Session(None), Place::Server(options)) = (&lease.lock, &self.database.place) {
+        if let (Lock::Session(None), Place::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
             lease.confirm(self.epoch().await?)?;
-            lease.lock = Lock::Session(Some(lock_lease_session(options).await?));
+            lease.lock = Lock::Session(Some(lock_lease_session(hosts).await?));
         }
         let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
             .await
@@ -231,17 +230,10 @@ fn lock_lease_file(path: &Path) -> Result<File> {
     }
 }
 
-/// The options of a session that is more than one of the pool: its name ends with its role.
-pub(in crate::store) fn name_session(options: &PgConnectOptions, role: &str) -> PgConnectOptions {
-    let process = options.get_application_name().unwrap_or(APPLICATION);
-    let name = format!("{process} {role}");
-    options.clone().application_name(&name)
-}
-
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
-async fn lock_lease_session(options: &PgConnectOptions) -> Result<Box<PgConnection>> {
+async fn lock_lease_session(hosts: &Hosts) -> Result<Box<PgConnection>> {
     let locked = async {
-        let mut session = name_session(options, DECIDER).connect().await?;
+        let mut session = hosts.connect(DECIDER).await?;
         sqlx::raw_sql(POSTGRES_WAIT).execute(&mut session).await?;
         sqlx::raw_sql(POSTGRES_LOCK).execute(&mut session).await?;
         Ok(Box::new(session))

@@ -1,23 +1,22 @@
 //! Opening either engine from its address, with the settings that our promises rest on.
 
 use std::fs::OpenOptions;
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use sqlx::Sqlite;
 use sqlx::pool::PoolOptions;
-use sqlx::postgres::PgConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{Postgres, Sqlite};
 
+use super::address::hosts_of_address;
 use super::connection::Pool;
 use super::error::{Error, Result, is_contention};
+use super::hosts::{Hosts, NO_PRIMARY};
+use super::sessions::Sessions;
 
-/// The beginning of the names of our sessions on a server.
-pub(in crate::store) const APPLICATION: &str = "bespeak";
-/// Connections to Postgres: the decider needs one, and this many reads go on beside it before one waits.
-const POSTGRES_CONNECTIONS: u32 = 8;
 /// Readers of a SQLite file: more than the cores of a small machine gain nothing.
 const SQLITE_READERS: u32 = 4;
 /// How long a caller waits for a free connection before it gets the error that the database is not available.
@@ -40,9 +39,8 @@ const POSTGRES_SESSION: [(&str, &str); 7] = [
     ("tcp_keepalives_interval", "5"),
     ("tcp_keepalives_count", "3"),
 ];
-/// Acknowledged means durable, also on a server with another default; a stricter default is kept.
-const POSTGRES_DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
-    WHERE current_setting('synchronous_commit') = 'off'";
+/// How long to wait before a server that cannot be reached is tried again, at the start.
+const POSTGRES_OPEN_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long to wait before a SQLite file that others are just opening is tried again.
 const SQLITE_OPEN_PAUSE: Duration = Duration::from_millis(20);
@@ -60,8 +58,8 @@ pub(in crate::store) struct Database {
 pub(in crate::store) enum Place {
     /// A file, with another one beside it to lock.
     File { lock: PathBuf },
-    /// A server.
-    Server(Box<PgConnectOptions>),
+    /// A server, or several that replicate each other.
+    Server(Arc<Hosts>),
 }
 
 /// The action where a SQLite file does not exist.
@@ -149,26 +147,29 @@ fn create_database_file(path: &Path, missing: Missing) -> std::io::Result<PathBu
 }
 
 async fn connect_to_postgres(url: &str, application: &str) -> Result<Database> {
-    let options = PgConnectOptions::from_str(url)
-        .map_err(|error| Error::Address(format!("the database address is not one: {error}")))?
-        .application_name(application)
-        .options(POSTGRES_SESSION);
-    let pool = PoolOptions::<Postgres>::new()
-        .max_connections(POSTGRES_CONNECTIONS)
-        .acquire_timeout(ACQUIRE_WAIT)
-        .after_connect(|connection, _| {
-            Box::pin(async move {
-                sqlx::raw_sql(POSTGRES_DURABLE)
-                    .execute(connection)
-                    .await
-                    .map(|_| ())
-            })
-        })
-        .connect_with(options.clone())
-        .await?;
+    let options = hosts_of_address(url)?.into_iter();
+    let options = options.map(|host| host.application_name(application).options(POSTGRES_SESSION));
+    let hosts = Arc::new(Hosts::new(options.collect()));
+    let began = Instant::now();
+    while let Err(error) = hosts.look_for_primary().await {
+        if !may_come_up(&error) || began.elapsed() > ACQUIRE_WAIT {
+            return Err(error.into());
+        }
+        tokio::time::sleep(POSTGRES_OPEN_PAUSE).await;
+    }
+    let sessions = Arc::new(Sessions::new(Arc::clone(&hosts), ACQUIRE_WAIT));
     Ok(Database {
-        writers: Pool::Postgres(pool.clone()),
-        readers: Pool::Postgres(pool),
-        place: Place::Server(Box::new(options)),
+        writers: Pool::Postgres(Arc::clone(&sessions)),
+        readers: Pool::Postgres(sessions),
+        place: Place::Server(hosts),
     })
+}
+
+/// Whether a server that refuses sessions may just be starting, or be about to become the primary.
+fn may_come_up(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(why) => why.kind() == ErrorKind::ConnectionRefused || why.kind() == NO_PRIMARY,
+        sqlx::Error::Database(why) => why.is_transient_in_connect_phase(),
+        _ => false,
+    }
 }

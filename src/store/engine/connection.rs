@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::TryStreamExt;
@@ -11,8 +12,9 @@ use sqlx::query::Query;
 use sqlx::{Arguments, AssertSqlSafe, Encode, Executor, IntoArguments, Postgres, SqlSafeStr, Sqlite, Type};
 use uuid::Uuid;
 
-use super::error::Result;
+use super::error::{Result, silent_database};
 use super::rows::Columns;
+use super::sessions::Sessions;
 
 /// A database that takes longer than this for the next row does not answer any more.
 const ROW_WAIT: Duration = Duration::from_secs(30);
@@ -30,7 +32,7 @@ pub enum Engine {
 #[derive(Clone)]
 pub(in crate::store) enum Pool {
     Sqlite(sqlx::Pool<Sqlite>),
-    Postgres(sqlx::Pool<Postgres>),
+    Postgres(Arc<Sessions>),
 }
 
 /// One of them.
@@ -44,13 +46,33 @@ impl Pool {
     pub(in crate::store) async fn acquire(&self) -> sqlx::Result<Connection> {
         Ok(match self {
             Self::Sqlite(pool) => Connection::Sqlite(pool.acquire().await?),
-            Self::Postgres(pool) => Connection::Postgres(pool.acquire().await?),
+            Self::Postgres(sessions) => Connection::Postgres(sessions.acquire().await?),
         })
     }
 
     /// Closes every connection once it is returned.
     pub(in crate::store) async fn close(&self) {
         either!(self, pool => pool.close().await);
+    }
+
+    /// Waits for an answer of the database, at most so long where a time is given. Of several servers it does not wait for one whose place as the primary
+    /// another one has taken.
+    ///
+    /// # Errors
+    /// That the database is silent.
+    pub(in crate::store) async fn answer<T>(
+        &self,
+        wait: impl Into<Option<Duration>>,
+        answer: impl Future<Output = T>,
+    ) -> sqlx::Result<T> {
+        let wait = wait.into().unwrap_or(Duration::MAX);
+        match self {
+            Self::Postgres(sessions) => sessions.answer(wait, answer).await,
+            Self::Sqlite(_) => {
+                let answered = tokio::time::timeout(wait, answer).await;
+                answered.map_err(|_| silent_database())
+            }
+        }
     }
 }
 
@@ -165,14 +187,6 @@ async fn next_row_in_time<T>(next: impl Future<Output = sqlx::Result<T>>) -> sql
     tokio::time::timeout(ROW_WAIT, next)
         .await
         .unwrap_or_else(|_| Err(silent_database()))
-}
-
-/// A database that does not answer.
-pub(in crate::store) fn silent_database() -> sqlx::Error {
-    sqlx::Error::Io(std::io::Error::new(
-        std::io::ErrorKind::TimedOut,
-        "the database did not answer",
-    ))
 }
 
 /// A value for a placeholder. A column holds one of these, or nothing.

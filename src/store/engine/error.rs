@@ -76,6 +76,14 @@ impl From<sqlx::Error> for Error {
     }
 }
 
+/// A database that does not answer.
+pub(in crate::store) fn silent_database() -> sqlx::Error {
+    sqlx::Error::Io(std::io::Error::new(
+        std::io::ErrorKind::TimedOut,
+        "the database did not answer",
+    ))
+}
+
 /// Whether the same statements may well succeed later.
 fn is_transient(error: &sqlx::Error) -> bool {
     if is_contention(error) {

@@ -10,17 +10,21 @@ macro_rules! either {
     };
 }
 
+mod address;
 pub(super) mod bulk;
 pub(super) mod connect;
 pub(super) mod connection;
+pub(super) mod durability;
 pub(super) mod error;
+pub(super) mod hosts;
 pub(super) mod migrations;
 pub(super) mod rows;
+pub(super) mod sessions;
 pub(super) mod statements;
 pub(super) mod stored;
 pub(super) mod transaction;
 
-pub(super) use connection::{Connection, Engine, Value, silent_database};
-pub(super) use error::{Error, Result, is_contention, is_undone};
+pub(super) use connection::{Connection, Engine, Value};
+pub(super) use error::{Error, Result, is_contention, is_undone, silent_database};
 pub(super) use rows::{Columns, hex, read_json_column, to_json, unhex};
 pub(super) use stored::{Record, Stored, record};

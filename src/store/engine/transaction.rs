@@ -6,6 +6,7 @@
 //! ROLLBACK that succeeded. Any other is closed, and the pool opens a new one in its place.
 
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use super::connection::{Connection, Pool};
 
@@ -18,6 +19,8 @@ const SQLITE_BEGIN_SNAPSHOT: &str = "BEGIN";
 const POSTGRES_BEGIN: &str =
     "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL enable_seqscan = off";
 const POSTGRES_BEGIN_SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// A server that takes longer than this to begin a transaction counts as gone.
+const BEGIN_WAIT: Duration = Duration::from_secs(30);
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
 
@@ -51,7 +54,7 @@ impl Transaction {
             connection: pool.acquire().await?,
             has_ended: false,
         };
-        transaction.script(statement).await?;
+        pool.answer(BEGIN_WAIT, transaction.script(statement)).await??;
         Ok(transaction)
     }
 

@@ -5,15 +5,16 @@
 //! of its kind for as long as its kept keys may be used. After each notification it forgets its keys, gives the lock back and
 //! takes it again. So a revocation that has had the lock for itself knows that every process has heard of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::Postgres;
 use sqlx::pool::PoolOptions;
-use sqlx::postgres::{PgConnectOptions, PgListener};
+use sqlx::postgres::PgListener;
 
-use crate::store::batch::lease::name_session;
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
+use crate::store::engine::hosts::Hosts;
 use crate::store::engine::{Engine, Error, Result, silent_database};
 
 /// The longest that a key may be kept. A revocation waits as long for the listening processes; by then they have forgotten it.
@@ -33,7 +34,7 @@ const LISTEN_WAIT: Duration = Duration::from_secs(20);
 /// Hears of changes of keys.
 #[derive(Debug)]
 pub struct KeyChanges {
-    options: PgConnectOptions,
+    hosts: Arc<Hosts>,
     listener: Option<PgListener>,
 }
 
@@ -42,8 +43,8 @@ impl Store {
     pub fn key_changes(&self) -> Option<KeyChanges> {
         match &self.database.place {
             Place::File { .. } => None,
-            Place::Server(options) => Some(KeyChanges {
-                options: name_session(options, "keys"),
+            Place::Server(hosts) => Some(KeyChanges {
+                hosts: Arc::clone(hosts),
                 listener: None,
             }),
         }
@@ -74,7 +75,7 @@ impl KeyChanges {
     /// [`Error::Unavailable`] where changes are not heard of, so that nothing may be kept. It may be asked again.
     pub async fn heard(&mut self) -> Result<()> {
         let Some(mut listener) = self.listener.take() else {
-            let listening = tokio::time::timeout(LISTEN_WAIT, listen_for_key_changes(&self.options));
+            let listening = tokio::time::timeout(LISTEN_WAIT, listen_for_key_changes(&self.hosts));
             self.listener = Some(listening.await.map_err(|_| silent_database())??);
             return Ok(());
         };
@@ -91,10 +92,11 @@ impl KeyChanges {
     }
 }
 
-async fn listen_for_key_changes(options: &PgConnectOptions) -> sqlx::Result<PgListener> {
+async fn listen_for_key_changes(hosts: &Hosts) -> sqlx::Result<PgListener> {
+    let options = hosts.options_of_primary("keys").await?;
     // Of its own: a listener keeps its connection.
     let pool = PoolOptions::<Postgres>::new().max_connections(1);
-    let mut listener = PgListener::connect_with(&pool.connect_with(options.clone()).await?).await?;
+    let mut listener = PgListener::connect_with(&pool.connect_with(options).await?).await?;
     listener.eager_reconnect(false);
     listener.listen(CHANNEL).await?;
     sqlx::raw_sql(LOCK_SHARED).execute(&mut listener).await?;

@@ -174,10 +174,34 @@ pub(crate) struct OwnServer(Server);
 impl OwnServer {
     /// Starts it with its data below a folder, or in its own.
     pub(crate) fn start(data: Option<&Path>) -> Self {
-        match Server::launch(None, data, &needed_programs()) {
+        Self::of(Server::launch(None, data, &needed_programs(), None))
+    }
+
+    /// Starts a standby of this server.
+    pub(crate) fn standby(&self) -> Self {
+        Self::of(Server::launch(
+            None,
+            None,
+            &needed_programs(),
+            Some(self.folder()),
+        ))
+    }
+
+    fn of(started: Result<Server, String>) -> Self {
+        match started {
             Ok(server) => Self(server),
             Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
         }
+    }
+
+    /// The folder with its socket.
+    pub(crate) fn folder(&self) -> &str {
+        let (_, folder) = self
+            .0
+            .url
+            .split_once("?host=")
+            .expect("it is reached by a socket");
+        folder
     }
 
     /// Where its first database is, for `--database-url`.
@@ -203,7 +227,7 @@ impl Server {
     fn start() -> Self {
         let programs = needed_programs();
         for _ in 0..PORT_ATTEMPTS {
-            match Self::launch(Some(free_port()), None, &programs) {
+            match Self::launch(Some(free_port()), None, &programs, None) {
                 Ok(server) => return server,
                 Err(log) if log.contains(PORT_TAKEN) => {}
                 Err(log) => panic!("PostgreSQL did not start. It says:\n{log}"),
@@ -219,7 +243,12 @@ impl Server {
         clippy::zombie_processes,
         reason = "the guard outlives this process by design"
     )]
-    fn launch(port: Option<u16>, data: Option<&Path>, programs: &Path) -> Result<Self, String> {
+    fn launch(
+        port: Option<u16>,
+        data: Option<&Path>,
+        programs: &Path,
+        primary: Option<&str>,
+    ) -> Result<Self, String> {
         let folder = tempfile::Builder::new()
             .prefix("bespeak-postgres-")
             .tempdir()
@@ -241,22 +270,33 @@ impl Server {
             }
         }
         let data = data.unwrap_or(&folder).join("data");
-        let made = command(&programs.join("initdb"))
-            .args([
-                "--username=postgres",
-                "--auth=trust",
-                "--encoding=UTF8",
-                "--no-sync",
-                "--pgdata",
-            ])
-            .arg(&data)
-            // The log of a small disk is in small pieces.
-            .args(port.is_none().then_some("--wal-segsize=1"))
-            .output()
-            .expect("initdb can be run");
+        let mut make = match primary {
+            None => {
+                let mut make = command(&programs.join("initdb"));
+                make.args(["--username=postgres", "--auth=trust", "--encoding=UTF8"])
+                    // The log of a small disk is in small pieces.
+                    .args(port.is_none().then_some("--wal-segsize=1"));
+                make
+            }
+            Some(primary) => {
+                // The search path may have only links to the programs that every server needs.
+                let server = programs.join("postgres").canonicalize().expect("it is there");
+                let mut make = command(&server.with_file_name("pg_basebackup"));
+                make.args([
+                    "--username=postgres",
+                    "--checkpoint=fast",
+                    "--write-recovery-conf",
+                    "--host",
+                ])
+                .arg(primary);
+                make
+            }
+        };
+        let made = make.args(["--no-sync", "--pgdata"]).arg(&data).output();
+        let made = made.expect("the program can be run");
         assert!(
             made.status.success(),
-            "initdb failed:\n{}",
+            "no data were made:\n{}",
             String::from_utf8_lossy(&made.stderr)
         );
 
@@ -311,8 +351,8 @@ impl Server {
     }
 }
 
-/// The log line when the server takes connections.
-const READY: &str = "database system is ready to accept connections";
+/// The beginning of the log line when the server takes connections, or those that only read.
+const READY: &str = "database system is ready to accept";
 
 /// The log line when another program took the port first.
 const PORT_TAKEN: &str = "could not create any TCP/IP sockets";
