@@ -13,8 +13,7 @@ use uuid::Uuid;
 
 use super::standby::FromReplica;
 use super::{Answer, Api, Error, body};
-use crate::execution::lead::Question;
-use crate::negotiation::Scope;
+use crate::negotiation::{Question, Scope};
 
 /// The routes.
 pub(super) fn routes() -> Router<Api> {

@@ -22,6 +22,7 @@ mod service;
 mod templates;
 mod views;
 
+pub use crate::execution::lead::Question;
 pub use crate::planner::ResourceVerb;
 pub use crate::store::{AgreementFilter, NegotiationFilter, ReservationFilter};
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};

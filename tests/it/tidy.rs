@@ -27,6 +27,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "clock",
             "metrics",
             "negotiation",
+            "replicas",
             "wsag",
         ],
     ),
@@ -42,6 +43,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
+    // Of execution it names the questions of a process to its leader.
+    (
+        "src/replicas",
+        &["address", "agreement", "clock", "execution", "planner", "store"],
+    ),
     // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
     (
         "src/negotiation",
@@ -56,6 +62,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "metrics",
             "planner",
             "prediction",
+            "replicas",
             "scheduler",
             "store",
             "wsag",

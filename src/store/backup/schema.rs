@@ -41,12 +41,14 @@ pub(super) const TABLES: [&str; 30] = [
 ];
 /// The tables that no backup has. The files of parties are in it as files, on either engine: a service that starts on the restored
 /// folder stores them in its database again.
-const LEFT_OUT: [&str; 5] = [
+const LEFT_OUT: [&str; 7] = [
     "schema_migrations",
     "sessions",
     "party_files",
     "party_file_parts",
     "party_file_changes",
+    "replicas",
+    "resource_hosts",
 ];
 
 /// Tables whose rows refer to older ones of the same table: they are copied in the order of their ids.

@@ -49,8 +49,7 @@ const MIGRATIONS: &[(&str, &str)] = migrations! {
     "registrations" in "0026_registrations",
     "past" in "0027_past",
     "peers" in "0028_peers",
-    "party files" in "0029_party_files",
-    "replicas" in "0030_replicas",
+    "replicas" in "0029_replicas",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");

@@ -1,3 +1,17 @@
+-- The processes that serve from this database: each with the address at which the others reach it, and the digest of the secret by
+-- which they know it.
+CREATE TABLE replicas (
+    name       TEXT   NOT NULL PRIMARY KEY,
+    address    TEXT   NOT NULL,
+    digest     TEXT   NOT NULL,
+    joined_us  BIGINT NOT NULL
+);
+-- The replica on whose machine a local resource is.
+CREATE TABLE resource_hosts (
+    resource   TEXT   NOT NULL PRIMARY KEY,
+    replica    TEXT   NOT NULL
+);
+
 -- The files that parties have uploaded, where several processes with folders of their own serve on one database: each process has
 -- a copy of all of them. A database that one process owns has none.
 CREATE TABLE party_files (
