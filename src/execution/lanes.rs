@@ -22,8 +22,8 @@ pub(super) struct Lanes {
     context: Arc<Context>,
     executors: Executors,
     present: HashMap<String, Present>,
-    /// The resources as they were last seen.
-    seen: Option<Arc<[Resource]>>,
+    /// The resources as they were last seen, and how often their replicas had changed by then.
+    seen: Option<(Arc<[Resource]>, u64)>,
     /// What the lanes of clusters do by themselves.
     tasks: JoinSet<()>,
 }
@@ -70,7 +70,9 @@ impl Lanes {
     ) -> Result<(), planner::Error> {
         while self.tasks.try_join_next().is_some() {}
         let resources = self.context.planner.resources();
-        let is_seen = |seen: &Arc<[Resource]>| Arc::ptr_eq(seen, &resources);
+        let changes = self.context.hosts.changes();
+        let is_seen =
+            |(seen, then): &(Arc<[Resource]>, u64)| Arc::ptr_eq(seen, &resources) && *then == changes;
         let is_same = self.seen.as_ref().is_some_and(is_seen);
         let ends = |of: &Present| of.resource.is_retired();
         if is_same && !self.present.values().any(ends) {
@@ -89,7 +91,7 @@ impl Lanes {
                 self.keep(resource, stop);
             }
         }
-        self.seen = Some(resources);
+        self.seen = Some((resources, changes));
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //! the jobs of its machine, asks the leader which these are, and reports to it how they stand.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,8 @@ impl Question {
 pub struct Hosts {
     own: Arc<str>,
     by_resource: Arc<RwLock<BTreeMap<String, String>>>,
+    /// Counts their changes.
+    changes: Arc<AtomicU64>,
 }
 
 impl Hosts {
@@ -153,12 +156,22 @@ impl Hosts {
         Self {
             own: own.into(),
             by_resource: Arc::default(),
+            changes: Arc::default(),
         }
     }
 
     /// Takes note of the replica of each local resource.
     pub fn replace(&self, by_resource: BTreeMap<String, String>) {
-        *self.by_resource.write().unwrap_or_else(PoisonError::into_inner) = by_resource;
+        let mut known = self.by_resource.write().unwrap_or_else(PoisonError::into_inner);
+        if *known != by_resource {
+            *known = by_resource;
+            self.changes.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How often that has changed.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Relaxed)
     }
 
     /// The replica that a resource belongs to, where that is another one than this process.

@@ -14,7 +14,7 @@ use crate::access::Caller;
 use crate::negotiation::{self, Input, Output, RequestKey};
 
 /// The largest body, in bytes: section 7 of the protocol.
-const BODY_MAX: usize = 256 * 1_024;
+pub(super) const BODY_MAX: usize = 256 * 1_024;
 
 /// How much of a body that is too large is read before the connection is given up, in bytes.
 const READ_MAX: usize = 4 * BODY_MAX;

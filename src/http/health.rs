@@ -38,6 +38,11 @@ pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
     lines.join("\n").into_response()
 }
 
+/// Whether a request is to be answered at once by a process that starts: probes, and requests that another process passes on.
+pub(super) fn is_for_one_that_starts<B>(request: &axum::http::Request<B>) -> bool {
+    matches!(request.uri().path(), "/healthz" | "/readyz") || request.headers().contains_key(REPLICA)
+}
+
 /// Everything else before the plan is rebuilt.
 pub(super) async fn answer_while_starting(request: Request) -> Response {
     if request.headers().contains_key(REPLICA) {

@@ -28,6 +28,8 @@ use super::standby::Stage;
 
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;
+/// How long a request waits for a process that starts.
+const START_WAIT: Duration = Duration::from_secs(2);
 /// How long to wait after `accept` failed for want of a file descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -99,12 +101,20 @@ pub async fn serve(
         let (stage, starting) = (stage.clone(), starting.clone());
         let service = service_fn(move |mut request: Request<Incoming>| {
             request.extensions_mut().insert(origin);
-            let router = match &*stage.borrow() {
-                Stage::Starting => starting.clone(),
-                Stage::StandingBy(router) | Stage::Leading(router) => router.clone(),
-            };
+            let mut stage = stage.clone();
+            let starting = starting.clone();
+            let waits = !super::health::is_for_one_that_starts(&request);
             let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
             async move {
+                if waits {
+                    // A client that is sent here a moment after a restart need not see it.
+                    let started = stage.wait_for(|stage| !matches!(stage, Stage::Starting));
+                    let _ = tokio::time::timeout(START_WAIT, started).await;
+                }
+                let router = match &*stage.borrow() {
+                    Stage::Starting => starting,
+                    Stage::StandingBy(router) | Stage::Leading(router) => router.clone(),
+                };
                 let mut answer = router.oneshot(request.map(Body::new)).await;
                 // Where the next head would begin is not known to `Unambiguous`.
                 if let (true, Ok(answer)) = (is_chunked, &mut answer) {

@@ -16,9 +16,11 @@ use axum::routing::get;
 use http_body_util::BodyExt;
 use http_body_util::channel::{Channel, Sender};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::{debug, warn};
 
+use super::body::BODY_MAX;
 use super::{Api, Error, Origin, Pages, health, limit_requests, origin_of_request, trace_request};
 use crate::replicas::{Leader, ORIGIN, REPLICA, REPLICA_SECRET, Replicas};
 
@@ -26,8 +28,8 @@ use crate::replicas::{Leader, ORIGIN, REPLICA, REPLICA_SECRET, Replicas};
 const LEADER_WAIT: Duration = Duration::from_secs(10);
 /// How long to wait before a process is asked again that does not lead, or cannot be reached.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Bytes of a body that are kept to be sent again. Documents are smaller; uploads may be larger.
-const KEPT_MAX: usize = 2 << 20;
+/// Bytes of a body that are kept to be sent again: of every document. Uploads may have more.
+const KEPT_MAX: usize = BODY_MAX;
 
 /// The routes of a process, as it stands.
 #[derive(Clone, Default)]
@@ -53,6 +55,9 @@ pub struct Way {
 #[derive(Clone)]
 struct Passing {
     way: Way,
+    body_timeout: Duration,
+    /// Cancelled when the process stops.
+    stopping: CancellationToken,
     /// The routes that answer from the store.
     reads: Router,
 }
@@ -60,7 +65,13 @@ struct Passing {
 /// The routes of a process that stands by: those of `api` for what the store knows.
 pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
     let reads = super::router(api.clone(), pages);
-    let passing = Passing { way, reads };
+    let (body_timeout, stopping) = (api.body_timeout, api.stopping.clone());
+    let passing = Passing {
+        way,
+        body_timeout,
+        stopping,
+        reads,
+    };
     Router::new()
         .fallback(answer_or_pass_on)
         .layer(middleware::from_fn_with_state(api, limit_requests))
@@ -89,7 +100,7 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
     if is_between_replicas(request.uri().path()) || !is_passed_on && is_read_from_store(&request) {
         return answer_with(passing.reads, request).await;
     }
-    match pass_on(&passing.way, request).await {
+    match pass_on(&passing, request).await {
         Ok(answer) => answer,
         Err(error) => error.into_response(),
     }
@@ -116,7 +127,9 @@ fn is_read_from_store(request: &Request) -> bool {
         // Files are with the replica that ran the job, the cost of an end with the plan.
         "agreements" => !matches!(part, Some("files" | "ending")),
         "accounts" | "negotiations" | "offers" | "refusals" | "openapi.json" => true,
-        "events" | "call-backs" | "keys" => id.is_none() || part.is_none(),
+        "events" | "call-backs" | "keys" => part.is_none(),
+        // Each process has its own.
+        "metrics" => id.is_none(),
         _ => false,
     }
 }
@@ -149,9 +162,11 @@ enum Tried {
 
 /// Sends a request to the process that leads, until one answers or the time is over. One that a lost process may have carried out is
 /// sent again only where that does no harm.
-async fn pass_on(way: &Way, request: Request) -> Result<Response, Error> {
+async fn pass_on(passing: &Passing, request: Request) -> Result<Response, Error> {
+    let way = &passing.way;
+    let read = tokio::time::timeout(passing.body_timeout, Passed::read(request)).await;
+    let mut passed = read.map_err(|_| Error::BodyTimeout)??;
     let until = Instant::now() + LEADER_WAIT;
-    let mut passed = Passed::read(request).await?;
     let (mut own, mut leader) = (way.own.clone(), way.replicas.leader());
     loop {
         let stage = own.borrow_and_update().clone();
@@ -179,6 +194,7 @@ async fn pass_on(way: &Way, request: Request) -> Result<Response, Error> {
         tokio::select! {
             _ = own.changed() => {}
             _ = leader.changed() => {}
+            () = passing.stopping.cancelled() => return Err(Error::NoLeader),
             () = tokio::time::sleep(PAUSE) => {}
         }
     }

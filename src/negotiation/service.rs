@@ -38,6 +38,7 @@ const INPUT_FILES_SHOWN_MAX: usize = 500;
 const PING_WAIT: Duration = Duration::from_secs(1);
 
 metrics! {
+    LEADS = Gauge "bespeak_leads": "Whether this process leads: one of the processes on a database does.";
     TROUBLES = Gauge "bespeak_resource_troubles":
         "In how many of its doings a resource fails at the moment; /resources says which and why.";
     CALL_BACKS = Gauge "bespeak_call_backs_waiting": "Decisions with a call-back that is still to be made.";
@@ -239,6 +240,11 @@ impl Negotiation {
 
     /// Writes the counts of this module and the ones below.
     pub async fn expose(&self, text: &mut Exposition) {
+        text.number(LEADS, u8::from(self.planner.leads()));
+        if !self.planner.leads() {
+            // The rest is the leader's to tell.
+            return;
+        }
         self.planner.expose(text).await;
         execution::metrics::expose_cluster_metrics(&self.executors.clusters(), text);
         let resources = self.planner.resources();

@@ -206,6 +206,11 @@ impl Planner {
         self.distrusted.get().map(String::as_str)
     }
 
+    /// Whether this process leads.
+    pub fn leads(&self) -> bool {
+        self.epoch > 0
+    }
+
     /// The epoch of the lease under which it decides: whether that is still the stored one only the store knows.
     pub fn epoch(&self) -> i64 {
         self.epoch

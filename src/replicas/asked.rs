@@ -37,9 +37,16 @@ pub async fn answer_questions(replicas: Replicas, mut asked: mpsc::Receiver<Aske
             next = asked.recv() => next,
         };
         let Some((question, reply)) = next else { return };
-        let replicas = replicas.clone();
+        let (replicas, stop) = (replicas.clone(), stop.clone());
         tokio::spawn(async move {
-            let answer = tokio::time::timeout(ANSWER_WAIT, replicas.ask_leader(&question)).await;
+            let mut leader = replicas.leader();
+            leader.mark_unchanged();
+            // A leader that stands still must not delay the next one, which may be this process.
+            let answer = tokio::select! {
+                answer = tokio::time::timeout(ANSWER_WAIT, replicas.ask_leader(&question)) => answer.ok(),
+                () = stop.cancelled() => None,
+                _ = leader.changed() => None,
+            };
             // A lane that has given up asks again.
             let _ = reply.send(answer.unwrap_or(Err(planner::Error::Unavailable)));
         });

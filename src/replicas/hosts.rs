@@ -20,29 +20,35 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Those of the store.
 pub async fn claim_resources(
     replicas: &Replicas,
-    local: impl IntoIterator<Item = (String, Option<String>)>,
+    planner: &Planner,
+    stated: &BTreeMap<String, String>,
 ) -> Result<(), store::Error> {
     let store = &replicas.0.store;
     let known = store.resource_hosts().await?;
-    for (resource, stated) in local {
-        let before = known.get(&resource);
-        let host = match stated {
-            Some(stated) => stated,
-            None if before.is_some() => continue,
-            None => replicas.name().to_owned(),
-        };
-        if before != Some(&host) {
-            store.put_resource_host(&resource, &host).await?;
+    for resource in planner.resources().iter().filter(|of| of.kind == "local") {
+        let before = known.get(&resource.name).map(String::as_str);
+        let host = stated.get(&resource.name).map(String::as_str).or(before);
+        let host = host.unwrap_or(replicas.name());
+        if before != Some(host) {
+            store.put_resource_host(&resource.name, host).await?;
         }
     }
     replicas.read_hosts().await
 }
 
 /// Takes the nodes of local resources out of use whose replica has been silent for longer than `grace`, and in again when it is
-/// heard, until `stop`. Work that runs there is left alone.
-pub async fn watch_hosts(replicas: Replicas, planner: Planner, grace: Duration, stop: CancellationToken) {
+/// heard, until `stop`. Work that runs there is left alone. Resources that come meanwhile get their replica.
+pub async fn watch_hosts(
+    replicas: Replicas,
+    (planner, stated): (Planner, BTreeMap<String, String>),
+    grace: Duration,
+    stop: CancellationToken,
+) {
     let mut told: BTreeMap<String, bool> = BTreeMap::new();
     loop {
+        if let Err(why) = claim_resources(&replicas, &planner, &stated).await {
+            warn!(%why, "the replicas of local resources cannot be looked at now");
+        }
         for (resource, replica) in replicas.hosts().others() {
             let is_silent = replicas.silent_for(&replica) > grace;
             if told.get(&resource) == Some(&is_silent) {

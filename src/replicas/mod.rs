@@ -80,8 +80,24 @@ struct Inner {
     rows: Mutex<Option<(Instant, Arc<[ReplicaRow]>)>>,
     leader: watch::Sender<Option<Leader>>,
     /// When the replicas were last heard that ask for the jobs of their machines.
-    heard: Mutex<HashMap<String, Instant>>,
+    heard: Mutex<Heard>,
+}
+
+/// When the others were heard.
+#[derive(Debug)]
+struct Heard {
+    /// Since when this process listens.
     since: Instant,
+    last: HashMap<String, Instant>,
+}
+
+impl Heard {
+    fn from_now() -> Self {
+        Self {
+            since: Instant::now(),
+            last: HashMap::new(),
+        }
+    }
 }
 
 /// Why another replica has not done what it was asked for.
@@ -120,8 +136,7 @@ impl Replicas {
             clients: Mutex::default(),
             rows: Mutex::default(),
             leader: watch::channel(None).0,
-            heard: Mutex::default(),
-            since: Instant::now(),
+            heard: Mutex::new(Heard::from_now()),
         })))
     }
 
@@ -211,13 +226,18 @@ impl Replicas {
     /// Takes note that a replica asks for the jobs of its machine.
     pub fn note_heard(&self, name: &str) {
         let mut heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.insert(name.to_owned(), Instant::now());
+        heard.last.insert(name.to_owned(), Instant::now());
     }
 
-    /// For how long a replica has not been heard, at most as long as this process runs.
+    /// Listens anew from now on: this process begins to lead.
+    pub fn begin_to_listen(&self) {
+        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Heard::from_now();
+    }
+
+    /// For how long a replica has not been heard, at most as long as this process listens.
     fn silent_for(&self, name: &str) -> Duration {
         let heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.get(name).unwrap_or(&self.0.since).elapsed()
+        heard.last.get(name).unwrap_or(&heard.since).elapsed()
     }
 
     /// A request to the replica at an address, which knows by it where it comes from.

@@ -100,7 +100,7 @@ fn the_balancer_understands_its_configuration_which_names_the_replicas() {
     let (composed, balanced) = (file("docker-compose.yml"), file("deploy/haproxy.cfg"));
     for replica in ["bespeak-1", "bespeak-2"] {
         assert!(
-            composed.contains(&format!("\n  {replica}: *replica\n")),
+            composed.contains(&format!("\n  {replica}:\n    <<: *replica\n")),
             "{replica}"
         );
         assert!(balanced.contains(&format!(" {replica}:8080\n")), "{replica}");
@@ -169,7 +169,7 @@ fn a_service_is_healthy_while_it_is_ready() {
     let address = server.address().to_string();
     let asked = server.run(&["health", "--listen", &address]);
     assert_eq!(asked.status.code(), Some(0), "{asked:?}");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout), "ready\n");
+    assert_eq!(String::from_utf8_lossy(&asked.stdout), "ready\nrole: leader\n");
     // By another address of this machine than it listens on.
     let everywhere = format!("0.0.0.0:{}", server.address().port());
     assert_eq!(

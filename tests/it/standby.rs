@@ -1,11 +1,16 @@
 //! Several processes on one PostgreSQL: any of them answers, and another one leads when the leader is gone.
 
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::StatusCode;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
@@ -192,4 +197,122 @@ async fn job(client: &Client, seconds: u32) -> String {
 
 async fn shown(client: &Client, id: &str) -> Value {
     client.get_json(&format!("/agreements/{id}")).await
+}
+
+#[test]
+fn a_rolling_restart_under_load_fails_no_call_that_is_sent_again() {
+    let database = TestDatabase::postgres();
+    let (mut first, mut second) = two_processes(&database, SOON_SILENT);
+    let addresses = || [first.address(), second.address()];
+    let before = addresses();
+    let key = first.key().to_owned();
+    let going = Arc::new(AtomicBool::new(true));
+    let (stop, ports) = (Arc::clone(&going), Arc::new(Mutex::new(before)));
+    let (seen, keys) = (Arc::clone(&ports), key.clone());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&count);
+    let load = std::thread::spawn(move || run(async { send_offers((&seen, &keys), &counts, &stop).await }));
+    for turn in 0..4 {
+        let enough = count.load(Ordering::Relaxed) + 3;
+        run(eventually("agreements", PATIENCE, async || {
+            (count.load(Ordering::Relaxed) >= enough).then_some(())
+        }));
+        let server = if turn % 2 == 0 { &mut first } else { &mut second };
+        assert!(server.stop().success());
+        server.restart();
+        *ports.lock().expect("no test holds it in a panic") = [first.address(), second.address()];
+    }
+    going.store(false, Ordering::Relaxed);
+    let made = load.join().expect("no call has failed for good");
+    assert!(made.len() > 8, "{} agreements", made.len());
+    run(async {
+        let listed = first.client().get_json("/agreements?limit=1000").await;
+        let listed: BTreeSet<String> = listed["agreements"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|of| of["id"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        assert_eq!(listed, made, "each once");
+    });
+    first.assert_verified();
+}
+
+/// Makes offers at one process after the other, each again with its key until it is answered, as a client behind a balancer does. Returns
+/// the agreements.
+async fn send_offers(
+    (at, key): (&Mutex<[SocketAddr; 2]>, &str),
+    count: &AtomicUsize,
+    going: &AtomicBool,
+) -> BTreeSet<String> {
+    let client = reqwest::Client::builder()
+        .timeout(PATIENCE)
+        .build()
+        .expect("a client");
+    let mut made = BTreeSet::new();
+    for number in 0.. {
+        if !going.load(Ordering::Relaxed) {
+            break;
+        }
+        let answer = eventually("an answer", PATIENCE, async || {
+            let turn = made.len() % 2;
+            let addresses = *at.lock().expect("no test holds it in a panic");
+            for address in [addresses[turn], addresses[1 - turn]] {
+                let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(30));
+                let sent = client
+                    .post(format!("http://{address}/agreements"))
+                    .bearer_auth(key)
+                    .header("Idempotency-Key", format!("k{number}"))
+                    .header("Content-Type", "application/xml")
+                    .header("Accept", "application/json")
+                    .body(offer.xml());
+                match sent.send().await {
+                    Ok(answer) if answer.status().is_server_error() => {}
+                    Ok(answer) => {
+                        let status = answer.status();
+                        let body = answer.text().await.ok()?;
+                        assert_eq!(status, StatusCode::CREATED, "{body}");
+                        return serde_json::from_str::<Value>(&body).ok();
+                    }
+                    // It is not there, or was ended while it had the call.
+                    Err(_) => {}
+                }
+            }
+            None
+        })
+        .await;
+        made.insert(answer["id"].as_str().expect("an id").to_owned());
+        count.store(made.len(), Ordering::Relaxed);
+    }
+    made
+}
+
+#[test]
+fn a_process_goes_on_with_the_schema_of_the_next_version_and_does_not_start_with_it() {
+    let database = TestDatabase::postgres();
+    let (mut first, second) = two_processes(&database, SOON_SILENT);
+    run(async {
+        // As the next version does when it joins: it adds what the version before does not know.
+        tamper(
+            database.url(),
+            "CREATE TABLE of_the_next_version (id BIGINT NOT NULL PRIMARY KEY)",
+        )
+        .await;
+        tamper(
+            database.url(),
+            "INSERT INTO schema_migrations SELECT MAX(version) + 1, 'next', 'next' FROM schema_migrations",
+        )
+        .await;
+        offer(&first.client()).await.created();
+        offer(&second.client()).await.created();
+        first.kill9();
+        offer(&second.client()).await.created();
+    });
+    let refused = first.run(&["serve", "--listen", "127.0.0.1:0"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(
+        !refused.status.success() && said.contains("a later version of bespeak has been here"),
+        "{said}"
+    );
+    run(async { offer(&second.client()).await.created() });
 }

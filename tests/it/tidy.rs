@@ -3,118 +3,14 @@
 //! The rules are the tables below; `ARCHITECTURE.md` and `CONTRIBUTING.md` explain them. Each rule has a test that shows it fail.
 
 mod circles;
+mod imports;
 mod source;
 
 use std::fs;
 use std::path::Path;
 
+use imports::{ANY, MAY_IMPORT};
 use source::{NamedPath, Source};
-
-/// Modules of `src/` and member crates, and which of ours each may name. `ANY` is all of them.
-///
-/// `address`, `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that
-/// the table is complete.
-const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("src/main.rs", &["bespeak", "cli"]),
-    ("src/lib.rs", ANY),
-    ("src/cli", ANY),
-    (
-        "src/http",
-        &[
-            "access",
-            "agreement",
-            "catalogue",
-            "clock",
-            "metrics",
-            "negotiation",
-            "replicas",
-            "wsag",
-        ],
-    ),
-    (
-        "src/portal",
-        &[
-            "access",
-            "agreement",
-            "catalogue",
-            "clock",
-            "http",
-            "negotiation",
-            "wsag",
-        ],
-    ),
-    // Of execution it names the questions of a process to its leader.
-    (
-        "src/replicas",
-        &["address", "agreement", "clock", "execution", "planner", "store"],
-    ),
-    // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
-    (
-        "src/negotiation",
-        &[
-            "address",
-            "agreement",
-            "callbacks",
-            "catalogue",
-            "clock",
-            "execution",
-            "federation",
-            "metrics",
-            "planner",
-            "prediction",
-            "replicas",
-            "scheduler",
-            "store",
-            "wsag",
-        ],
-    ),
-    ("src/access", &["agreement", "clock", "store"]),
-    (
-        "src/planner",
-        &[
-            "agreement",
-            "clock",
-            "metrics",
-            "prediction",
-            "scheduler",
-            "store",
-        ],
-    ),
-    (
-        "src/execution",
-        &[
-            "address",
-            "agreement",
-            "catalogue",
-            "clock",
-            "metrics",
-            "planner",
-            "scheduler",
-            "store",
-        ],
-    ),
-    ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
-    ("src/federation", FEDERATION),
-    ("src/callbacks", &["address", "agreement", "clock", "store"]),
-    ("src/store", &["agreement", "clock", "scheduler"]),
-    // The expression language of guarantee terms is part of the documents.
-    ("src/agreement", &["clock", "scheduler", "wsag"]),
-    ("src/address", &[]),
-    ("src/catalogue", &["clock"]),
-    ("src/metrics", &[]),
-    ("src/clock", &["scheduler"]),
-    ("crates/lab", &["advisor", "scheduler"]),
-    ("crates/advisor", &["scheduler"]),
-    ("crates/wsag", &[]),
-    ("crates/scheduler", &[]),
-];
-
-/// A row that takes a line here.
-#[rustfmt::skip]
-const FEDERATION: &[&str] = &["address", "agreement", "clock", "execution", "metrics", "planner", "scheduler", "store", "wsag"];
-
-/// No limit.
-const ANY: &[&str] = &["*"];
 
 /// Crates of ours, as they are named from outside.
 const OUR_CRATES: &[&str] = &["advisor", "bespeak", "lab", "scheduler", "wsag"];

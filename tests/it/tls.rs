@@ -142,11 +142,19 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
     let certificate = pem("certificate.pem");
     let trusting = ["--cacert", certificate.to_str().expect("a path in UTF-8")];
     let ready = server.curl(&trusting, "/readyz");
-    assert_eq!(String::from_utf8_lossy(&ready.stdout), "ready\n", "{ready:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&ready.stdout),
+        "ready\nrole: leader\n",
+        "{ready:?}"
+    );
     // The health check takes the service's own certificate, by whatever address.
     let listening = format!("0.0.0.0:{}", server.port);
     let healthy = server.run(&["health", "--listen", &listening, "--config", "bespeak.toml"]);
-    assert_eq!(String::from_utf8_lossy(&healthy.stdout), "ready\n", "{healthy:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&healthy.stdout),
+        "ready\nrole: leader\n",
+        "{healthy:?}"
+    );
     let distrusting = server.curl(&[], "/readyz");
     assert!(!distrusting.status.success(), "{distrusting:?}");
     let mut client = Command::new(env!("CARGO_BIN_EXE_bespeak"));

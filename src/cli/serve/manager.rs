@@ -90,6 +90,11 @@ impl Manager {
         self.tell("READY=1");
     }
 
+    /// The service is alive.
+    pub(super) fn alive(&self) {
+        self.tell("WATCHDOG=1");
+    }
+
     /// The service stops.
     pub(super) fn stopping(&self) {
         self.say("stopping: requests that run are answered, jobs go on");
@@ -114,7 +119,7 @@ impl Manager {
         let beats = async {
             loop {
                 await_answer(&negotiation, beat / 2).await;
-                self.tell("WATCHDOG=1");
+                self.alive();
                 let can_decide = negotiation.is_ready().await;
                 if can_decide != could_decide {
                     self.say(match negotiation.distrusted() {

@@ -168,10 +168,10 @@ impl Tasks {
         mut self,
         open: impl Future<Output = Infallible>,
         stop: &CancellationToken,
-        planner_stop: &CancellationToken,
+        (planner_stop, told): (&CancellationToken, CancellationToken),
     ) -> Result<(), Failure> {
         let lost = tokio::select! {
-            () = wait_for_stop() => None,
+            () = told.cancelled() => None,
             never = open => match never {},
             _ = &mut self.decided => Some("the planner has stopped: another process decides now"),
             // Neither should end by itself. The process ends then, so that its supervisor restarts it: without the first no
@@ -378,6 +378,17 @@ fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
         )));
     }
     std::path::absolute(data_dir).map_err(|why| Failure::Usage(why.to_string()))
+}
+
+/// Cancelled by SIGINT or SIGTERM, from now on.
+fn hear_stop() -> CancellationToken {
+    let told = CancellationToken::new();
+    let hears = told.clone();
+    tokio::spawn(async move {
+        wait_for_stop().await;
+        hears.cancel();
+    });
+    told
 }
 
 /// Waits for SIGINT or SIGTERM.

@@ -17,8 +17,8 @@ use super::prices::Prices;
 use super::reload::{Read, Reloader};
 use super::{
     Options, Tasks, address_scheme, announce_service, await_first_look, check, check_store, descriptors,
-    executors, heads, learn_before_start, listen, make_folders, open_access, open_folders, open_input_files,
-    peers, replicas, start_call_backs, start_learning, start_looking_after, start_planner,
+    executors, heads, hear_stop, learn_before_start, listen, make_folders, open_access, open_folders,
+    open_input_files, peers, replicas, start_call_backs, start_learning, start_looking_after, start_planner,
     start_removing_old_data,
 };
 use crate::access::{Access, OperatorKey};
@@ -48,6 +48,8 @@ pub(super) struct Process {
     pub(super) hangup: Signal,
     pub(super) clock: Clock,
     pub(super) stop: CancellationToken,
+    /// Cancelled when the process is told to stop.
+    pub(super) told: CancellationToken,
     pub(super) address: SocketAddr,
     pub(super) scheme: &'static str,
     pub(super) stage: watch::Sender<Stage>,
@@ -93,6 +95,7 @@ impl Process {
             stop.clone()
                 .run_until_cancelled_owned(clock.clone().notice_steps()),
         );
+        let told = hear_stop();
         let (listener, address) = listen(options.at.listen).await?;
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
@@ -117,6 +120,7 @@ impl Process {
             hangup,
             clock,
             stop,
+            told,
             address,
             scheme,
             stage,
@@ -221,7 +225,7 @@ impl Process {
             tokio::spawn(telling);
             std::future::pending().await
         };
-        Box::pin(tasks.until_stopped(open, &stop, &planner_stop)).await
+        Box::pin(tasks.until_stopped(open, &stop, (&planner_stop, self.told))).await
     }
 
     /// Ends a process that was told to stop before it led.

@@ -48,19 +48,38 @@ pub(super) async fn open_store(
         return Ok((Store::open(&url).await?, String::new(), None));
     }
     let folder = lock_folder(data_dir).await?;
+    let store = Store::open(&url).await?;
     let name = match told.or_else(|| kept_name(data_dir)) {
         Some(name) => name,
-        None => free_name(&url).await?,
+        None => free_name(&store).await?,
     };
+    await_end_of_others(&store, &name).await?;
+    store.close().await;
     let store = Store::open_as(&url, &name).await?;
     Ok((store, name, Some(folder)))
 }
 
+/// Waits for a process of this name to end, and for one of a version that knows of no replicas, which may have this data folder, too.
+async fn await_end_of_others(store: &Store, name: &str) -> Result<(), Failure> {
+    let began = Instant::now();
+    loop {
+        let other = match (store.is_led_by_stranger().await?, store.has_process(name).await?) {
+            (true, _) => "of a version that others cannot stand by for: stop it first".to_owned(),
+            (_, true) => format!("under the name {name}: --replica gives this one another"),
+            (false, false) => return Ok(()),
+        };
+        if began.elapsed() > FOLDER_WAIT {
+            return Err(Failure::Refused(format!(
+                "another process has this database, {other}"
+            )));
+        }
+        tokio::time::sleep(FOLDER_PAUSE).await;
+    }
+}
+
 /// The name of this machine, with a number where another process on the database has it.
-async fn free_name(url: &str) -> Result<String, Failure> {
-    let store = Store::open(url).await?;
+async fn free_name(store: &Store) -> Result<String, Failure> {
     let taken = store.replicas().await?;
-    store.close().await;
     let name = name_of_machine();
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut names = std::iter::once(name.clone()).chain(numbered);
@@ -73,8 +92,15 @@ fn kept_name(data_dir: &Path) -> Option<String> {
     Some(kept.trim().to_owned()).filter(|name| is_replica_name(name))
 }
 
-fn name_of_machine() -> String {
+/// The name by which others find this machine.
+fn host_name() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
+}
+
+/// The same, as far as it can be the name of a replica.
+fn name_of_machine() -> String {
+    let name = host_name();
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let name: String = name.chars().filter(is_plain).take(NAME_MAX / 2).collect();
     if name.is_empty() {
@@ -139,7 +165,7 @@ pub(super) async fn join(
         .map_err(|why| Failure::Unavailable(format!("cannot write {}: {why}", file.display())))?;
     let address = match &options.replica_address {
         Some(address) => address.clone(),
-        None if listening.ip().is_unspecified() => format!("{}:{}", name_of_machine(), listening.port()),
+        None if listening.ip().is_unspecified() => format!("{}:{}", host_name(), listening.port()),
         None => listening.to_string(),
     };
     let trust = Trust {
@@ -168,14 +194,12 @@ pub(super) async fn take_hosts(
         return Ok(Hosts::default());
     };
     replicas.note_leader(None).await?;
-    let mut stated: BTreeMap<String, String> = config.hosts_of_resources().collect();
-    let resources = planner.resources();
-    let local = resources.iter().filter(|of| of.kind == "local");
-    let local = local.map(|of| (of.name.clone(), stated.remove(&of.name)));
-    replicas::claim_resources(replicas, local).await?;
+    replicas.begin_to_listen();
+    let stated: BTreeMap<String, String> = config.hosts_of_resources().collect();
+    replicas::claim_resources(replicas, planner, &stated).await?;
     let watch = replicas::watch_hosts(
         replicas.clone(),
-        planner.clone(),
+        (planner.clone(), stated),
         config.limits.silent_replica(),
         stop.clone(),
     );

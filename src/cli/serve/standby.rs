@@ -11,9 +11,10 @@ use tracing::{info, warn};
 
 use super::process::Process;
 use super::reload::Read;
-use super::{announce_service, executors, start_learning, wait_for_stop};
+use super::{announce_service, executors, start_learning};
 use crate::cli::Failure;
 use crate::execution::dispatcher::Dispatcher;
+use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::Lead;
 use crate::execution::staging::Stager;
 use crate::http::{self, Api, Places, Stage, Way, WrongKeys};
@@ -42,6 +43,7 @@ impl Process {
             return Ok(Some(self.store.acquire_lease().await?));
         };
         let mut standing = None;
+        let told = self.told.clone();
         let waited = async {
             loop {
                 match candidate.look().await {
@@ -57,14 +59,21 @@ impl Process {
                             self.manager.ready();
                         }
                     }
-                    Err(why) => warn!(%why, "the lead cannot be looked at now"),
+                    Err(why) => {
+                        warn!(%why, "the lead cannot be looked at now");
+                        let _ = replicas.note_leader(None).await;
+                    }
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
+                self.manager.alive();
+                tokio::select! {
+                    () = tokio::time::sleep(LOOK_EVERY) => {}
+                    Some(()) = self.hangup.recv() => self.read_again().await,
+                }
             }
         };
         let lease: Option<Result<Lease, Failure>> = tokio::select! {
             lease = waited => Some(lease),
-            () = wait_for_stop() => None,
+            () = told.cancelled() => None,
         };
         if let Some(Standing { stop, dispatched }) = standing {
             // Its lanes and those of a leader would be at the same jobs.
@@ -105,12 +114,8 @@ impl Process {
         } = Read::from(self.options.store.config.clone(), None).await?;
         let (sender, resources) = watch::channel(resources_of(&store).await?);
         let planner = Planner::of_other_process(settings.negotiation, resources);
-        tokio::spawn(follow_resources(
-            sender,
-            replicas.clone(),
-            store.clone(),
-            stop.clone(),
-        ));
+        let followed = (replicas.clone(), self.files.clone());
+        tokio::spawn(follow_resources(sender, followed, store.clone(), stop.clone()));
         let (lead, asked) = Lead::elsewhere(replicas.name());
         tokio::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
         // Learned apart from the knowledge of a leader, which goes on with what was learned at the start.
@@ -183,16 +188,19 @@ fn is_local(of: &Resource) -> bool {
     of.kind == "local"
 }
 
-/// Keeps up with the resources and their replicas, until `stop`.
+/// Keeps up with the resources, their replicas, and the files of parties, until `stop`.
 async fn follow_resources(
     sender: watch::Sender<Arc<[Resource]>>,
-    replicas: Replicas,
+    (replicas, files): (Replicas, InputFiles),
     store: Store,
     stop: CancellationToken,
 ) {
     let follow = async {
         loop {
             tokio::time::sleep(RESOURCES_EVERY).await;
+            if let Err(why) = files.catch_up().await {
+                warn!(%why, "the files of parties cannot be brought now");
+            }
             let read = async {
                 replicas.read_hosts().await?;
                 resources_of(&store).await

@@ -29,6 +29,11 @@ const LOOK_WAIT: Duration = Duration::from_secs(4);
 
 /// Takes the lock where it is free.
 const TRY_LOCK: &str = "SELECT pg_try_advisory_lock($1)";
+/// Whether there is a session of one of these names.
+const HAS_SESSION: &str = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() \
+    AND application_name = ANY($1))";
+/// The end of the name of the session of a process that stands by.
+const WAITING: &str = "waiting";
 /// The session with the lock: its name, and when it was last at work, in words.
 const LEADER: &str = "SELECT a.pid, a.application_name, COALESCE(CAST(a.state_change AS TEXT), '') AS beat \
     FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted \
@@ -76,6 +81,35 @@ impl Store {
         Self::open_named(url, &format!("{APPLICATION} {replica}")).await
     }
 
+    /// Whether a process leads that has no name, and so does not know of others: one of an earlier version.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn is_led_by_stranger(&self) -> Result<bool> {
+        let Place::Server(hosts) = &self.database.place else {
+            return Ok(false);
+        };
+        let mut session = hosts.connect(WAITING).await?;
+        let leader = sqlx::query(LEADER).bind(LOCK_NUMBER);
+        let leader = leader.fetch_optional(&mut session).await?;
+        let name: Option<String> = leader.map(|row| row.try_get(1)).transpose()?;
+        Ok(name.is_some_and(|name| process_of_session(&name).is_none()))
+    }
+
+    /// Whether a process of this name is there: one that stands by, leads, or is about to.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn has_process(&self, name: &str) -> Result<bool> {
+        let Place::Server(hosts) = &self.database.place else {
+            return Ok(false);
+        };
+        let mut session = hosts.connect(WAITING).await?;
+        let sessions = [DECIDER, STARTING, WAITING].map(|role| format!("{APPLICATION} {name} {role}"));
+        let found = sqlx::query_scalar(HAS_SESSION).bind(sessions.to_vec());
+        Ok(found.fetch_one(&mut session).await?)
+    }
+
     /// This process as one that stands by; none on SQLite, where no other process can.
     pub fn candidate(&self) -> Option<Candidate> {
         matches!(self.database.place, Place::Server(_)).then(|| Candidate {
@@ -113,7 +147,7 @@ impl Candidate {
         };
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(Box::new(hosts.connect("waiting").await?)),
+            none => none.insert(Box::new(hosts.connect(WAITING).await?)),
         };
         let has_lock: bool = sqlx::query_scalar(TRY_LOCK)
             .bind(LOCK_NUMBER)

@@ -30,6 +30,8 @@ const FILE_TOLD_AFTER: Duration = Duration::from_secs(1);
 const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
+/// The same where another process may have taken over by then, which the epoch tells soon.
+const POSTGRES_RETAKE_WAIT: &str = "SET lock_timeout = '300ms'";
 /// The advisory lock of deciders; the number is arbitrary, and one that nothing else on the database uses.
 pub(super) const LOCK_NUMBER: i64 = 7_018_974_218;
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_lock(7018974218)";
@@ -72,7 +74,7 @@ impl Store {
     pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
             Place::File { lock } => Lock::File(lock_lease_file_soon(lock).await?),
-            Place::Server(hosts) => Lock::Session(Some(lock_lease_session(hosts).await?)),
+            Place::Server(hosts) => Lock::Session(Some(lock_lease_session(hosts, POSTGRES_WAIT).await?)),
         };
         self.lease_under_lock(lock, None).await
     }
@@ -159,7 +161,7 @@ impl Store {
         if let (Lock::Session(None), Place::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
             lease.confirm(self.epoch().await?)?;
-            lease.lock = Lock::Session(Some(lock_lease_session(hosts).await?));
+            lease.lock = Lock::Session(Some(lock_lease_session(hosts, POSTGRES_RETAKE_WAIT).await?));
         }
         let (epoch, last) = tokio::time::timeout(SESSION_WAIT, self.settled())
             .await
@@ -231,10 +233,10 @@ fn lock_lease_file(path: &Path) -> Result<File> {
 }
 
 /// Opens a session of its own and locks in it: a pool would hand the session to others, or close it.
-async fn lock_lease_session(hosts: &Hosts) -> Result<Box<PgConnection>> {
+async fn lock_lease_session(hosts: &Hosts, wait: &'static str) -> Result<Box<PgConnection>> {
     let locked = async {
         let mut session = hosts.connect(DECIDER).await?;
-        sqlx::raw_sql(POSTGRES_WAIT).execute(&mut session).await?;
+        sqlx::raw_sql(wait).execute(&mut session).await?;
         sqlx::raw_sql(POSTGRES_LOCK).execute(&mut session).await?;
         Ok(Box::new(session))
     };

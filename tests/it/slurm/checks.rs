@@ -103,7 +103,9 @@ fn a_service_promises_nothing_on_a_cluster_until_it_has_passed_its_checks_and_sa
         let client = server.client();
         let ready = client.get("/readyz").await;
         assert!(
-            ready.body.contains("ready\nnothing new is promised on cluster"),
+            ready
+                .body
+                .contains("ready\nrole: leader\nnothing new is promised on cluster"),
             "{ready:?}"
         );
         let refused = client.post("/agreements", Offer::sleep(1, 60).xml()).await;
@@ -121,7 +123,7 @@ fn a_service_promises_nothing_on_a_cluster_until_it_has_passed_its_checks_and_sa
         cluster.run("scontrol", &["update", "partitionname=batch", "state=up"]);
         eventually("promises", SOON, async || {
             let ready = client.get("/readyz").await;
-            (ready.body == "ready\n").then_some(())
+            (ready.body == "ready\nrole: leader\n").then_some(())
         })
         .await;
         let accepted = client
