@@ -155,7 +155,7 @@ impl Dispatcher {
                     changed = due.changed() => {
                         // Without a planner nothing is due, and this task is cancelled soon.
                         if changed.is_err() {
-                            tokio::time::sleep(wait).await;
+                            stop.run_until_cancelled(tokio::time::sleep(wait)).await;
                         }
                         break;
                     }

@@ -226,7 +226,7 @@ fn a_rolling_restart_under_load_fails_no_call_that_is_sent_again() {
     let made = load.join().expect("no call has failed for good");
     assert!(made.len() > 8, "{} agreements", made.len());
     run(async {
-        let listed = first.client().get_json("/agreements?limit=1000").await;
+        let listed = first.client().get_json("/agreements?limit=500").await;
         let listed: BTreeSet<String> = listed["agreements"]
             .as_array()
             .expect("a list")

@@ -76,13 +76,16 @@ impl Process {
             () = told.cancelled() => None,
         };
         if let Some(Standing { stop, dispatched }) = standing {
+            if let Some(Ok(_)) = lease {
+                // Requests wait for this process from now on.
+                let _ = replicas.note_leader(None).await;
+            }
             // Its lanes and those of a leader would be at the same jobs.
             stop.cancel();
             let _ = dispatched.await;
             self.is_announced = true;
             if let Some(Ok(_)) = lease {
                 info!("this process leads from now on");
-                let _ = replicas.note_leader(None).await;
                 self.read_again().await;
             }
         }

@@ -1,0 +1,290 @@
+"""What the trials on this machine share (scripts/try-replicated-database, scripts/try-replicas): processes in a temporary folder,
+PostgreSQL by itself, and members of PostgreSQL under Patroni with deploy/patroni.yml."""
+
+import glob
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+PASSWORDS = {"CHANGE-THIS-1": "superuser", "CHANGE-THIS-2": "replication"}
+
+
+def fail(why):
+    sys.exit(f"scripts/{Path(sys.argv[0]).name}: {why}")
+
+
+def need_patroni():
+    for program in ("etcd", "patroni", "patronictl"):
+        if not shutil.which(program):
+            fail("please install patroni, etcd-server and python3-etcd, then run this again.")
+
+
+def programs_of_postgres():
+    """The folder with the programs of the newest PostgreSQL."""
+    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda path: int(path.split("/")[4]))
+    if not programs:
+        fail("please install postgresql, then run this again.")
+    return Path(programs[-1])
+
+
+def program_of(path):
+    if not path.exists():
+        fail(f"there is no {path}: cargo build")
+    return path.resolve()
+
+
+def free_ports(many):
+    """Ports that are free at this moment."""
+    sockets = [socket.socket() for _ in range(many)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def wait_for(what, seconds, look):
+    """The first value of look() that is true."""
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        try:
+            found = look()
+        except (OSError, ValueError, subprocess.CalledProcessError):
+            found = None
+        if found:
+            return found
+        time.sleep(0.1)
+    raise TimeoutError(f"waited {seconds} s for {what}, in vain")
+
+
+def get_json(url, timeout=2):
+    with urllib.request.urlopen(url, timeout=timeout) as answer:
+        return json.load(answer)
+
+
+def server_in(data):
+    """The number of the first process of the PostgreSQL on a folder; None where it does not run."""
+    try:
+        pid = int((data / "postmaster.pid").read_text().split()[0])
+        # The number may be another process's by now.
+        return pid if os.readlink(f"/proc/{pid}/cwd") == str(data) else None
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class Processes:
+    """Started processes, each the leader of a group of its own, and the user of the database's."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+        self.all = []
+
+    def start(self, name, command, as_database=True, **options):
+        if as_database:
+            options |= self.user
+        log = open(self.folder / f"{name}.log", "ab")
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd=self.folder, **options
+        )
+        log.close()
+        self.all.append(process)
+        return process
+
+    def end_all(self):
+        for process in reversed(self.all):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGCONT)
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+
+class Member:
+    """One member: Patroni with its PostgreSQL."""
+
+    def __init__(self, cluster, number, ports):
+        self.cluster, self.number = cluster, number
+        self.name = f"database-{number}"
+        self.port, self.rest = ports
+        self.data = cluster.folder / self.name
+        self.configuration = cluster.folder / f"{self.name}.yml"
+        self.process = None
+
+    def configure(self):
+        """deploy/patroni.yml with the places of this machine."""
+        folder = self.cluster.folder
+        places = PASSWORDS | {
+            "10.0.0.11:2379,10.0.0.12:2379,10.0.0.13:2379": f"127.0.0.1:{self.cluster.etcd_port}",
+            "name: database-1": f"name: {self.name}",
+            "10.0.0.11:8008": f"127.0.0.1:{self.rest}",
+            "10.0.0.11:5432": f"127.0.0.1:{self.port}",
+            "10.0.0.0/24": "127.0.0.0/8",
+            "/usr/lib/postgresql/15/bin": str(self.cluster.programs),
+            "/var/lib/postgresql/15/bespeak": str(self.data),
+            "/var/lib/postgresql/.pgpass-patroni": f"{folder}/pgpass-{self.number}",
+            "mode: automatic": "mode: off",
+            "  pg_hba:\n": f"  parameters:\n    unix_socket_directories: {folder}\n  pg_hba:\n",
+        }
+        text = (REPOSITORY / "deploy/patroni.yml").read_text()
+        for theirs, ours in places.items():
+            if theirs not in text:
+                fail(f"deploy/patroni.yml has no {theirs!r} any more")
+            text = text.replace(theirs, ours)
+        if self.cluster.has_old_patroni:
+            text = text.replace("\netcd3:\n", "\netcd:\n")
+        self.configuration.write_text(text)
+        self.configuration.chmod(0o644)
+
+    def start(self):
+        self.process = self.cluster.processes.start(self.name, ["patroni", str(self.configuration)])
+
+    def server(self):
+        """The number of PostgreSQL's first process; None where it does not run."""
+        return server_in(self.data)
+
+    def processes_of_server(self):
+        """All processes of PostgreSQL: sessions are groups of their own."""
+        first = self.server()
+        if first is None:
+            return []
+        children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
+        return [first, *map(int, children)]
+
+    def signal_all(self, what):
+        for pid in [self.process.pid, *self.processes_of_server()]:
+            try:
+                os.kill(pid, what)
+            except ProcessLookupError:
+                pass
+
+
+class Cluster:
+    """etcd and the members."""
+
+    def __init__(self, processes, folder, programs, members):
+        self.processes, self.folder, self.programs = processes, folder, programs
+        version = subprocess.run(["patroni", "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
+        # See deploy/patroni.yml.
+        self.has_old_patroni = tuple(map(int, version.split(".")[:3])) < (3, 0, 3)
+        ports = free_ports(2 + 2 * members)
+        self.etcd_port, self.peer_port = ports[:2]
+        ports = ports[2:]
+        self.members = [Member(self, n + 1, ports[2 * n : 2 * n + 2]) for n in range(members)]
+
+    def start(self):
+        client, peer = (f"http://127.0.0.1:{port}" for port in (self.etcd_port, self.peer_port))
+        etcd = ["etcd", "--name", "one", "--data-dir", str(self.folder / "etcd"), "--initial-cluster", f"one={peer}"]
+        etcd += ["--listen-client-urls", client, "--advertise-client-urls", client]
+        etcd += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
+        if self.has_old_patroni:
+            etcd.append("--enable-v2")
+        self.processes.start("etcd", etcd)
+        wait_for("etcd", 30, lambda: get_json(client + "/health"))
+        for member in self.members:
+            member.configure()
+            member.start()
+        self.wait_until_whole(120)
+
+    def roles(self):
+        """The members by their roles, as the first one tells that answers."""
+        for member in self.members:
+            try:
+                told = get_json(f"http://127.0.0.1:{member.rest}/cluster")["members"]
+            except (OSError, ValueError):
+                continue
+            by_name = {each.name: each for each in self.members}
+            return [(each["role"], each["state"], by_name[each["name"]]) for each in told]
+        return []
+
+    def primary(self):
+        return next((member for role, state, member in self.roles() if role == "leader" and state == "running"), None)
+
+    def wait_until_whole(self, seconds):
+        """Waits until all members run, one of them as the primary and one as its synchronous standby."""
+
+        def is_whole():
+            roles = self.roles()
+            run = [role for role, state, _ in roles if state in ("running", "streaming")]
+            return len(run) == len(self.members) and "leader" in run and "sync_standby" in run
+
+        wait_for("a primary with a synchronous standby", seconds, is_whole)
+
+    def run_sql(self, statement, database="postgres"):
+        return run_psql(self.programs, self.primary().port, statement, database)
+
+    def address(self):
+        hosts = ",".join(f"127.0.0.1:{member.port}" for member in self.members)
+        return f"postgres://bespeak:bespeak@{hosts}/bespeak?target_session_attrs=read-write"
+
+
+class Server:
+    """PostgreSQL by itself."""
+
+    def __init__(self, processes, folder, programs):
+        self.processes, self.folder, self.programs = processes, folder, programs
+        (self.port,) = free_ports(1)
+        self.data = folder / "database-1"
+
+    def start(self):
+        made = [str(self.programs / "initdb"), "-D", str(self.data), "-A", "trust", "-U", "postgres"]
+        subprocess.run(made, check=True, capture_output=True, cwd=self.folder, **self.processes.user)
+        command = [str(self.programs / "postgres"), "-D", str(self.data), "-p", str(self.port), "-k", str(self.folder)]
+        self.processes.start("database-1", command + ["-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"])
+        wait_for("PostgreSQL", 60, lambda: self.run_sql("SELECT 1"))
+
+    def run_sql(self, statement, database="postgres"):
+        return run_psql(self.programs, self.port, statement, database)
+
+    def address(self):
+        return f"postgres://bespeak:bespeak@127.0.0.1:{self.port}/bespeak"
+
+
+def run_psql(programs, port, statement, database):
+    """The answer of a statement, or of several; one that fails ends them."""
+    environment = os.environ | {"PGPASSWORD": PASSWORDS["CHANGE-THIS-1"]}
+    command = [programs / "psql", "-qAt", "-v", "ON_ERROR_STOP=1", f"postgres://postgres@127.0.0.1:{port}/{database}"]
+    done = subprocess.run(command, input=statement, env=environment, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def run_trial(trial, keep):
+    """Runs a trial in a temporary folder, and ends the program: with 0 where it is passed."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = Path(tempfile.mkdtemp(prefix="bespeak-trial-"))
+    folder.chmod(0o755)
+    processes = Processes(folder)
+    if processes.user:
+        shutil.chown(folder, "postgres", "postgres")
+    is_passed = False
+    try:
+        is_passed = trial(processes, folder)
+    except TimeoutError as why:
+        print(f"scripts/{Path(sys.argv[0]).name}: {why}", file=sys.stderr)
+    except subprocess.CalledProcessError as why:
+        print(f"scripts/{Path(sys.argv[0]).name}: {why}: {why.stderr}", file=sys.stderr)
+    finally:
+        clear_up(processes, folder, keep or not is_passed)
+    sys.exit(0 if is_passed else 1)
+
+
+def clear_up(processes, folder, keep):
+    """Ends every process, those of PostgreSQL too, which Patroni leaves behind."""
+    processes.end_all()
+    for pid in filter(None, map(server_in, folder.glob("database-[0-9]"))):
+        for what in (signal.SIGCONT, signal.SIGKILL):
+            os.kill(pid, what)
+    if keep:
+        print(f"the logs are kept in {folder}", file=sys.stderr)
+    else:
+        time.sleep(0.5)
+        shutil.rmtree(folder, ignore_errors=True)
