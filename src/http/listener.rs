@@ -6,6 +6,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderValue, Request, header};
 use hyper::body::Incoming;
@@ -106,15 +107,7 @@ pub async fn serve(
             let waits = !super::health::is_for_one_that_starts(&request);
             let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
             async move {
-                if waits {
-                    // A client that is sent here a moment after a restart need not see it.
-                    let started = stage.wait_for(|stage| !matches!(stage, Stage::Starting));
-                    let _ = tokio::time::timeout(START_WAIT, started).await;
-                }
-                let router = match &*stage.borrow() {
-                    Stage::Starting => starting,
-                    Stage::StandingBy(router) | Stage::Leading(router) => router.clone(),
-                };
+                let router = router_at_present(&mut stage, waits).await.unwrap_or(starting);
                 let mut answer = router.oneshot(request.map(Body::new)).await;
                 // Where the next head would begin is not known to `Unambiguous`.
                 if let (true, Ok(answer)) = (is_chunked, &mut answer) {
@@ -163,5 +156,18 @@ pub async fn serve(
         .is_err()
     {
         warn!("some requests were still running and are cut off");
+    }
+}
+
+/// The routes of the process as it stands; none while it starts, for which a request may wait a moment: a client that is sent here just after
+/// a restart need not see that.
+async fn router_at_present(stage: &mut watch::Receiver<Stage>, waits: bool) -> Option<Router> {
+    if waits {
+        let started = stage.wait_for(|stage| !matches!(stage, Stage::Starting));
+        let _ = tokio::time::timeout(START_WAIT, started).await;
+    }
+    match &*stage.borrow() {
+        Stage::Starting => None,
+        Stage::StandingBy(router) | Stage::Leading(router) => Some(router.clone()),
     }
 }

@@ -69,6 +69,8 @@ pub(super) struct Process {
     pub(super) executors: Executors,
     pub(super) known: watch::Sender<Arc<Knowledge>>,
     pub(super) predictions: Predictions,
+    /// Whether it learns from ended executions already.
+    pub(super) is_learning: bool,
     /// Whether it has said where it listens.
     pub(super) is_announced: bool,
     /// Keeps the data folder from other processes.
@@ -110,8 +112,7 @@ impl Process {
         let (federation, followed) = peers::open_federation(config, &data_dir, &store, &clock).await?;
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
         let files = open_input_files(config, &data_dir, &store).await?;
-        let learned = learn_before_start(config, &read.settings, &store, &clock).await;
-        let (known, predictions) = Predictions::of(learned);
+        let (known, predictions) = Predictions::of(Knowledge::default());
         Ok(Self {
             files,
             options,
@@ -138,6 +139,7 @@ impl Process {
             executors,
             known,
             predictions,
+            is_learning: false,
             is_announced: false,
             _folder: folder,
         })
@@ -151,11 +153,15 @@ impl Process {
         let (store, clock, stop) = (self.store, self.clock, self.stop);
         heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &stop)?;
         start_removing_old_data(&config, self.folders.clone(), &store, &clock, &stop);
+        if !self.is_learning {
+            let learned = learn_before_start(&config, &settings, &store, &clock).await;
+            self.known.send_replace(Arc::new(learned));
+            start_learning(self.known, &config, &store, &clock, &stop);
+        }
         settings.predictions = Some(self.predictions.clone());
         let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
         let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
         let prices = Prices::new(planner.clone(), config.series());
-        start_learning(self.known, &config, &store, &clock, &stop);
         let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
         tokio::spawn(checks);
         let suggestions = planner.subscribe_suggestions();

@@ -21,7 +21,6 @@ use crate::http::{self, Api, Places, Stage, Way, WrongKeys};
 use crate::negotiation::Negotiation;
 use crate::planner::{Planner, Resource};
 use crate::portal;
-use crate::prediction::Predictions;
 use crate::replicas::{Replicas, answer_questions};
 use crate::store::{self, Lease, Look, Store};
 
@@ -83,7 +82,7 @@ impl Process {
             // Its lanes and those of a leader would be at the same jobs.
             stop.cancel();
             let _ = dispatched.await;
-            self.is_announced = true;
+            (self.is_announced, self.is_learning) = (true, true);
             if let Some(Ok(_)) = lease {
                 info!("this process leads from now on");
                 self.read_again().await;
@@ -121,9 +120,8 @@ impl Process {
         tokio::spawn(follow_resources(sender, followed, store.clone(), stop.clone()));
         let (lead, asked) = Lead::elsewhere(replicas.name());
         tokio::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
-        // Learned apart from the knowledge of a leader, which goes on with what was learned at the start.
-        let (known, predictions) = Predictions::of((*self.predictions.now()).clone());
-        start_learning(known, &config, &store, &clock, &stop);
+        // It goes on when this process leads.
+        start_learning(self.known.clone(), &config, &store, &clock, &self.stop);
 
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
         let staging = Stager::new(config.staging.rules(), self.folders.clone(), clock.clone());
@@ -148,7 +146,7 @@ impl Process {
 
         let (files, folders) = (self.files.clone(), self.folders.clone());
         let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
-        negotiation.predictions = Some(predictions);
+        negotiation.predictions = Some(self.predictions.clone());
         negotiation.replicas = Some(replicas.clone());
         negotiation.federation.clone_from(&self.federation);
         let api = Api {
