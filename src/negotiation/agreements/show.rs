@@ -99,7 +99,7 @@ impl Negotiation {
         let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
             return Ok(Vec::new());
         };
-        let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
+        let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
         let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
         Ok(StagedView::of(&job.staging, record.as_ref()))
     }
