@@ -7,7 +7,6 @@ use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
-use crate::execution::job::folder::Folder;
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::flat_request::FlatRequest;

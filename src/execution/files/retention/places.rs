@@ -1,7 +1,7 @@
 //! The places of the folders of jobs: the data folder of this process and, for clusters, the folder that it may have in common with
 //! others.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl Places {
 }
 
 fn is_away(path: &Path) -> ExecutionError {
-    ExecutionError::system("list", path)(ErrorKind::NotFound.into())
+    ExecutionError::system("list", path)(io::Error::from(ErrorKind::NotFound))
 }
 
 /// Whether a job was begun in a folder, and not only files brought there.
