@@ -4,6 +4,7 @@
 
 mod nodes;
 mod prepare;
+mod records;
 mod staging;
 
 use std::collections::{BTreeSet, HashSet};
@@ -180,6 +181,11 @@ pub(super) enum Failure {
     Files(#[from] MirrorError),
     #[error(transparent)]
     Executor(#[from] ExecutionError),
+    /// Of the job of an agreement that another process has started.
+    #[error(
+        "the job of the agreement {0} has begun, and this process has no records of it: they are with the process that has started it"
+    )]
+    NoRecords(Uuid),
     #[error("the task was cut off")]
     CutOff(#[from] JoinError),
     /// The faults that its checks have found, in their words.
@@ -303,6 +309,7 @@ impl Lane {
         };
         let status = self.call(Some(work), look).await?;
         match status {
+            JobStatus::NotStarted if self.lacks_records(&agreement) => Err(Failure::NoRecords(id)),
             JobStatus::NotStarted if self.starts_later(&agreement).await? => {
                 let end = self.end_unstarted(&agreement, RunOutcome::Lost).await?;
                 match end {

@@ -160,6 +160,11 @@ impl Hosts {
         }
     }
 
+    /// Whether this process may be one of several.
+    pub(super) fn is_one_of_several(&self) -> bool {
+        !self.own.is_empty()
+    }
+
     /// Takes note of the replica of each local resource.
     pub fn replace(&self, by_resource: BTreeMap<String, String>) {
         let mut known = self.by_resource.write().unwrap_or_else(PoisonError::into_inner);

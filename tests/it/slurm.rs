@@ -20,6 +20,7 @@ mod restarts;
 mod seen;
 mod service;
 mod staged;
+mod takeover;
 mod trials;
 
 use std::collections::BTreeMap;

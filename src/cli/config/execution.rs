@@ -1,9 +1,12 @@
 //! `[execution]` of the configuration: the limits of jobs on this machine, and how long their files are kept.
 
+use std::path::PathBuf;
+
 use scheduler::Seconds;
 
 use super::ranges::table;
 use crate::catalogue::{JobLimits, LimitKeys};
+use crate::execution::files::records::ClusterRecords;
 use crate::execution::job::limits;
 
 /// Files that are to be kept for longer than ten years are to be kept elsewhere.
@@ -21,6 +24,8 @@ table! {
         party_folders_mib: u64 = 65_536, 1..=MIB_MAX;
         /// Days after its end for which the folder of a job is kept.
         keep_folders_days: u32 = 30, 1..=KEEP_DAYS_MAX;
+        /// The folder with the records of clusters, which all processes on one database have in common; the data folder without.
+        pub(in crate::cli) cluster_records: Option<PathBuf> = None;
     }
 }
 
@@ -28,9 +33,27 @@ impl Execution {
     /// Checks it. Returns the wrong key and the expected value, if there is one.
     pub(in crate::cli) fn check(&self) -> Result<(), String> {
         self.check_ranges()?;
+        if let Some(path) = self.cluster_records.as_ref().filter(|path| !path.is_absolute()) {
+            let path = path.display();
+            return Err(format!(
+                "execution.cluster_records: expected an absolute path, found {path}"
+            ));
+        }
         JobLimits::try_from(self.limits)
             .map(drop)
             .map_err(|why| format!("execution.{why}"))
+    }
+
+    /// The folder with the records of clusters, where it is not the data folder.
+    ///
+    /// # Errors
+    /// Where it cannot be used, in words.
+    pub(in crate::cli) fn records(&self) -> Result<Option<ClusterRecords>, String> {
+        let Some(path) = &self.cluster_records else {
+            return Ok(None);
+        };
+        let opened = ClusterRecords::open(path).map(Some);
+        opened.map_err(|why| format!("execution.cluster_records: {}: {why}", path.display()))
     }
 
     /// The limits of a job where nothing else sets any.

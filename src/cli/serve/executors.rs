@@ -59,8 +59,10 @@ pub(super) fn make_executors(
             Executor::Peer => Ok(Shared::new(PeerExecutor::new(&resource.name, followed.clone()))),
             Executor::Slurm(cluster) => {
                 folders.add_cluster(&cluster);
-                let executor = SlurmExecutor::new(*cluster, &data_dir).map_err(|why| why.to_string())?;
-                Ok(Shared::new(executor.among(folders.clone())).among(folders.clone()))
+                let executor = SlurmExecutor::new(*cluster, &data_dir);
+                let executor = executor.and_then(|executor| executor.among(folders.clone()));
+                let executor = executor.map_err(|why| why.to_string())?;
+                Ok(Shared::new(executor).among(folders.clone()))
             }
         }
     }))

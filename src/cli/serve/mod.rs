@@ -217,6 +217,7 @@ async fn open_access(
 fn open_folders(config: &Config, data_dir: &Path) -> Result<JobFolders, Failure> {
     let folders =
         JobFolders::new(data_dir, Some(config.execution.party_folders())).map_err(Failure::unavailable)?;
+    let folders = folders.with_records(config.execution.records().map_err(Failure::Unavailable)?);
     for cluster in config.clusters() {
         folders.add_cluster(&cluster);
     }

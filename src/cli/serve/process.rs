@@ -147,6 +147,7 @@ impl Process {
 
     /// Leads, until it is told to stop or may not lead any more.
     pub(super) async fn lead(self, lease: Lease) -> Result<(), Failure> {
+        self.folders.lead_under(lease.epoch);
         self.manager.say("reading the plan from the store");
         check_store(&self.store, &self.read.templates, &self.clock).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::Options;
 use crate::cli::Failure;
@@ -176,6 +176,14 @@ pub(super) async fn join(
     let replicas = Replicas::new(name, address, store.clone(), trust, clock);
     let replicas = replicas.map_err(Failure::unavailable)?;
     replicas.join().await?;
+    if config.execution.cluster_records.is_none()
+        && !config.clusters().is_empty()
+        && store.replicas().await?.len() > 1
+    {
+        warn!(
+            "several processes serve a cluster: each needs execution.cluster_records, to go on with the jobs of the others"
+        );
+    }
     replicas.read_hosts().await?;
     Ok(Some(replicas))
 }

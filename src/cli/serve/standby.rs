@@ -141,7 +141,8 @@ impl Process {
         });
         let hosts = replicas.hosts();
         executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &stop);
-        let (folders, kept) = (self.folders.clone(), config.execution.folders_kept());
+        let folders = self.folders.clone().of_this_process();
+        let kept = config.execution.folders_kept();
         tokio::spawn(folders.run_until_stopped(store.clone(), clock.clone(), kept, stop.clone()));
 
         let (files, folders) = (self.files.clone(), self.folders.clone());

@@ -4,6 +4,7 @@ pub mod inputs;
 mod mirror;
 pub mod outputs;
 mod party_folders;
+pub mod records;
 pub mod retention;
 pub(super) mod tree;
 

@@ -3,9 +3,11 @@
 //! While the folders of a party's jobs have more than its quota, none of its jobs starts, and jobs that go on writing are
 //! stopped. A folder is packed when its job and its agreement have ended, and removed some time after; never before.
 
+mod places;
+
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -17,6 +19,7 @@ use uuid::Uuid;
 use crate::agreement::{Limit, Run};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
+use crate::execution::files::records::ClusterRecords;
 use crate::execution::files::{if_there, tree};
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{ASIDE, Folder, PIECE};
@@ -24,6 +27,7 @@ use crate::execution::lock::lock;
 use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::execution::slurm::settings::Settings;
 use crate::store::{self, Store};
+use places::Places;
 
 /// How often the files of running jobs are looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -36,10 +40,10 @@ const SWEEP: Duration = Duration::from_hours(1);
 /// The prefix of the name of a folder that is being removed: no id begins with it.
 const DOOMED: char = '.';
 
-/// The folders of all jobs below a data folder. Clones share their knowledge.
+/// The folders of all jobs of this process. Clones share their knowledge.
 #[derive(Debug, Clone)]
 pub struct JobFolders {
-    jobs: PathBuf,
+    places: Places,
     /// The disks of clusters, on which jobs have folders, too.
     disks: Arc<Mutex<Arc<[Disk]>>>,
     /// The most bytes that the folders of one party may have together; none for no limit.
@@ -98,7 +102,7 @@ impl JobFolders {
     /// When the current folder is needed to make a path absolute and is gone.
     pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
         Ok(Self {
-            jobs: std::path::absolute(data_dir)?.join("jobs"),
+            places: Places::in_data_folder(&std::path::absolute(data_dir)?),
             disks: Arc::new(Mutex::new(Arc::new([]))),
             quota,
             known: Arc::default(),
@@ -120,9 +124,48 @@ impl JobFolders {
         Arc::clone(&lock(&self.disks))
     }
 
-    /// Where they are.
+    /// The same where the records of clusters are in a folder of their own.
+    #[must_use]
+    pub fn with_records(self, records: Option<ClusterRecords>) -> Self {
+        let places = self.places.with(records.map(Arc::new));
+        Self { places, ..self }
+    }
+
+    /// The same without the folders that other processes use, too.
+    #[must_use]
+    pub fn of_this_process(self) -> Self {
+        let places = self.places.with(None);
+        Self { places, ..self }
+    }
+
+    /// The folder with the records of clusters, where it is not the data folder.
+    pub(crate) fn records(&self) -> Option<&Arc<ClusterRecords>> {
+        self.places.common()
+    }
+
+    /// Has this process use the records of clusters under an epoch of the lease from now on.
+    pub fn lead_under(&self, epoch: i64) {
+        if let Some(records) = self.records() {
+            records.lead_under(epoch);
+        }
+    }
+
+    /// Where they are, but for those of clusters.
     pub fn path(&self) -> &Path {
-        &self.jobs
+        self.places.own()
+    }
+
+    /// Where the folders of an agreement's job on a cluster are.
+    pub(crate) fn path_on_cluster(&self, agreement: Uuid) -> &Path {
+        self.places.on_cluster(agreement)
+    }
+
+    /// The folder of a run, wherever it is.
+    ///
+    /// # Errors
+    /// Where the folder with the records of clusters is not there.
+    pub fn of_run(&self, run: Run) -> Result<Folder, ExecutionError> {
+        Ok(Folder::of(self.places.of(run.agreement)?, run))
     }
 
     /// How much more than its quota a party has, as of the last look.
@@ -187,7 +230,7 @@ impl JobFolders {
             return Ok(Looked::Same);
         }
         let folder = self.last_of(name)?;
-        let brought = || Folder::at(&self.jobs.join(name)).brought_bytes();
+        let brought = || Folder::at(&self.places.folder(name)).brought_bytes();
         let Some(spec) = folder.spec()? else {
             // Its files are being brought.
             if let Some(record) = folder.staging()? {
@@ -291,7 +334,7 @@ impl JobFolders {
     }
 
     fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
-        let parts = folders_of_job(&self.jobs.join(name))?;
+        let parts = folders_of_job(&self.places.folder(name))?;
         let mut is_loose = false;
         for part in parts.iter().filter(|part| part.is_loose()) {
             if part.end()?.is_none() {
@@ -309,7 +352,7 @@ impl JobFolders {
 
     /// Packs the folder of a job that is over for good, and the folders of its runs on a cluster's disk.
     fn pack_named(&self, name: &str) -> Result<(), ExecutionError> {
-        for part in folders_of_job(&self.jobs.join(name))? {
+        for part in folders_of_job(&self.places.folder(name))? {
             if !part.is_loose() {
                 continue;
             }
@@ -369,14 +412,14 @@ impl JobFolders {
     }
 
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
-        let path = self.jobs.join(name);
+        let path = self.places.folder(name);
         // Those that the job, and each slot, has on a disk of its cluster.
         for folder in folders_of_job(&path)? {
             if let Some(shared) = folder.shared()? {
                 Disk::with(&shared, &self.disks()).remove(&shared)?;
             }
         }
-        let doomed = self.jobs.join(format!("{DOOMED}{}", Uuid::now_v7()));
+        let doomed = path.with_file_name(format!("{DOOMED}{}", Uuid::now_v7()));
         // In one step: half of a folder could not be recognised.
         let renamed = if_there(fs::rename(&path, &doomed));
         let Some(()) = renamed.map_err(ExecutionError::system("remove", &path))? else {
@@ -392,7 +435,7 @@ impl JobFolders {
     /// # Errors
     /// When the system refuses.
     pub(crate) fn put_aside(&self, run: Run) -> Result<(), ExecutionError> {
-        Folder::of(&self.jobs, run).put_aside(run.attempt)?;
+        self.of_run(run)?.put_aside(run.attempt)?;
         // The known size is that of the attempt before.
         lock(&self.known).remove(&run.agreement.to_string());
         Ok(())
@@ -402,7 +445,7 @@ impl JobFolders {
     fn remove_doomed(&self) -> Result<(), ExecutionError> {
         for name in self.names()? {
             if name.starts_with(DOOMED) {
-                let path = self.jobs.join(name);
+                let path = self.places.folder(&name);
                 if let Err(error) = tree::remove_tree(&path) {
                     warn!(path = %path.display(), %error, "a folder to be removed stays for now");
                 }
@@ -484,7 +527,7 @@ impl JobFolders {
 
     /// The folder of this name, or inside of it that of the last slot that there is one of.
     fn last_of(&self, name: &str) -> Result<Folder, ExecutionError> {
-        let first = self.jobs.join(name);
+        let first = self.places.folder(name);
         let number = |name: &String| name.strip_prefix(PIECE)?.parse::<u32>().ok();
         let last = names_in(&first)?.iter().flatten().filter_map(number).max();
         Ok(match last {
@@ -494,7 +537,7 @@ impl JobFolders {
     }
 
     fn names(&self) -> Result<Vec<String>, ExecutionError> {
-        Ok(names_in(&self.jobs)?.unwrap_or_default())
+        self.places.names()
     }
 }
 

@@ -195,6 +195,33 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Whether a job was begun here, also where the folder has been packed since.
+    pub(crate) fn is_begun(&self) -> bool {
+        [SPEC, END].iter().any(|name| self.path.join(name).exists())
+    }
+
+    /// Puts copies of the files that a job reads into its working folder, so that a process on another machine finds them there. Returns
+    /// the job that reads the copies.
+    pub(crate) fn copy_inputs(&self, job: JobSpec) -> Result<JobSpec, ExecutionError> {
+        if self.is_later() {
+            return Ok(job);
+        }
+        let (work, temporary) = (self.work(), self.temporary());
+        for path in [&work, &temporary] {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+            made.map_err(ExecutionError::system("create", path))?;
+        }
+        for (name, from) in job.uploads() {
+            let copy = work.join(name);
+            let copied = put_input(from, &copy, &temporary.join("input"), true);
+            copied.map_err(ExecutionError::system("copy", copy))?;
+        }
+        let inputs = job.inputs.iter();
+        let inputs = inputs.map(|input| work.join(input.file_name().unwrap_or_default()));
+        let inputs = inputs.collect();
+        Ok(JobSpec { inputs, ..job })
+    }
+
     /// Puts a file that was brought, or uploaded, into the working folder, unless it is there.
     fn put_staged(&self, staged: &StagedInput) -> io::Result<Option<KnownFile>> {
         let link = self.work().join(&staged.name);

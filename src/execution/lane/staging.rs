@@ -11,7 +11,7 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::StagedInput;
 use crate::execution::job::staging::{StagingRecord, Verdict, Way};
 use crate::execution::lead::Report;
-use crate::execution::staging::{Order, Standing};
+use crate::execution::staging::{Order, Stager, Standing};
 
 /// A job that ends later than so long before the end of its slot has left no time to send its files.
 const TIME_TO_SEND: Micros = 5 * MICROS_PER_SECOND;
@@ -38,6 +38,12 @@ impl Lane {
         Ok(self.job_to_start(agreement))
     }
 
+    /// It moves the files of jobs on this resource.
+    fn staging(&self) -> Stager {
+        let is_cluster = self.shared.is_cluster();
+        self.context.staging.on_cluster(is_cluster)
+    }
+
     /// Starts a job once its files have been brought, and has them brought until then. Where one cannot be, its work is over.
     pub(super) async fn bring_and_start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
         let Some(wanted) = job_with_files_to_give(agreement) else {
@@ -45,7 +51,7 @@ impl Lane {
         };
         let mut since = None;
         if let Some(order) = order_to_bring_files(agreement) {
-            match self.context.staging.follow(order).await? {
+            match self.staging().follow(order).await? {
                 Standing::Underway { since } => return self.report_staging(agreement, since).await,
                 Standing::Over(Verdict::Arrived { .. }, began, _) => since = Some(began),
                 Standing::Over(verdict, began, _) => {
@@ -55,7 +61,7 @@ impl Lane {
                 }
             }
         }
-        let record = self.context.staging.record(Run::from(agreement)).await?;
+        let record = self.staging().record(Run::from(agreement)).await?;
         match self.staged(agreement, wanted, record).await? {
             Ok(staged) => self.start(agreement, JobSpec { staged, ..job }).await,
             Err(why) => {
@@ -116,11 +122,11 @@ impl Lane {
             return Ok(Some(end));
         };
         if outcome != RunOutcome::Lost || agreement.state.is_final() {
-            self.context.staging.give_up(order.run, Way::In).await?;
+            self.staging().give_up(order.run, Way::In).await?;
             return Ok(Some(end));
         }
         // Its slot is over: what held its files up says whose loss that is.
-        Ok(match self.context.staging.follow(order).await? {
+        Ok(match self.staging().follow(order).await? {
             Standing::Underway { .. } => None,
             // They had arrived, and nothing was started.
             Standing::Over(Verdict::Arrived { at }, ..) => Some(JobEnd::new(RunOutcome::Lost, None, at)),
@@ -149,7 +155,7 @@ impl Lane {
         let completed = end.outcome == RunOutcome::Completed;
         if let Some(order) = order_to_send_files(agreement, job, end.ended).filter(|_| completed) {
             if agreement.state == AgreementState::Observed {
-                let Standing::Over(verdict, _, moved) = self.context.staging.follow(order).await? else {
+                let Standing::Over(verdict, _, moved) = self.staging().follow(order).await? else {
                     // It may have ended before it was seen to run.
                     if let Some(at) = process_started.filter(|_| is_start_unreported(agreement)) {
                         self.report_started(agreement, at).await?;
@@ -161,14 +167,14 @@ impl Lane {
                 note_sent_files(&mut end, &mut staging, verdict, moved);
             } else {
                 // It is over, or is to be: its results stay where they are.
-                self.context.staging.give_up(own, Way::Out).await?;
+                self.staging().give_up(own, Way::Out).await?;
                 end.outcome = RunOutcome::Terminated;
             }
         }
         if !matches!(end.outcome, RunOutcome::Checkpointed | RunOutcome::Lost) {
             let removed = job.staging.iter().filter(|file| file.removed);
             let names = removed.map(|file| file.name.clone()).collect();
-            if let Err(error) = self.context.staging.remove_files(own, names).await {
+            if let Err(error) = self.staging().remove_files(own, names).await {
                 warn!(agreement = %agreement.id, %error, "files that were to be removed stay");
             }
         }
@@ -181,7 +187,7 @@ impl Lane {
         if own.slot > 1 {
             return Ok(None);
         }
-        let seen = self.context.staging.seen(own, Way::In).await?;
+        let seen = self.staging().seen(own, Way::In).await?;
         let Some(Standing::Over(Verdict::Arrived { .. }, since, moved)) = seen else {
             return Ok(None);
         };

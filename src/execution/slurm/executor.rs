@@ -151,10 +151,27 @@ impl SlurmExecutor {
         })
     }
 
-    /// The same with its job folders among these folders, where quotas are enforced.
-    #[must_use]
-    pub fn among(self, folders: JobFolders) -> Self {
-        Self { folders, ..self }
+    /// The same with its job folders among these folders, where quotas are enforced, and with its marks in the folder that these have
+    /// for the records of clusters.
+    ///
+    /// # Errors
+    /// When that folder cannot be used.
+    pub fn among(self, folders: JobFolders) -> Result<Self, ExecutionError> {
+        let marks = match folders.records() {
+            Some(records) => records.take_marks(&self.settings.resource, &self.marks)?,
+            None => self.marks,
+        };
+        Ok(Self {
+            folders,
+            marks,
+            ..self
+        })
+    }
+
+    /// Makes sure, before a change, that no process has led after this one, where that can be told.
+    pub(super) fn check_lead(&self) -> Result<(), ExecutionError> {
+        let records = self.folders.records();
+        records.map_or(Ok(()), |records| records.check_lead())
     }
 
     /// The jobs that Slurm knows of, as of just now. Two callers at the same time get one answer, also when
@@ -263,6 +280,7 @@ impl SlurmExecutor {
         save: Option<SaveWork>,
         work: &SharedFolder,
     ) -> Result<(), ExecutionError> {
+        self.check_lead()?;
         let submission = Submission::of(job, save, work.place.clone());
         if self.helper.is_none() {
             return self.submit(&submission, work);
@@ -298,6 +316,6 @@ impl SlurmExecutor {
 
     /// The service's own folder of a job.
     pub(super) fn job_folder(&self, run: Run) -> Folder {
-        Folder::of(self.folders.path(), run)
+        Folder::of(self.folders.path_on_cluster(run.agreement), run)
     }
 }

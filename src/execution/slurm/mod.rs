@@ -54,6 +54,7 @@ use crate::store::Condition;
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {
+        self.check_lead()?;
         self.follow_plan(slots)?;
         self.judge_planned(slots);
         Ok(())
@@ -104,11 +105,20 @@ impl Executor for SlurmExecutor {
     }
 
     fn start(&self, job: &JobSpec) -> Result<(), ExecutionError> {
-        Folder::create(self.folders.path(), job)?;
+        self.check_lead()?;
+        let place = self.folders.path_on_cluster(job.agreement);
+        if place == self.folders.path() {
+            Folder::create(place, job)?;
+        } else {
+            let copied = Folder::of(place, job.run()).copy_inputs(job.clone())?;
+            Folder::create(place, &copied)?;
+        }
         self.poll(job.run()).map(drop)
     }
 
     fn poll(&self, of: Run) -> Result<JobStatus, ExecutionError> {
+        // Where the disk of the records is away, none is found.
+        self.check_lead()?;
         let folder = self.job_folder(of);
         if let Some(end) = folder.end()? {
             return Ok(JobStatus::Ended(end));

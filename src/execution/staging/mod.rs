@@ -94,7 +94,10 @@ pub(super) enum Standing {
 
 /// Moves files. Clones share what is under way.
 #[derive(Debug, Clone)]
-pub struct Stager(Arc<Shared>);
+pub struct Stager(Arc<Shared>, OnCluster);
+
+/// Whether it moves the files of jobs on a cluster.
+type OnCluster = bool;
 
 #[derive(Debug)]
 struct Shared {
@@ -116,7 +119,7 @@ struct Task {
 impl Stager {
     /// One for the jobs in these folders.
     pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
-        Self(Arc::new(Shared {
+        let shared = Shared {
             line: Line {
                 allowed: rules.allowed,
                 bytes_max: rules.bytes_max,
@@ -127,7 +130,13 @@ impl Stager {
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
             of_each: Mutex::default(),
             tasks: Mutex::default(),
-        }))
+        };
+        Self(Arc::new(shared), false)
+    }
+
+    /// The same for the jobs of a cluster, or of no cluster.
+    pub(super) fn on_cluster(&self, is_cluster: OnCluster) -> Self {
+        Self(Arc::clone(&self.0), is_cluster)
     }
 
     /// How an order stands; it is carried out from then on, until its slot ends.
@@ -220,7 +229,13 @@ impl Stager {
 
     /// The folder with the records of all slots and attempts of a run's work.
     fn folder(&self, run: Run) -> Folder {
-        Folder::of(self.0.folders.path(), Run::first(run.agreement))
+        let folders = &self.0.folders;
+        let place = if self.1 {
+            folders.path_on_cluster(run.agreement)
+        } else {
+            folders.path()
+        };
+        Folder::of(place, Run::first(run.agreement))
     }
 }
 

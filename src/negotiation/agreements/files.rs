@@ -262,7 +262,7 @@ impl Negotiation {
             let files = serde_json::from_slice(&files);
             return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
         }
-        let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
+        let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
         check_files_still_kept(&agreement, &folder)?;
         let written = with_files_off_async_threads(move || {
             let streams = [Stream::Out, Stream::Err].into_iter();
@@ -296,7 +296,7 @@ impl Negotiation {
             return Ok(Output(Content::Replica(file)));
         }
         let (folder, name) = (
-            Folder::of(self.jobs.path(), Run::first(agreement.execution_id())),
+            self.jobs.of_run(Run::first(agreement.execution_id()))?,
             name.to_owned(),
         );
         check_files_still_kept(&agreement, &folder)?;

@@ -7,7 +7,6 @@ use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
-use crate::execution::job::folder::Folder;
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -99,7 +98,7 @@ impl Negotiation {
         let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
             return Ok(Vec::new());
         };
-        let folder = Folder::of(self.jobs.path(), Run::first(agreement.execution_id()));
+        let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
         let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
         Ok(StagedView::of(&job.staging, record.as_ref()))
     }

@@ -53,11 +53,22 @@ pub(super) fn passes_checks(server: &Server) {
 
 /// The same, whether the cluster has passed its checks or not.
 pub(super) fn serve_unchecked(cluster: &Cluster, nodes: usize, keys: &str, more: &str) -> Server {
+    serve_from(None, cluster, nodes, keys, more)
+}
+
+/// The same from a database.
+pub(super) fn serve_from(
+    url: Option<&str>,
+    cluster: &Cluster,
+    nodes: usize,
+    keys: &str,
+    more: &str,
+) -> Server {
     let work_dir = cluster.folder().join("work");
     fs::create_dir_all(&work_dir).expect("a folder can be made");
     let user = Cluster::user();
     Server::configured(
-        None,
+        url,
         &format!(
             "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
              node_list = \"n[1-{nodes}]\"\nconfiguration = \"{}\"\nwork_dir = \"{}\"\nuser = \"{user}\"\ncall_seconds = 40\n\
@@ -96,7 +107,7 @@ async fn accepted(client: &Client, offer: &Offer) -> Uuid {
     client.post("/agreements", offer.xml()).await.created()
 }
 
-async fn terminate(client: &Client, id: Uuid) {
+pub(super) async fn terminate(client: &Client, id: Uuid) {
     let input = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.org/graap/2007/03/ws-agreement\">\
                  <r:Reason xmlns:r=\"urn:example:reason\">no longer needed</r:Reason></wsag:TerminateInput>";
     let ended = client.post(&format!("/agreements/{id}/terminate"), input).await;

@@ -16,9 +16,14 @@ use crate::execution::slurm::helper::operation::{
 use crate::execution::slurm::jobs::disk::Disk;
 use crate::execution::slurm::jobs::shared_folder::SharedFolder;
 
+/// What refuses where another process has led since.
+const RECORDS: &str = "execution.cluster_records";
+
 impl SlurmExecutor {
     /// Carries out an operation of Slurm that may need rights, or has the helper do it. Returns the answer.
     pub(crate) fn perform_operation(&self, operation: Operation) -> Result<String, Error> {
+        self.check_lead()
+            .map_err(|why| Error::Refused(RECORDS.into(), why.to_string()))?;
         let done = match &self.helper {
             None => self.carry_out_here(operation, Vec::new()),
             Some(helper) => helper.have_done(&operation, &self.slurm),
