@@ -48,6 +48,8 @@ pub struct Dispatcher {
     busy: HashSet<String>,
     /// The present faults.
     retries: HashMap<Concern, Retry>,
+    /// The agreements of whose jobs there are no records now, with their resources.
+    unrecorded: HashMap<Uuid, (String, Failure)>,
 }
 
 /// The result of a lane: its resource, and each agreement's.
@@ -101,6 +103,7 @@ impl Dispatcher {
             attending: JoinSet::new(),
             busy: HashSet::new(),
             retries: HashMap::new(),
+            unrecorded: HashMap::new(),
         }
     }
 
@@ -194,6 +197,13 @@ impl Dispatcher {
         let ids: HashSet<Uuid> = running.iter().map(|agreement| agreement.id).collect();
         let is_over = |of: &Concern| matches!(of, Concern::Agreement(id) if !ids.contains(id));
         self.retries.retain(|concern, _| !is_over(concern));
+        let over =
+            |(id, (resource, _)): (&Uuid, &(String, Failure))| (!ids.contains(id)).then(|| resource.clone());
+        let over: Vec<String> = self.unrecorded.iter().filter_map(over).collect();
+        self.unrecorded.retain(|id, _| ids.contains(id));
+        for resource in over {
+            self.note_doing(&resource, None);
+        }
         self.attend(running);
         any
     }
@@ -255,19 +265,31 @@ impl Dispatcher {
             return;
         };
         self.busy.remove(&resource);
-        let hangs = results
-            .iter()
-            .filter_map(|(_, result)| result.as_ref().err())
-            .find(|failure| matches!(failure, Failure::NoAnswer(_)));
-        if let Some(lane) = self.lanes.get(&resource) {
-            lane.note(Doing::RunJobs, hangs);
-        }
-        self.note_outcome(Concern::Resource(resource), hangs);
+        let mut hangs = None;
         for (id, result) in results {
-            // Else it is the resource's trouble, and said once.
-            if !matches!(result, Err(Failure::NoAnswer(_))) {
-                self.note_outcome(Concern::Agreement(id), result.as_ref().err());
+            if let Err(failure @ Failure::NoAnswer(_)) = result {
+                // It is the resource's trouble, and said once.
+                hangs.get_or_insert(failure);
+                continue;
             }
+            self.note_outcome(Concern::Agreement(id), result.as_ref().err());
+            match result {
+                Err(failure @ Failure::NoRecords(_)) => {
+                    self.unrecorded.insert(id, (resource.clone(), failure));
+                }
+                _ => drop(self.unrecorded.remove(&id)),
+            }
+        }
+        self.note_doing(&resource, hangs.as_ref());
+        self.note_outcome(Concern::Resource(resource), hangs.as_ref());
+    }
+
+    /// Notes how a resource runs its jobs: whether its executor hangs, or lacks records of some of them.
+    fn note_doing(&self, resource: &str, hangs: Option<&Failure>) {
+        let mut unrecorded = self.unrecorded.values().filter(|(of, _)| of == resource);
+        let failure = hangs.or_else(|| unrecorded.next().map(|(_, failure)| failure));
+        if let Some(lane) = self.lanes.get(resource) {
+            lane.note(Doing::RunJobs, failure);
         }
     }
 
