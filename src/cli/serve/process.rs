@@ -157,12 +157,15 @@ impl Process {
         if !self.is_learning {
             let learned = learn_before_start(&config, &settings, &store, &clock).await;
             self.known.send_replace(Arc::new(learned));
-            start_learning(self.known, &config, &store, &clock, &stop);
         }
         settings.predictions = Some(self.predictions.clone());
         let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
         let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
         let prices = Prices::new(planner.clone(), config.series());
+        if !self.is_learning {
+            // The resources of the configuration are taken over by now.
+            start_learning(self.known, &config, &store, &clock, &stop);
+        }
         let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
         tokio::spawn(checks);
         let suggestions = planner.subscribe_suggestions();
