@@ -48,7 +48,7 @@ pub struct Dispatcher {
     busy: HashSet<String>,
     /// The present faults.
     retries: HashMap<Concern, Retry>,
-    /// The agreements of whose jobs there are no records now, with their resources.
+    /// The agreements whose jobs have no records now, with their resources.
     unrecorded: HashMap<Uuid, (String, Failure)>,
 }
 

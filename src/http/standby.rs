@@ -147,7 +147,7 @@ struct Passed {
     parts: Parts,
     origin: Option<Origin>,
     kept: Bytes,
-    /// The rest of a body that is larger than what is kept.
+    /// The rest of a body that is too large to be kept.
     rest: Option<Body>,
 }
 

@@ -1,6 +1,6 @@
 //! Replicas: the processes that serve from one PostgreSQL. One leads, which plans and dispatches; the others stand by and pass on
 //! to it what they cannot answer from the store. Each has a name, an address at which the others reach it, and a secret that it makes at
-//! its start and by whose digest in the store the others know it.
+//! its start. The others know it by the digest of that secret in the store.
 
 mod asked;
 mod hosts;
@@ -27,7 +27,7 @@ use crate::store::{self, ReplicaRow, Store, hex};
 pub const REPLICA: &str = "bespeak-replica";
 /// The header with its secret.
 pub const REPLICA_SECRET: &str = "bespeak-replica-secret";
-/// The header with the address of the client whose request it passes on.
+/// The header with the address of the client that the passed request comes from.
 pub const ORIGIN: &str = "bespeak-origin";
 
 /// How long a connection to another replica may take: they are near each other.
@@ -100,7 +100,7 @@ impl Heard {
     }
 }
 
-/// Why another replica has not done what it was asked for.
+/// Why another replica has not answered a request as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplicaError {
     /// It cannot be reached, or is none of those that are known.

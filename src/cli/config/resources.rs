@@ -44,7 +44,7 @@ pub(in crate::cli) struct Resource {
     maintenance: Vec<Maintenance>,
     /// The limits of each job, for the kind "local".
     limits: Option<LimitKeys>,
-    /// The replica on whose machine it is, for the kind "local".
+    /// The replica that runs its jobs, for the kind "local".
     pub(in crate::cli) replica: Option<String>,
 }
 

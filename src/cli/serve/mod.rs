@@ -324,7 +324,7 @@ fn address_scheme(is_secure: bool, options: &Options) -> Result<&'static str, Fa
     Ok("http")
 }
 
-/// Stores the configured templates, and makes sure that what is stored is consistent.
+/// Stores the configured templates, and makes sure that the stored state is consistent.
 async fn check_store(
     store: &Store,
     templates: &negotiation::Templates,

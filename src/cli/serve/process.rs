@@ -1,4 +1,4 @@
-//! A process of the service: what it opens at its start, and what it puts together when it leads.
+//! A process of the service: the parts that it opens at its start, and those that it puts together when it leads.
 
 use std::fs::File;
 use std::net::SocketAddr;

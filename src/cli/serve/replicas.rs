@@ -188,7 +188,7 @@ pub(super) async fn join(
     Ok(Some(replicas))
 }
 
-/// Takes the local resources that belong to no replica, and begins to look which replicas are silent. Returns whose each is.
+/// Takes the local resources that belong to no replica, and begins to look which replicas are silent. Returns the replica of each.
 ///
 /// # Errors
 /// Those of the store.

@@ -79,7 +79,7 @@ impl Store {
         self.lease_under_lock(lock, None).await
     }
 
-    /// The lease of a process whose session has the lock. It counts as one that starts until [`Store::check_lease`] is first called.
+    /// The lease under the lock that a session has. Its process counts as one that starts until [`Store::check_lease`] is first called.
     pub(super) async fn lease_of_session(&self, mut session: Box<PgConnection>) -> Result<Lease> {
         let name = |role| match &self.database.place {
             Place::Server(hosts) => Some(hosts.name_of_session(role)),

@@ -20,7 +20,7 @@ pub struct ReplicaRow {
 }
 
 impl Store {
-    /// Stores where a replica is, in place of what was stored of its name.
+    /// Stores the address of a replica, in place of the one that its name had before.
     ///
     /// # Errors
     /// `Error::Unavailable`.
