@@ -21,6 +21,7 @@ pub use hosts::{claim_resources, watch_hosts};
 use crate::address::client_to_anywhere;
 use crate::clock::Clock;
 use crate::execution::lead::Hosts;
+use crate::store::backup::SCHEMA_VERSION;
 use crate::store::{self, ReplicaRow, Store, hex};
 
 /// The header with the name of the replica that a request comes from.
@@ -150,6 +151,7 @@ impl Replicas {
             address: self.0.address.clone(),
             digest: hex(&Sha256::digest(&self.0.secret)),
             joined: self.0.joined,
+            schema_version: i64::try_from(SCHEMA_VERSION).unwrap_or(i64::MAX),
         };
         self.0.store.put_replica(&row).await
     }

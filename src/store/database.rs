@@ -97,6 +97,33 @@ impl Store {
         weak_settings(&mut self.database.readers.acquire().await?).await
     }
 
+    /// Whether contract steps of the schema are left: what processes of an earlier version may still need is there. A later
+    /// version may have been here meanwhile: none is left then for this one.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn has_unfinished_steps(&self) -> Result<bool> {
+        let applied = self.read(statements::APPLIED_MIGRATIONS, &[], |_| Ok(()));
+        Ok(applied.await?.len() < migrations::NEWEST)
+    }
+
+    /// Whether a process is on the database that knows fewer steps of the schema than this; never on SQLite, which has one process.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn has_older_process(&self, steps: usize) -> Result<bool> {
+        let mut connection = self.database.readers.acquire().await?;
+        migrations::has_older_process(&mut connection, steps).await
+    }
+
+    /// Applies the contract steps that are left, unless a process of an earlier version is there.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where others use the tables, too: a later try may succeed.
+    pub async fn finish_migrations(&self) -> Result<()> {
+        migrations::finish_migrations(&self.database.writers).await
+    }
+
     /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`].
     pub async fn close(&self) {
         self.database.readers.close().await;

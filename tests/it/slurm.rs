@@ -24,7 +24,7 @@ mod takeover;
 mod trials;
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -139,7 +139,7 @@ impl Site {
 /// A program in place of one of Slurm's.
 fn put_program(path: &Path, text: &str) {
     fs::write(path, text).unwrap();
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
 fn executor(cluster: &Cluster, data: &Path) -> SlurmExecutor {
@@ -414,19 +414,18 @@ fn a_job_ends_with_its_slot_when_it_is_stopped_and_with_its_node() {
 
 #[test]
 fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
-    let mut site = Site::start();
-    let runs = site.cluster.folder().join("runs");
-    fs::create_dir(&runs).unwrap();
-    fs::set_permissions(&runs, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
-    // Forgotten before it has begun, and after: the job runs on as an orphan, under a number that is given again. A controller that
-    // finds an orphan kills it: then its end is known only some time after its slot.
+    // Forgotten before it has begun, and after: the job runs on as an orphan. A controller that finds an orphan kills it: then its
+    // end is known only some time after its slot. It kills by the number, and so may hit a later job: each case has its own cluster.
     for wait_until_it_runs in [false, true] {
+        let mut site = Site::start();
+        let runs = site.cluster.folder().join("runs");
+        fs::create_dir(&runs).unwrap();
+        fs::set_permissions(&runs, Permissions::from_mode(0o777)).unwrap();
         let mark = format!("mktemp {}/XXXXXX; sleep 5", runs.display());
         let job = site.job(&mark, 60);
         // So that the reservation is written down, which Slurm does a few seconds later.
         let saved = || fs::metadata(site.cluster.folder().join("state/resv_state")).is_ok();
         assert!(poll_until(PATIENCE, saved));
-        let before = fs::read_dir(&runs).unwrap().count();
         site.executor.start(&job).unwrap();
         if wait_until_it_runs {
             site.until_started(job.agreement);
@@ -439,6 +438,15 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
         });
         assert!(down);
         site.cluster.start_controller();
+        // Another one's job gets the number of the forgotten one.
+        let script = site.cluster.folder().join("script");
+        fs::write(&script, "#!/bin/sh\n").unwrap();
+        let other = ["-w", "n4", "-t", "1", "-o", "/dev/null", script.to_str().unwrap()];
+        assert!(poll_until(PATIENCE, || site
+            .cluster
+            .try_run("sbatch", &other)
+            .status
+            .success()));
         site.restart();
         let slot = PlannedSlot {
             run: Run::first(job.agreement),
@@ -456,7 +464,7 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
             site.executor.prepare(std::slice::from_ref(&slot)).is_ok()
         });
         let end = site.end_of(job.agreement);
-        let ran = fs::read_dir(&runs).unwrap().count() - before;
+        let ran = fs::read_dir(&runs).unwrap().count();
         assert!(
             ran == 1 && end.outcome == RunOutcome::Completed || ran <= 1 && end.outcome == RunOutcome::Lost,
             "{ran} runs, {end:?}"

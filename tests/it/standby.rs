@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use bespeak::store::Store;
+use bespeak::store::backup::SCHEMA_VERSION;
 use reqwest::StatusCode;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -292,6 +294,15 @@ fn a_process_goes_on_with_the_schema_of_the_next_version_and_does_not_start_with
     let database = TestDatabase::postgres();
     let (mut first, second) = two_processes(&database, SOON_SILENT);
     run(async {
+        // The next version sees these, and leaves what they need.
+        let store = Store::open(database.url()).await.expect("it can be opened");
+        let older_than = async |steps| {
+            store
+                .has_older_process(steps)
+                .await
+                .expect("a server that answers")
+        };
+        assert!(older_than(SCHEMA_VERSION + 1).await && !older_than(SCHEMA_VERSION).await);
         // As the next version does when it joins: it adds what the version before does not know.
         tamper(
             database.url(),

@@ -154,6 +154,10 @@ impl Process {
         let (store, clock, stop) = (self.store, self.clock, self.stop);
         heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &stop)?;
         start_removing_old_data(&config, self.folders.clone(), &store, &clock, &stop);
+        tokio::spawn(
+            stop.clone()
+                .run_until_cancelled_owned(replicas::finish_migrations(store.clone())),
+        );
         if !self.is_learning {
             let learned = learn_before_start(&config, &settings, &store, &clock).await;
             self.known.send_replace(Arc::new(learned));

@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::execution::lead::Hosts;
 use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
+use crate::store::backup::SCHEMA_VERSION;
 use crate::store::{Engine, Store};
 
 /// The file of the data folder with the name.
@@ -27,6 +28,10 @@ const LOCK_FILE: &str = "replica.lock";
 /// How long to wait for a process before this one to give the data folder up, and between two tries.
 const FOLDER_WAIT: Duration = Duration::from_secs(10);
 const FOLDER_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long no process of an earlier version may have been there when what it needs is removed, and how often that is looked at.
+const OLDER_GONE_FOR: Duration = Duration::from_mins(1);
+const OLDER_LOOK: Duration = Duration::from_secs(5);
 
 /// Opens the store, on a server as the process of a name: as it is told, as its data folder has it, or that of the machine, with a
 /// number where another one has that. On a server, no other process has the data folder from here on, until the file is closed.
@@ -186,6 +191,37 @@ pub(super) async fn join(
     }
     replicas.read_hosts().await?;
     Ok(Some(replicas))
+}
+
+/// Has the contract steps of the schema applied, once no process of an earlier version has been there for some time: one may be away for
+/// a moment, for instance because its database fails over.
+pub(super) async fn finish_migrations(store: Store) {
+    let mut alone_since = None;
+    loop {
+        match store.has_unfinished_steps().await {
+            Ok(false) => return,
+            Ok(true) => {}
+            Err(why) => warn!("cannot read which steps the schema has: {why}"),
+        }
+        match store.has_older_process(SCHEMA_VERSION).await {
+            Ok(true) => alone_since = None,
+            Ok(false) => {
+                let since = *alone_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= OLDER_GONE_FOR {
+                    match store.finish_migrations().await {
+                        Ok(()) => info!("what only earlier versions needed is removed from the database"),
+                        // A table is in use.
+                        Err(why) => info!("the last steps of the schema are tried again soon: {why}"),
+                    }
+                }
+            }
+            Err(why) => {
+                alone_since = None;
+                warn!("cannot see whether processes of an earlier version are there: {why}");
+            }
+        }
+        tokio::time::sleep(OLDER_LOOK).await;
+    }
 }
 
 /// Takes the local resources that belong to no replica, and begins to look which replicas are silent. Returns the replica of each.

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::schema::{OLDEST_FIRST, TABLES, be_patient, kind_of, only_copied, read_tables};
-use super::{CopyError, Progress, SCHEMA_VERSION};
+use super::{CopyError, Progress};
 use crate::store::database::Store;
 use crate::store::engine::bulk::Kind;
 use crate::store::engine::{Connection, Engine, Error, migrations};
@@ -87,7 +87,7 @@ impl Store {
         };
         snapshot.rollback().await?;
         match applied {
-            SCHEMA_VERSION => Ok(store),
+            _ if applied >= migrations::needed_steps() => Ok(store),
             0 => Err(Error::Schema("no service has been here yet".into())),
             _ => Err(Error::Schema(
                 "an earlier version of bespeak was the last one here: use that version, or start this one first".into(),

@@ -53,6 +53,9 @@ const SQLITE_FULL: i32 = 13;
 /// full, a file that cannot be opened (no descriptor is left).
 const SQLITE_TRANSIENT: [i32; 4] = [7, 10, SQLITE_FULL, 14];
 
+/// Postgres: a wait for a lock took too long.
+const LOCK_TIMEOUT: &str = "55P03";
+
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {
         match &error {
@@ -102,7 +105,18 @@ fn is_transient(error: &sqlx::Error) -> bool {
     // wait for a lock that took too long, a standby.
     code.starts_with("08")
         || code.starts_with("53")
-        || matches!(&*code, "57P01" | "57P02" | "57P03" | "57014" | "55P03" | "25006")
+        || matches!(
+            &*code,
+            "57P01" | "57P02" | "57P03" | "57014" | LOCK_TIMEOUT | "25006"
+        )
+}
+
+/// Whether Postgres was told not to wait any longer for a lock.
+pub(in crate::store) fn is_lock_timeout(error: &sqlx::Error) -> bool {
+    let code = error
+        .as_database_error()
+        .and_then(sqlx::error::DatabaseError::code);
+    code.as_deref() == Some(LOCK_TIMEOUT)
 }
 
 /// Whether it failed only because of others, so that the same transaction may be run again at once.

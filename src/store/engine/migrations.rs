@@ -1,16 +1,38 @@
 //! Brings a database's schema up to date, all steps in one transaction. Of two processes that start at once, the second waits for
 //! the first. One that dies half-way has done nothing. Both engines can undo changes of a schema.
+//!
+//! Where several processes serve from one database, those of the version before go on beside the first of a new one. So a step adds
+//! what its version needs, and leaves what the version before uses. What is not needed any more goes in a **contract step**, whose
+//! name begins with `contract `. The last steps of a version may be such: they are put off until no process is there that does not
+//! know them ([`finish_migrations`]).
+
+use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 
 use super::connection::{Connection, Engine, Pool};
-use super::error::{Error, Result};
+use super::error::{Error, Result, is_lock_timeout};
 use super::rows::hex;
 use super::statements;
 use super::transaction::Transaction;
 
 /// Makes other processes that migrate a Postgres wait until the transaction ends; on SQLite its beginning does so.
 const POSTGRES_LOCK: &str = "SELECT pg_advisory_xact_lock(7018974217)";
+
+/// A change of the schema waits for no lock longer than this: other processes wait behind it.
+const POSTGRES_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '2s'";
+/// How long a start tries to get such locks, and its pause between two tries.
+const LOCKS_WAIT: Duration = Duration::from_mins(5);
+const LOCKS_PAUSE: Duration = Duration::from_millis(500);
+/// How many sessions there are of processes that know fewer steps than this.
+const OLDER_SESSIONS: &str = "SELECT COUNT(*) AS older FROM pg_stat_activity a WHERE a.datname = current_database() \
+    AND a.application_name LIKE 'bespeak %' AND NOT EXISTS (SELECT 1 FROM replicas r WHERE r.schema_version >= $1 \
+    AND r.name = SPLIT_PART(a.application_name, ' ', 2))";
+/// How the name of a step begins that takes away what the version before uses.
+const CONTRACT: &str = "contract ";
+
+/// A step: its name and its text.
+type Step = (&'static str, &'static str);
 
 /// The texts of migrations, each with its name.
 macro_rules! migrations {
@@ -20,7 +42,7 @@ macro_rules! migrations {
 }
 
 /// The steps that every database takes once: their names and texts, in order of their versions, which count from 1.
-const MIGRATIONS: &[(&str, &str)] = migrations! {
+const MIGRATIONS: &[Step] = migrations! {
     "first" in "0001_first",
     "prices" in "0002_prices",
     "negotiations" in "0003_negotiations",
@@ -57,10 +79,81 @@ const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_fir
 /// The newest version of the schema, which is the number of steps.
 pub(in crate::store) const NEWEST: usize = MIGRATIONS.len();
 
+/// How many steps this version needs: all but the contract steps at the end.
+pub(in crate::store) fn needed_steps() -> usize {
+    needed_of(MIGRATIONS)
+}
+
+fn needed_of(steps: &[Step]) -> usize {
+    let needed = steps.iter().rposition(|(name, _)| !name.starts_with(CONTRACT));
+    needed.map_or(0, |last| last + 1)
+}
+
+/// Applies the steps that this version needs.
 pub(in crate::store) async fn run_migrations(writers: &Pool) -> Result<()> {
+    let began = Instant::now();
+    loop {
+        match try_migrations(writers).await {
+            Err(Error::Unavailable(why)) if is_lock_timeout(&why) && began.elapsed() < LOCKS_WAIT => {
+                tracing::info!("a change of the schema waits for what others do in the database");
+                tokio::time::sleep(LOCKS_PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+async fn try_migrations(writers: &Pool) -> Result<()> {
     let mut transaction = Transaction::begin(writers).await?;
     wait_for_other_migrations(&mut transaction).await?;
-    migrate_up_to(&mut transaction, NEWEST).await?;
+    let needed = match transaction.engine() {
+        // It has one process.
+        Engine::Sqlite => NEWEST,
+        Engine::Postgres => {
+            transaction.script(POSTGRES_LOCK_WAIT).await?;
+            needed_steps()
+        }
+    };
+    transaction.execute(statements::CREATE_MIGRATIONS, &[]).await?;
+    let applied = applied_steps(&mut transaction).await?;
+    let contract = last_contract_step(MIGRATIONS, applied, needed);
+    if let Some(contract) = contract
+        && has_older_process(&mut transaction, contract).await?
+    {
+        return Err(Error::Schema(
+            "processes of the version before the last still use it: upgrade them by one version first".into(),
+        ));
+    }
+    migrate_up_to(&mut transaction, needed).await?;
+    Ok(transaction.commit().await?)
+}
+
+/// The version of the last contract step among those that are missing.
+fn last_contract_step(steps: &[Step], applied: usize, needed: usize) -> Option<usize> {
+    let missing = steps.get(applied..needed)?;
+    let last = missing.iter().rposition(|(name, _)| name.starts_with(CONTRACT))?;
+    Some(applied + last + 1)
+}
+
+/// Whether a process is there that does not know the step of this version. One that has been started since the steps before it were
+/// applied knows it.
+pub(in crate::store) async fn has_older_process(connection: &mut Connection, version: usize) -> Result<bool> {
+    if connection.engine() == Engine::Sqlite {
+        return Ok(false);
+    }
+    let known = [i64::try_from(version).unwrap_or(i64::MAX).into()];
+    let older = connection.read(OLDER_SESSIONS, &known, |row| row.integer("older"));
+    Ok(older.await?.iter().any(|older| *older > 0))
+}
+
+/// Applies the contract steps that are left, unless a process of an earlier version is there.
+pub(in crate::store) async fn finish_migrations(writers: &Pool) -> Result<()> {
+    let mut transaction = Transaction::begin(writers).await?;
+    wait_for_other_migrations(&mut transaction).await?;
+    transaction.script(POSTGRES_LOCK_WAIT).await?;
+    if !has_older_process(&mut transaction, NEWEST).await? {
+        migrate_up_to(&mut transaction, NEWEST).await?;
+    }
     Ok(transaction.commit().await?)
 }
 
@@ -119,4 +212,24 @@ fn checksum(sql: &str, engine: Engine, version: i64) -> String {
     digest.update(sql);
     digest.update(own_part(engine, version).unwrap_or_default());
     hex(&digest.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_contract_steps_at_the_end_of_a_version_are_not_needed() {
+        let steps: [Step; 6] =
+            ["a", "contract a", "b", "c", "contract b", "contract c"].map(|name| (name, ""));
+        assert_eq!(needed_of(&steps), 4);
+        assert_eq!(needed_of(&steps[..2]), 1);
+        assert_eq!(needed_of(&steps[1..2]), 0);
+        // One in between has to be applied, where it has not been.
+        assert_eq!(last_contract_step(&steps, 1, 4), Some(2));
+        assert_eq!(last_contract_step(&steps, 0, 6), Some(6));
+        assert_eq!(last_contract_step(&steps, 2, 4), None);
+        assert_eq!(last_contract_step(&steps, 4, 4), None);
+        assert_eq!(last_contract_step(&steps, 5, 4), None, "all were applied");
+    }
 }

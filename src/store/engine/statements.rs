@@ -495,9 +495,10 @@ statements! {
         due_us = $2 WHERE id = $1";
 
     // Replicas, and the local resources of each.
-    PUT_REPLICA = "INSERT INTO replicas (name, address, digest, joined_us) VALUES ($1, $2, $3, $4) ON CONFLICT (name) \
-        DO UPDATE SET address = excluded.address, digest = excluded.digest, joined_us = excluded.joined_us";
-    REPLICAS = "SELECT name, address, digest, joined_us FROM replicas ORDER BY name";
+    PUT_REPLICA = "INSERT INTO replicas (name, address, digest, joined_us, schema_version) VALUES ($1, $2, $3, $4, $5) \
+        ON CONFLICT (name) DO UPDATE SET address = excluded.address, digest = excluded.digest, \
+        joined_us = excluded.joined_us, schema_version = excluded.schema_version";
+    REPLICAS = "SELECT name, address, digest, joined_us, schema_version FROM replicas ORDER BY name";
     FORGET_REPLICA = "DELETE FROM replicas WHERE name = $1";
     RESOURCE_HOSTS = "SELECT resource, replica FROM resource_hosts";
     PUT_RESOURCE_HOST = "INSERT INTO resource_hosts (resource, replica) VALUES ($1, $2) ON CONFLICT (resource) \

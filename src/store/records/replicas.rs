@@ -17,6 +17,8 @@ pub struct ReplicaRow {
     pub digest: String,
     /// When it was started last.
     pub joined: Micros,
+    /// How many steps of the schema its program knows.
+    pub schema_version: i64,
 }
 
 impl Store {
@@ -69,4 +71,4 @@ impl Store {
     }
 }
 
-record! { ReplicaRow: name, address, digest, joined "joined_us" }
+record! { ReplicaRow: name, address, digest, joined "joined_us", schema_version }
