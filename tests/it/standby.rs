@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use bespeak::store::Store;
 use bespeak::store::backup::SCHEMA_VERSION;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::store::tamper;
 use crate::support::client::{Answer, Client};
@@ -326,4 +327,57 @@ fn a_process_goes_on_with_the_schema_of_the_next_version_and_does_not_start_with
         "{said}"
     );
     run(async { offer(&second.client()).await.created() });
+}
+
+#[test]
+fn a_client_that_calls_itself_a_replica_is_none() {
+    let database = TestDatabase::postgres();
+    let (first, second) = two_processes(&database, SOON_SILENT);
+    let forged = |request: reqwest::RequestBuilder, name: &str, origin: &str| {
+        request
+            .header("bespeak-replica", name)
+            .header("bespeak-replica-secret", "0".repeat(64))
+            .header("bespeak-origin", origin)
+    };
+    run(async {
+        let (one, two) = (first.client(), second.client());
+        let text = one.get("/readyz").await.body;
+        assert!(text.contains("role: leader"), "{text}");
+        let text = two.get("/readyz").await.body;
+        let leader = text.lines().find_map(|line| line.strip_prefix("leader: "));
+        let leader = leader.expect("a standby names its leader");
+        // Not even with an operator's key.
+        for client in [&one, &two] {
+            for (method, path) in [
+                (Method::POST, "/replicas/questions".to_owned()),
+                (Method::GET, format!("/replicas/outputs/{}", Uuid::nil())),
+                (Method::GET, format!("/replicas/outputs/{}/stdout", Uuid::nil())),
+                (Method::DELETE, format!("/replicas/outputs/{}", Uuid::nil())),
+            ] {
+                let plain = client.request(method.clone(), &path);
+                let pretended = forged(client.request(method.clone(), &path), leader, "192.0.2.1");
+                for request in [plain, pretended] {
+                    let status = client.send(request.json(&Value::Null)).await.status;
+                    // A standby does not lead, and says so to a replica.
+                    let refused = [StatusCode::UNAUTHORIZED, StatusCode::MISDIRECTED_REQUEST];
+                    assert!(refused.contains(&status), "{method} {path}: {status}");
+                }
+            }
+        }
+        // Wrong keys count for the address that they come from, whatever they say.
+        let wrong = first.client_with("bsp_0");
+        for number in 0..8 {
+            let request = wrong.request(Method::GET, "/agreements");
+            let answer = wrong
+                .send(forged(request, leader, &format!("192.0.2.{number}")))
+                .await;
+            assert_eq!(answer.status, StatusCode::UNAUTHORIZED);
+        }
+        let metrics = one.get("/metrics").await.body;
+        let delayed = metrics
+            .lines()
+            .find_map(|line| line.strip_prefix("bespeak_http_wrong_keys_delayed_total "));
+        let delayed: u32 = delayed.expect("a counter").parse().expect("a number");
+        assert!(delayed >= 3, "{delayed} of eight were delayed");
+    });
 }

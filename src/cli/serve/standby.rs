@@ -42,12 +42,17 @@ impl Process {
             return Ok(Some(self.store.acquire_lease().await?));
         };
         let mut standing = None;
+        // Several looks a second fail in the same way: the log has the first one.
+        let mut is_blind = false;
         let told = self.told.clone();
         let waited = async {
             loop {
                 match candidate.look().await {
                     Ok(Look::Leads(lease)) => return Ok(lease),
                     Ok(Look::Follows(leader)) => {
+                        if std::mem::take(&mut is_blind) {
+                            info!(leader, "the lead can be looked at again");
+                        }
                         if let Err(why) = replicas.note_leader(leader.as_deref()).await {
                             warn!(%why, "the leader's address cannot be read now");
                         }
@@ -59,7 +64,9 @@ impl Process {
                         }
                     }
                     Err(why) => {
-                        warn!(%why, "the lead cannot be looked at now");
+                        if !std::mem::replace(&mut is_blind, true) {
+                            warn!(%why, "the lead cannot be looked at now; trying on");
+                        }
                         let _ = replicas.note_leader(None).await;
                     }
                 }

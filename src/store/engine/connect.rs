@@ -30,8 +30,10 @@ const SQLITE_LOG_BYTES: &str = "67108864";
 
 /// Limits that Postgres enforces on our sessions, so that none of them waits or holds a lock without end. The keep-alives let the
 /// server notice within half a minute that a decider's machine has gone, and release its lease.
-const POSTGRES_SESSION: [(&str, &str); 7] = [
+const POSTGRES_SESSION: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
+    // Its estimates for large tables make it compile statements for longer than they take.
+    ("jit", "off"),
     ("statement_timeout", "60s"),
     ("lock_timeout", "10s"),
     ("idle_in_transaction_session_timeout", "60s"),

@@ -310,7 +310,8 @@ statements! {
         transfer_out_us, moved_in_bytes, moved_out_bytes, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
 
     // History, for prediction. The newest of all, and of each application on each resource: since $1, or since the one that has
-    // $2 newer ones there. One step in the index finds each application and resource, so that no other rows are looked at.
+    // $2 newer ones there. One step in the index finds each application and resource, so that no other rows are looked at. Postgres would
+    // look for that one anew for each execution, were it not told to keep them.
     PAST_EXECUTIONS = "WITH RECURSIVE applications (application) AS (SELECT MIN(application) FROM executions \
         UNION ALL SELECT (SELECT MIN(e.application) FROM executions e WHERE e.application > a.application) \
         FROM applications a WHERE a.application IS NOT NULL), \
@@ -318,7 +319,7 @@ statements! {
         WHERE e.application = a.application) FROM applications a WHERE a.application IS NOT NULL \
         UNION ALL SELECT p.application, (SELECT MIN(e.resource) FROM executions e WHERE e.application = p.application \
         AND e.resource > p.resource) FROM places p WHERE p.resource IS NOT NULL), \
-        firsts (application, resource, ended_us) AS (SELECT p.application, p.resource, COALESCE((SELECT e.ended_us \
+        firsts (application, resource, ended_us) AS MATERIALIZED (SELECT p.application, p.resource, COALESCE((SELECT e.ended_us \
         FROM executions e WHERE e.application = p.application AND e.resource = p.resource ORDER BY e.ended_us DESC \
         LIMIT 1 OFFSET $2), 0) FROM places p WHERE p.resource IS NOT NULL) \
         SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
@@ -332,7 +333,7 @@ statements! {
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
         e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.moved_in_bytes, e.moved_out_bytes, e.outcome, e.exit_status, a.party, a.created_us \
         FROM (SELECT *, RANK() OVER (PARTITION BY application, resource ORDER BY ended_us DESC) \
-        AS place FROM executions) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
+        AS place FROM executions WHERE EXISTS (SELECT 1 FROM executions o WHERE o.ended_us < $1)) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
         AND a.state IN ('Rejected', 'Complete', 'Terminated') ORDER BY e.ended_us LIMIT $3";
     DELETE_EXECUTION = "DELETE FROM executions WHERE agreement = $1 AND ended_us = $2";
     ADD_EXECUTION_HOUR = "INSERT INTO execution_hours (application, version, resource, outcome, hour_s, runs, \
