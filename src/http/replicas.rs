@@ -14,11 +14,12 @@ use uuid::Uuid;
 use super::standby::FromReplica;
 use super::{Answer, Api, Error, body};
 use crate::negotiation::{Question, Scope};
+use crate::replicas::QUESTIONS;
 
 /// The routes.
 pub(super) fn routes() -> Router<Api> {
     Router::new()
-        .route("/replicas/questions", post(post_question))
+        .route(QUESTIONS, post(post_question))
         .route("/replicas/outputs/{id}", get(get_outputs).delete(delete_outputs))
         .route("/replicas/outputs/{id}/{name}", get(get_output))
         .route_layer(middleware::from_fn(require_replica))

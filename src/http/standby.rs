@@ -22,7 +22,7 @@ use tracing::{debug, warn};
 
 use super::body::BODY_MAX;
 use super::{Api, Error, Origin, Pages, health, limit_requests, origin_of_request, trace_request};
-use crate::replicas::{Leader, ORIGIN, REPLICA, REPLICA_SECRET, Replicas};
+use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
 
 /// How long a request waits for a process that leads.
 const LEADER_WAIT: Duration = Duration::from_secs(10);
@@ -92,12 +92,20 @@ async fn answer_readiness(State(passing): State<Passing>) -> Response {
 }
 
 async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> Response {
-    // A process that leads passes nothing on. One that was taken for it is asked again when it does.
     let is_passed_on = request.headers().contains_key(REPLICA);
-    if is_passed_on && !is_between_replicas(request.uri().path()) && !may_lead_soon(&passing.way) {
+    // Such a call is never passed on: it would come from this replica then, whoever made it.
+    if is_between_replicas(request.uri().path()) {
+        let is_for_leader = request.uri().path() == QUESTIONS;
+        if is_for_leader && is_passed_on {
+            return StatusCode::MISDIRECTED_REQUEST.into_response();
+        }
+        return answer_with(passing.reads, request).await;
+    }
+    // A process that leads passes nothing on. One that was taken for it is asked again when it does.
+    if is_passed_on && !may_lead_soon(&passing.way) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
-    if is_between_replicas(request.uri().path()) || !is_passed_on && is_read_from_store(&request) {
+    if !is_passed_on && is_read_from_store(&request) {
         return answer_with(passing.reads, request).await;
     }
     match pass_on(&passing, request).await {
@@ -111,9 +119,9 @@ fn may_lead_soon(way: &Way) -> bool {
     way.replicas.leader().borrow().is_none()
 }
 
-/// Whether a path is for other replicas only: each answers for itself.
+/// Whether a path is for other replicas only.
 fn is_between_replicas(path: &str) -> bool {
-    path.starts_with("/replicas/outputs/")
+    path.starts_with("/replicas/")
 }
 
 /// Whether a request asks for what the store knows, and nothing of the plan.
@@ -295,12 +303,10 @@ impl Passed {
         for own in [REPLICA, REPLICA_SECRET, ORIGIN] {
             headers.remove(own);
         }
-        let origin = self
-            .origin
-            .map(|origin| HeaderValue::from_str(&origin.to_string()));
-        if let Some(Ok(origin)) = origin {
-            headers.insert(ORIGIN, origin);
-        }
+        // There also where it is not known: a call with it is a client's, and never the replica's own.
+        let origin = self.origin.map(|origin| origin.to_string());
+        let origin = origin.and_then(|origin| HeaderValue::from_str(&origin).ok());
+        headers.insert(ORIGIN, origin.unwrap_or(HeaderValue::from_static("unknown")));
         headers
     }
 }
@@ -360,12 +366,16 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
     );
     if let (Some(name), Some(secret), origin) = said {
         let is_known = api.negotiation.is_replica(&name, &secret).await;
-        let origin = origin.and_then(|origin| origin.parse::<IpAddr>().ok());
-        if let Some(origin) = origin.filter(|_| is_known) {
-            request.extensions_mut().insert(Origin::from(origin));
-        }
-        if is_known {
-            request.extensions_mut().insert(FromReplica(name));
+        match origin {
+            Some(origin) if is_known => {
+                if let Ok(origin) = origin.parse::<IpAddr>() {
+                    request.extensions_mut().insert(Origin::from(origin));
+                }
+            }
+            None if is_known => {
+                request.extensions_mut().insert(FromReplica(name));
+            }
+            _ => {}
         }
     }
     for own in [REPLICA, REPLICA_SECRET, ORIGIN] {
@@ -374,6 +384,6 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
     next.run(request).await
 }
 
-/// The replica that a request comes from, in its extensions.
+/// The replica that a request comes from, in its extensions: one of its own, and none that it passes on.
 #[derive(Debug, Clone)]
 pub(super) struct FromReplica(pub(super) String);

@@ -20,6 +20,7 @@ use crate::planner::error::{Error, Result, StartError};
 use crate::planner::metrics::PlannerMetrics;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::picture::{Picture, Recent};
+use crate::planner::plan::Plan;
 use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::need::Foreseeable;
@@ -78,8 +79,32 @@ impl Planner {
         clock: Clock,
         stop: CancellationToken,
     ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
-        let mut plan = writer::read_plan(&settings, &store, &clock).await?;
+        let plan = Self::read_plan(&settings, &store, &clock).await?;
+        Self::start_with(plan, settings, store, lease, clock, stop).await
+    }
+
+    /// Rebuilds the plan from the store: what [`Planner::start`] does first, for a caller that has something else to do meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Planner::start`] that are about reading.
+    pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<Plan, StartError> {
+        let mut plan = writer::read_plan(settings, store, clock).await?;
         plan.resources.note_free_time_everywhere();
+        Ok(plan)
+    }
+
+    /// The rest of [`Planner::start`], with the plan that was read under the same lease.
+    ///
+    /// # Errors
+    /// When the configured resources cannot be taken over.
+    pub async fn start_with(
+        plan: Plan,
+        settings: Settings,
+        store: Store,
+        lease: Lease,
+        clock: Clock,
+        stop: CancellationToken,
+    ) -> Result<(Self, tokio::task::JoinHandle<()>), StartError> {
         let (commands, queue) = mpsc::channel(QUEUE_MAX);
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);

@@ -15,7 +15,8 @@ use crate::planner;
 
 /// How long the leader may take for an answer. A question is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
-const PATH: &str = "/replicas/questions";
+/// Where the leader takes questions.
+pub const QUESTIONS: &str = "/replicas/questions";
 
 /// The leader's answer, as it travels.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ impl Replicas {
             .borrow()
             .clone()
             .ok_or(planner::Error::Unavailable)?;
-        let request = self.request(Method::POST, &leader.address, PATH);
+        let request = self.request(Method::POST, &leader.address, QUESTIONS);
         let answer = request.map_err(|_| planner::Error::Unavailable)?.json(question);
         let answer = answer.send().await.map_err(unavailable)?;
         match answer.status().as_u16() {

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-pub use asked::{Reply, answer_questions};
+pub use asked::{QUESTIONS, Reply, answer_questions};
 pub use hosts::{claim_resources, watch_hosts};
 
 use crate::address::client_to_anywhere;

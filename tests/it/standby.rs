@@ -1,7 +1,8 @@
 //! Several processes on one PostgreSQL: any of them answers, and another one leads when the leader is gone.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -329,6 +330,16 @@ fn a_process_goes_on_with_the_schema_of_the_next_version_and_does_not_start_with
     run(async { offer(&second.client()).await.created() });
 }
 
+/// The status of a POST whose path is sent as it is.
+fn status_of_raw_post(server: &Server, path: &str) -> String {
+    let mut stream = TcpStream::connect(server.address()).expect("the service listens");
+    let head = "host: bespeak\r\ncontent-type: application/json\r\ncontent-length: 4\r\nconnection: close";
+    write!(stream, "POST {path} HTTP/1.1\r\n{head}\r\n\r\nnull").expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    answer.split(' ').nth(1).unwrap_or_default().to_owned()
+}
+
 #[test]
 fn a_client_that_calls_itself_a_replica_is_none() {
     let database = TestDatabase::postgres();
@@ -362,6 +373,17 @@ fn a_client_that_calls_itself_a_replica_is_none() {
                     let refused = [StatusCode::UNAUTHORIZED, StatusCode::MISDIRECTED_REQUEST];
                     assert!(refused.contains(&status), "{method} {path}: {status}");
                 }
+            }
+        }
+        // Nor by a path that becomes another one on its way to the leader.
+        for server in [&first, &second] {
+            for path in [
+                "/replicas/questions",
+                "/a/../replicas/questions",
+                "/a/%2e%2e/replicas/questions",
+            ] {
+                let status = status_of_raw_post(server, path);
+                assert!(["401", "404"].contains(&status.as_str()), "{path}: {status}");
             }
         }
         // Wrong keys count for the address that they come from, whatever they say.

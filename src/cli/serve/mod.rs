@@ -40,7 +40,7 @@ use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::negotiation::{self, Negotiation};
-use crate::planner::{self, Planner, Settings};
+use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge};
 use crate::store::{self, Lease, Store};
 
@@ -233,15 +233,23 @@ async fn open_input_files(config: &Config, data_dir: &Path, store: &Store) -> Re
 }
 
 /// Starts the planner; the token stops it.
+/// Starts the planner on a plan that is read while the open state is being checked. Nothing is decided before both have succeeded.
 async fn start_planner(
     settings: Settings,
     store: &Store,
     lease: Lease,
     clock: &Clock,
+    checking: JoinHandle<Result<(), Failure>>,
 ) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
+    let refused = |why: StartError| Failure::Refused(why.to_string());
+    let plan = Planner::read_plan(&settings, store, clock).await;
+    // What it finds says more than that no plan can be made of it.
+    checking.await.map_err(Failure::unavailable)??;
     let stop = CancellationToken::new();
-    let started = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone()).await;
-    let (planner, decided) = started.map_err(|why| Failure::Refused(why.to_string()))?;
+    let (store, clock) = (store.clone(), clock.clone());
+    let plan = plan.map_err(refused)?;
+    let started = Planner::start_with(plan, settings, store, lease, clock, stop.clone()).await;
+    let (planner, decided) = started.map_err(refused)?;
     Ok((planner, decided, stop))
 }
 
@@ -325,15 +333,10 @@ fn address_scheme(is_secure: bool, options: &Options) -> Result<&'static str, Fa
 }
 
 /// Stores the configured templates, and makes sure that the stored state is consistent.
-async fn check_store(
-    store: &Store,
-    templates: &negotiation::Templates,
-    clock: &Clock,
-) -> Result<(), Failure> {
+async fn check_store(store: Store, clock: Clock) -> Result<(), Failure> {
     for words in store.weak_settings().await? {
         warn!("{words}");
     }
-    store.keep_templates(&templates.versions()).await?;
     // The rest is checked behind.
     let findings = store.verify_open(clock.now()).await?;
     if let Some(first) = findings.first() {

@@ -149,21 +149,23 @@ impl Process {
     pub(super) async fn lead(self, lease: Lease) -> Result<(), Failure> {
         self.folders.lead_under(lease.epoch);
         self.manager.say("reading the plan from the store");
-        check_store(&self.store, &self.read.templates, &self.clock).await?;
+        let checking = tokio::spawn(check_store(self.store.clone(), self.clock.clone()));
+        self.store.keep_templates(&self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
         let (store, clock, stop) = (self.store, self.clock, self.stop);
+        if !self.is_learning {
+            let learned = learn_before_start(&config, &settings, &store, &clock).await;
+            self.known.send_replace(Arc::new(learned));
+        }
+        settings.predictions = Some(self.predictions.clone());
+        let (planner, decided, planner_stop) =
+            start_planner(settings, &store, lease, &clock, checking).await?;
         heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &stop)?;
         start_removing_old_data(&config, self.folders.clone(), &store, &clock, &stop);
         tokio::spawn(
             stop.clone()
                 .run_until_cancelled_owned(replicas::finish_migrations(store.clone())),
         );
-        if !self.is_learning {
-            let learned = learn_before_start(&config, &settings, &store, &clock).await;
-            self.known.send_replace(Arc::new(learned));
-        }
-        settings.predictions = Some(self.predictions.clone());
-        let (planner, decided, planner_stop) = start_planner(settings, &store, lease, &clock).await?;
         let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
         let prices = Prices::new(planner.clone(), config.series());
         if !self.is_learning {
