@@ -15,10 +15,23 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Findings that are logged: `bespeak verify` lists them all.
 const LOGGED_MAX: usize = 10;
 
+/// How long a process that has stood by waits before it checks everything: at a takeover all clients come at once.
+const AFTER_TAKEOVER: Duration = Duration::from_mins(1);
+
 /// Checks the stored state until it is told to stop. A finding stops all decisions.
-pub(super) async fn check_while_serving(store: Store, planner: Planner, stop: CancellationToken) {
-    stop.run_until_cancelled(check_until_wrong(&store, &planner))
-        .await;
+pub(super) async fn check_while_serving(
+    store: Store,
+    planner: Planner,
+    has_taken_over: bool,
+    stop: CancellationToken,
+) {
+    let check = async {
+        if has_taken_over {
+            tokio::time::sleep(AFTER_TAKEOVER).await;
+        }
+        check_until_wrong(&store, &planner).await;
+    };
+    stop.run_until_cancelled(check).await;
 }
 
 async fn check_until_wrong(store: &Store, planner: &Planner) {

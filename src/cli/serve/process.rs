@@ -69,10 +69,8 @@ pub(super) struct Process {
     pub(super) executors: Executors,
     pub(super) known: watch::Sender<Arc<Knowledge>>,
     pub(super) predictions: Predictions,
-    /// Whether it learns from ended executions already.
-    pub(super) is_learning: bool,
-    /// Whether it has said where it listens.
-    pub(super) is_announced: bool,
+    /// Whether it has stood by: it has said where it listens, and learns from ended executions already.
+    pub(super) has_stood_by: bool,
     /// Keeps the data folder from other processes.
     pub(super) _folder: Option<File>,
 }
@@ -139,8 +137,7 @@ impl Process {
             executors,
             known,
             predictions,
-            is_learning: false,
-            is_announced: false,
+            has_stood_by: false,
             _folder: folder,
         })
     }
@@ -153,7 +150,7 @@ impl Process {
         self.store.keep_templates(&self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
         let (store, clock, stop) = (self.store, self.clock, self.stop);
-        if !self.is_learning {
+        if !self.has_stood_by {
             let learned = learn_before_start(&config, &settings, &store, &clock).await;
             self.known.send_replace(Arc::new(learned));
         }
@@ -168,11 +165,12 @@ impl Process {
         );
         let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
         let prices = Prices::new(planner.clone(), config.series());
-        if !self.is_learning {
+        if !self.has_stood_by {
             // The resources of the configuration are taken over by now.
             start_learning(self.known, &config, &store, &clock, &stop);
         }
-        let checks = check::check_while_serving(store.clone(), planner.clone(), stop.clone());
+        let checks =
+            check::check_while_serving(store.clone(), planner.clone(), self.has_stood_by, stop.clone());
         tokio::spawn(checks);
         let suggestions = planner.subscribe_suggestions();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
@@ -232,7 +230,7 @@ impl Process {
             tokio::spawn(negotiation.decide_pending(stop.clone()));
             self.stage
                 .send_replace(Stage::Leading(http::router(api, portal::pages())));
-            if !self.is_announced {
+            if !self.has_stood_by {
                 announce_service(self.scheme, self.address, &self.key, &self.options.store);
             }
             self.manager.ready();

@@ -89,7 +89,7 @@ impl Process {
             // Its lanes and those of a leader would be at the same jobs.
             stop.cancel();
             let _ = dispatched.await;
-            (self.is_announced, self.is_learning) = (true, true);
+            self.has_stood_by = true;
             if let Some(Ok(_)) = lease {
                 info!("this process leads from now on");
                 self.read_again().await;
