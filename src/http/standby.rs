@@ -93,7 +93,7 @@ async fn answer_readiness(State(passing): State<Passing>) -> Response {
 
 async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> Response {
     let is_passed_on = request.headers().contains_key(REPLICA);
-    // Such a call is never passed on: it would come from this replica then, whoever made it.
+    // Such a call is never passed on: the leader would take it for a call of this replica.
     if is_between_replicas(request.uri().path()) {
         let is_for_leader = request.uri().path() == QUESTIONS;
         if is_for_leader && is_passed_on {
@@ -303,7 +303,7 @@ impl Passed {
         for own in [REPLICA, REPLICA_SECRET, ORIGIN] {
             headers.remove(own);
         }
-        // There also where it is not known: a call with it is a client's, and never the replica's own.
+        // The header is set also where the origin is not known: it marks a client's request.
         let origin = self.origin.map(|origin| origin.to_string());
         let origin = origin.and_then(|origin| HeaderValue::from_str(&origin).ok());
         headers.insert(ORIGIN, origin.unwrap_or(HeaderValue::from_static("unknown")));

@@ -330,7 +330,7 @@ fn a_process_goes_on_with_the_schema_of_the_next_version_and_does_not_start_with
     run(async { offer(&second.client()).await.created() });
 }
 
-/// The status of a POST whose path is sent as it is.
+/// The status of a POST to a path, which is sent unchanged.
 fn status_of_raw_post(server: &Server, path: &str) -> String {
     let mut stream = TcpStream::connect(server.address()).expect("the service listens");
     let head = "host: bespeak\r\ncontent-type: application/json\r\ncontent-length: 4\r\nconnection: close";

@@ -243,7 +243,7 @@ async fn start_planner(
 ) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
     let refused = |why: StartError| Failure::Refused(why.to_string());
     let plan = Planner::read_plan(&settings, store, clock).await;
-    // What it finds says more than that no plan can be made of it.
+    // A finding says more than an error of the plan that comes from it.
     checking.await.map_err(Failure::unavailable)??;
     let stop = CancellationToken::new();
     let (store, clock) = (store.clone(), clock.clone());
@@ -332,7 +332,7 @@ fn address_scheme(is_secure: bool, options: &Options) -> Result<&'static str, Fa
     Ok("http")
 }
 
-/// Stores the configured templates, and makes sure that the stored state is consistent.
+/// Makes sure that the open state is consistent, and warns of settings of the database that may lose data.
 async fn check_store(store: Store, clock: Clock) -> Result<(), Failure> {
     for words in store.weak_settings().await? {
         warn!("{words}");

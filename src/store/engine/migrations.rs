@@ -2,8 +2,8 @@
 //! the first. One that dies half-way has done nothing. Both engines can undo changes of a schema.
 //!
 //! Where several processes serve from one database, those of the version before go on beside the first of a new one. So a step adds
-//! what its version needs, and leaves what the version before uses. What is not needed any more goes in a **contract step**, whose
-//! name begins with `contract `. The last steps of a version may be such: they are put off until no process is there that does not
+//! what its version needs, and leaves what the version before uses. A **contract step** removes the old parts later; its name begins
+//! with `contract `. The last steps of a version may be such: they are put off until no process is there that does not
 //! know them ([`finish_migrations`]).
 
 use std::time::{Duration, Instant};
