@@ -13,6 +13,8 @@ from .service import DAY, HOLD, ask, clock_time, date_time
 
 # Seconds that a repeated request may go without an answer once the load is over, and that jobs and events may take to end.
 PATIENCE = 90
+# Agreements of a client that are open: it ends others, so that there are about as many in a long trial as at its beginning.
+OPEN_MAX = 100
 
 
 class Receiver:
@@ -75,7 +77,7 @@ class Client:
     def __init__(self, service, number, key, seed):
         self.service, self.key = service, key
         self.party = f"client-{number + 1}"
-        # The first ones do nothing but offer: by their answers gaps are seen.
+        # The first ones offer all the time: by their answers gaps are seen.
         self.only_offers = number < 2
         self.random = random.Random(f"{seed} {self.party}")
         # By token: the id, the kind, when it was sent first, when it was answered, and how often it was sent.
@@ -84,8 +86,9 @@ class Client:
         self.cursor = 0
         # Tokens that were sent and have no final answer.
         self.open = {}
+        # Those of the acknowledged ones that are no jobs and have not been asked to end.
+        self.waiting = []
         self.ended = set()
-        self.asked_to_end = set()
         self.statuses = collections.Counter()
         self.odd = []
         self.reads = 0
@@ -97,7 +100,8 @@ class Client:
         works = [self.offer, self.negotiate, self.terminate, self.read, self.job]
         weights = [1, 0, 0, 0, 0] if self.only_offers else [4, 2, 2, 4, 1]
         while not self.stop.is_set():
-            self.random.choices(works, weights)[0]()
+            work = self.terminate if len(self.waiting) > OPEN_MAX else self.random.choices(works, weights)[0]
+            work()
             time.sleep(0.02 if self.only_offers else 0.1 * self.random.random())
 
     def is_out_of_patience(self):
@@ -145,6 +149,8 @@ class Client:
         del self.open[token]
         if status == 201:
             self.acknowledged[token] = (json.loads(answer)["id"], kind, *times)
+            if kind != "job":
+                self.waiting.append(token)
 
     def wish(self):
         begins = int(time.time()) + self.random.randrange(1, 300) * DAY
@@ -183,11 +189,9 @@ class Client:
         self.acknowledge(token, "negotiated", accepted)
 
     def terminate(self):
-        mine = [token for token, (_, kind, *_) in self.acknowledged.items() if kind != "job" and token not in self.asked_to_end]
-        if not mine:
+        if not self.waiting:
             return
-        token = self.random.choice(mine)
-        self.asked_to_end.add(token)
+        token = self.waiting.pop(self.random.randrange(len(self.waiting)))
         path = f"/agreements/{self.acknowledged[token][0]}/terminate"
         answered = self.until_answered("POST", path, {"reason": "a trial"}, None, {200, 409})
         if answered is None:

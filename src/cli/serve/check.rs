@@ -1,10 +1,15 @@
-//! The checks of the store while the service runs: everything once, and then the new lines of the audit trail.
+//! The checks of the store: of its open state before this process decides anything, of everything behind, and then of the new lines of
+//! the audit trail.
 
 use std::time::Duration;
 
+use scheduler::counted;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use crate::cli::Failure;
+use crate::clock::Clock;
 use crate::planner::Planner;
 use crate::store::Store;
 
@@ -17,6 +22,49 @@ const LOGGED_MAX: usize = 10;
 
 /// How long a process that has stood by waits before it checks everything: at a takeover all clients come at once.
 const AFTER_TAKEOVER: Duration = Duration::from_mins(1);
+
+/// When a process that stands by checks the open state: others often take the lead just when it begins.
+const AFTER_START: Duration = Duration::from_secs(5);
+
+/// A check of the open state; an error where something is wrong with it, or where it cannot be read.
+pub(super) type Checking = JoinHandle<Result<(), Failure>>;
+
+/// Checks the open state for a process that stands by, so that it need not do so when others wait for it to lead.
+pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> Checking {
+    tokio::spawn(async move {
+        tokio::time::sleep(AFTER_START).await;
+        find_nothing(&store, &clock).await
+    })
+}
+
+/// Makes sure that the open state is consistent, where a check `before` has not found it so, and warns of settings of the database
+/// that may lose data.
+pub(super) async fn check_open_state(
+    before: Option<Checking>,
+    store: Store,
+    clock: Clock,
+) -> Result<(), Failure> {
+    for words in store.weak_settings().await? {
+        warn!("{words}");
+    }
+    if let Some(before) = before {
+        if before.is_finished() && matches!(before.await, Ok(Ok(()))) {
+            return Ok(());
+        }
+    }
+    find_nothing(&store, &clock).await
+}
+
+async fn find_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
+    let findings = store.verify_open(clock.now()).await?;
+    if let Some(first) = findings.first() {
+        return Err(Failure::Refused(format!(
+            "the stored state is inconsistent: {first} ({}; `bespeak verify` lists them)",
+            counted(findings.len(), "finding")
+        )));
+    }
+    Ok(())
+}
 
 /// Checks the stored state until it is told to stop. A finding stops all decisions.
 pub(super) async fn check_while_serving(

@@ -21,7 +21,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use scheduler::counted;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -239,7 +238,7 @@ async fn start_planner(
     store: &Store,
     lease: Lease,
     clock: &Clock,
-    checking: JoinHandle<Result<(), Failure>>,
+    checking: check::Checking,
 ) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
     let refused = |why: StartError| Failure::Refused(why.to_string());
     let plan = Planner::read_plan(&settings, store, clock).await;
@@ -330,22 +329,6 @@ fn address_scheme(is_secure: bool, options: &Options) -> Result<&'static str, Fa
         warn!("keys and documents travel in clear, as --insecure allows");
     }
     Ok("http")
-}
-
-/// Makes sure that the open state is consistent, and warns of settings of the database that may lose data.
-async fn check_store(store: Store, clock: Clock) -> Result<(), Failure> {
-    for words in store.weak_settings().await? {
-        warn!("{words}");
-    }
-    // The rest is checked behind.
-    let findings = store.verify_open(clock.now()).await?;
-    if let Some(first) = findings.first() {
-        return Err(Failure::Refused(format!(
-            "the stored state is inconsistent: {first} ({}; `bespeak verify` lists them)",
-            counted(findings.len(), "finding")
-        )));
-    }
-    Ok(())
 }
 
 pub(super) fn start_log(format: LogFormat) {

@@ -16,10 +16,9 @@ use super::manager::Manager;
 use super::prices::Prices;
 use super::reload::{Read, Reloader};
 use super::{
-    Options, Tasks, address_scheme, announce_service, await_first_look, check, check_store, descriptors,
-    executors, heads, hear_stop, learn_before_start, listen, make_folders, open_access, open_folders,
-    open_input_files, peers, replicas, start_call_backs, start_learning, start_looking_after, start_planner,
-    start_removing_old_data,
+    Options, Tasks, address_scheme, announce_service, await_first_look, check, descriptors, executors, heads,
+    hear_stop, learn_before_start, listen, make_folders, open_access, open_folders, open_input_files, peers,
+    replicas, start_call_backs, start_learning, start_looking_after, start_planner, start_removing_old_data,
 };
 use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
@@ -71,6 +70,8 @@ pub(super) struct Process {
     pub(super) predictions: Predictions,
     /// Whether it has stood by: it has said where it listens, and learns from ended executions already.
     pub(super) has_stood_by: bool,
+    /// The check of the open state, where it has stood by.
+    pub(super) checked: Option<check::Checking>,
     /// Keeps the data folder from other processes.
     pub(super) _folder: Option<File>,
 }
@@ -138,15 +139,17 @@ impl Process {
             known,
             predictions,
             has_stood_by: false,
+            checked: None,
             _folder: folder,
         })
     }
 
     /// Leads, until it is told to stop or may not lead any more.
-    pub(super) async fn lead(self, lease: Lease) -> Result<(), Failure> {
+    pub(super) async fn lead(mut self, lease: Lease) -> Result<(), Failure> {
         self.folders.lead_under(lease.epoch);
         self.manager.say("reading the plan from the store");
-        let checking = tokio::spawn(check_store(self.store.clone(), self.clock.clone()));
+        let checking = check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
+        let checking = tokio::spawn(checking);
         self.store.keep_templates(&self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
         let (store, clock, stop) = (self.store, self.clock, self.stop);

@@ -11,7 +11,7 @@ use tracing::{info, warn};
 
 use super::process::Process;
 use super::reload::Read;
-use super::{announce_service, executors, start_learning};
+use super::{announce_service, check, executors, start_learning};
 use crate::cli::Failure;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
@@ -58,6 +58,9 @@ impl Process {
                         }
                         if standing.is_none() {
                             standing = Some(self.stand_by(&replicas).await?);
+                            let checked =
+                                check::check_while_standing_by(self.store.clone(), self.clock.clone());
+                            self.checked = Some(checked);
                             info!(leader, "another process leads: this one stands by");
                             announce_service(self.scheme, self.address, &self.key, &self.options.store);
                             self.manager.ready();

@@ -309,25 +309,23 @@ statements! {
         nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, run_time_us, transfer_in_us, \
         transfer_out_us, moved_in_bytes, moved_out_bytes, outcome, exit_status FROM executions WHERE agreement = $1 ORDER BY ended_us";
 
-    // History, for prediction. The newest of all, and of each application on each resource: since $1, or since the one that has
-    // $2 newer ones there. One step in the index finds each application and resource, so that no other rows are looked at. Postgres would
-    // look for that one anew for each execution, were it not told to keep them.
-    PAST_EXECUTIONS = "WITH RECURSIVE applications (application) AS (SELECT MIN(application) FROM executions \
+    // History, for prediction: the applications, the resources of each, and the end of the execution that has $1 newer ones there, 0
+    // where there are fewer. One step in the index finds each of them, so that no other rows are looked at.
+    HISTORIES = "WITH RECURSIVE applications (application) AS (SELECT MIN(application) FROM executions \
         UNION ALL SELECT (SELECT MIN(e.application) FROM executions e WHERE e.application > a.application) \
         FROM applications a WHERE a.application IS NOT NULL), \
         places (application, resource) AS (SELECT a.application, (SELECT MIN(e.resource) FROM executions e \
         WHERE e.application = a.application) FROM applications a WHERE a.application IS NOT NULL \
         UNION ALL SELECT p.application, (SELECT MIN(e.resource) FROM executions e WHERE e.application = p.application \
-        AND e.resource > p.resource) FROM places p WHERE p.resource IS NOT NULL), \
-        firsts (application, resource, ended_us) AS MATERIALIZED (SELECT p.application, p.resource, COALESCE((SELECT e.ended_us \
-        FROM executions e WHERE e.application = p.application AND e.resource = p.resource ORDER BY e.ended_us DESC \
-        LIMIT 1 OFFSET $2), 0) FROM places p WHERE p.resource IS NOT NULL) \
-        SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
+        AND e.resource > p.resource) FROM places p WHERE p.resource IS NOT NULL) \
+        SELECT p.application, p.resource, COALESCE((SELECT e.ended_us FROM executions e WHERE e.application = p.application \
+        AND e.resource = p.resource ORDER BY e.ended_us DESC LIMIT 1 OFFSET $1), 0) AS ended_us \
+        FROM places p WHERE p.resource IS NOT NULL";
+    PAST_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \
         e.run_time_us, e.transfer_in_us, e.transfer_out_us, e.moved_in_bytes, e.moved_out_bytes, e.outcome, e.exit_status, a.party, a.created_us \
-        FROM firsts f JOIN executions e ON e.application = f.application AND e.resource = f.resource \
-        AND e.ended_us >= CASE WHEN f.ended_us < $1 THEN f.ended_us ELSE $1 END \
-        JOIN agreements a ON a.id = e.agreement ORDER BY e.ended_us DESC LIMIT $3";
+        FROM executions e JOIN agreements a ON a.id = e.agreement WHERE e.application = $1 AND e.resource = $2 AND e.ended_us >= $3 \
+        ORDER BY e.ended_us DESC LIMIT $4";
     NTH_LAST_EXECUTION = "SELECT ended_us FROM executions ORDER BY ended_us DESC LIMIT 1 OFFSET $1";
     PRUNABLE_EXECUTIONS = "SELECT e.agreement, e.ended_us, e.application, e.version, e.arguments, e.input_bytes, \
         e.output_bytes, e.resource, e.nodes, e.planned_start_s, e.planned_end_s, e.estimate_s, e.queue_time_us, \

@@ -93,15 +93,25 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
     pub async fn past_executions(&self, learned: Learned) -> Result<Vec<PastExecution>> {
-        let values = [
-            self.first_of_newest(learned).await?.unwrap_or(0).into(),
-            learned.each.saturating_sub(1).into(),
-            LEARNED_MAX.into(),
-        ];
-        let mut found = self
-            .read(statements::PAST_EXECUTIONS, &values, past_execution_of_row)
-            .await?;
-        found.reverse();
+        let newest = self.first_of_newest(learned).await?.unwrap_or(0);
+        // In statements of their own: Postgres would expect far more histories than there are, and read all executions for them.
+        let newer = [learned.each.saturating_sub(1).into()];
+        let histories = self.read(statements::HISTORIES, &newer, history_of_row).await?;
+        let mut found = Vec::new();
+        for (application, resource, first) in histories {
+            let values = [
+                application.into(),
+                resource.into(),
+                first.min(newest).into(),
+                LEARNED_MAX.into(),
+            ];
+            let of = self.read(statements::PAST_EXECUTIONS, &values, past_execution_of_row);
+            found.extend(of.await?);
+            if found.len() > 2 * LEARNED_MAX as usize {
+                keep_last(&mut found);
+            }
+        }
+        keep_last(&mut found);
         Ok(found)
     }
 
@@ -159,6 +169,22 @@ impl Store {
         let ended = |row: &Columns<'_>| row.integer("ended_us");
         self.read_one(statements::NTH_LAST_EXECUTION, &newer, ended).await
     }
+}
+
+/// An application, a resource, and the end of the first of its executions there that are learned from in any case.
+fn history_of_row(row: &Columns<'_>) -> Result<(String, String, Micros)> {
+    Ok((
+        row.text("application")?,
+        row.text("resource")?,
+        row.integer("ended_us")?,
+    ))
+}
+
+/// Sorts executions by their ends, and keeps the last [`LEARNED_MAX`] of them.
+fn keep_last(found: &mut Vec<PastExecution>) {
+    found.sort_by_key(|past| past.execution.ended);
+    let surplus = found.len().saturating_sub(LEARNED_MAX as usize);
+    found.drain(..surplus);
 }
 
 pub(in crate::store) fn past_execution_of_row(row: &Columns<'_>) -> Result<PastExecution> {
