@@ -22,7 +22,7 @@ use uuid::Uuid;
 pub use events::{EventBody, EventData};
 pub use signature::new_signing_secret;
 
-use crate::address::Policy;
+use crate::address::{Policy, transfer_error_in_words};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, DueCallBack, Registration, Store};
 
@@ -381,7 +381,7 @@ impl CallBacks {
             request = request.header("webhook-signature", signature);
         }
         let answer = request.body(message.body).send().await;
-        let answer = answer.map_err(|why| Failure::Failed(why.to_string()))?;
+        let answer = answer.map_err(|why| Failure::Failed(transfer_error_in_words(&why)))?;
         match answer.status() {
             status if status.is_success() => Ok(()),
             StatusCode::GONE => Err(Failure::Unwanted),

@@ -192,10 +192,16 @@ impl Hosts {
         own.map(|(resource, _)| resource.clone()).collect()
     }
 
-    /// The local resources of other replicas, each with its replica.
-    pub fn others(&self) -> Vec<(String, String)> {
+    /// Whether a local resource belongs to this process. Alone, it has all of them.
+    pub fn is_own(&self, resource: &str) -> bool {
         let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
-        let others = known.iter().filter(|(_, host)| ***host != *self.own);
-        others.map(|(of, host)| (of.clone(), host.clone())).collect()
+        !self.is_one_of_several() || known.get(resource).is_some_and(|host| **host == *self.own)
+    }
+
+    /// The local resources, each with its replica.
+    pub fn all(&self) -> Vec<(String, String)> {
+        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let each = known.iter().map(|(of, host)| (of.clone(), host.clone()));
+        each.collect()
     }
 }

@@ -1,9 +1,10 @@
 //! The connections that are open, and how many of them each address has, so that a client without a key cannot take all of them.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::shares::{Share, Taken};
 
@@ -36,6 +37,8 @@ pub struct Connections {
     /// As many as one origin may have.
     of_each: usize,
     open: Taken<Origin>,
+    /// The origins of replicas, which pass on requests of many clients.
+    replicas: Arc<RwLock<HashSet<Origin>>>,
     /// Since the process was started.
     refused: Arc<AtomicU64>,
 }
@@ -55,6 +58,7 @@ impl Connections {
             most,
             of_each,
             open: Arc::default(),
+            replicas: Arc::default(),
             refused: Arc::default(),
         }
     }
@@ -66,11 +70,23 @@ impl Connections {
 
     /// Counts one more, until it is dropped; none where its origin has as many as it may.
     pub(super) fn take(&self, origin: Origin) -> Option<Share<Origin>> {
-        let taken = Share::take(&self.open, origin, self.of_each);
+        let is_replica = self
+            .replicas
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&origin);
+        let most = if is_replica { self.most } else { self.of_each };
+        let taken = Share::take(&self.open, origin, most);
         if taken.is_none() {
             self.refused.fetch_add(1, Ordering::Relaxed);
         }
         taken
+    }
+
+    /// Takes note that another replica is at an origin: its connections are bounded as all are together.
+    pub(super) fn note_replica(&self, origin: Origin) {
+        let mut replicas = self.replicas.write().unwrap_or_else(PoisonError::into_inner);
+        replicas.insert(origin);
     }
 
     pub(super) fn counted(&self) -> Counted {
@@ -107,6 +123,14 @@ mod tests {
             "nothing is left behind"
         );
         assert!(connections.take(origin("192.0.2.1")).is_some());
+    }
+
+    #[test]
+    fn a_replica_may_have_as_many_connections_as_there_are() {
+        let connections = Connections::new(9, 2);
+        connections.note_replica(origin("192.0.2.1"));
+        let passed = [(); 3].map(|()| connections.take(origin("192.0.2.1")));
+        assert!(passed.iter().all(Option::is_some));
     }
 
     #[test]

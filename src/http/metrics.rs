@@ -65,7 +65,8 @@ impl Measured {
         }
     }
 
-    fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
+    /// Counts an answer to a request for a route.
+    pub(super) fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
         let of = (route, method_name(method), class_of_status(status));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = counts.requests.entry(of);

@@ -391,6 +391,13 @@ pub(crate) fn origin_of_request(request: &Request) -> Option<Origin> {
     request.extensions().get().copied()
 }
 
+/// The key of a request, where it has one.
+fn bearer_of_request(request: &Request) -> Option<&str> {
+    let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, key) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| key.trim())
+}
+
 /// Notes the sender of the present request in its log.
 pub(crate) fn log_caller(caller: &Caller) {
     let span = tracing::Span::current();
@@ -400,19 +407,12 @@ pub(crate) fn log_caller(caller: &Caller) {
 
 /// Lets in callers with a key, and tells the handlers which caller it is.
 async fn authenticate_request(State(api): State<Api>, mut request: Request, next: Next) -> Answer {
-    let bearer = request
-        .headers()
-        .get(header::AUTHORIZATION)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, key)| key.trim().to_owned());
-    let key = bearer.ok_or(Error::NoKey)?;
+    let key = bearer_of_request(&request).ok_or(Error::NoKey)?;
     let caller = {
         // Until its party is known: guesses are work, too.
         let origin = origin_of_request(&request);
         let place = api.places.take_unknown(origin)?;
-        let caller = api.access.authenticate(&key).await;
+        let caller = api.access.authenticate(key).await;
         let caller = caller.map_err(negotiation::Error::from)?;
         drop(place);
         if caller.is_none() {

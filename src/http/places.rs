@@ -15,6 +15,7 @@ const SIGN_IN_SHARE: usize = 4;
 #[derive(Debug, Clone)]
 pub struct Places {
     all: Arc<Semaphore>,
+    most: usize,
     of_each: usize,
     taken: Taken<Whose>,
 }
@@ -26,6 +27,8 @@ pub(crate) enum Whose {
     Party(String),
     /// Requests of an address while their key is being looked for.
     Unknown(Origin),
+    /// Requests of an address without a key whose bodies are being read, to be passed on.
+    Unread(Origin),
     /// Requests to sign in on the page, of all visitors: their party is not known yet.
     SignIn,
     /// Those among them of an address.
@@ -44,6 +47,7 @@ impl Places {
     pub fn new(all: usize, of_each: usize) -> Self {
         Self {
             all: Arc::new(Semaphore::new(all)),
+            most: all,
             of_each,
             taken: Arc::default(),
         }
@@ -52,6 +56,13 @@ impl Places {
     /// A place among all; none where they are taken.
     pub(super) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.all).try_acquire_owned().ok()
+    }
+
+    /// Waits until no request is at work.
+    pub async fn await_none(&self) {
+        // There are never more permits than that.
+        let all = u32::try_from(self.most).unwrap_or(u32::MAX);
+        let _ = self.all.acquire_many(all).await;
     }
 
     /// A place among those of a party.
@@ -76,6 +87,15 @@ impl Places {
     /// [`Error::TooManyAtOnce`] where they are taken.
     pub(crate) fn take_unknown(&self, origin: Option<Origin>) -> Result<Option<Place>, Error> {
         let whose = origin.map(Whose::Unknown);
+        whose.map(|whose| self.take_one(whose, self.of_each)).transpose()
+    }
+
+    /// A place for a request without a key while its body is read, to be passed on, among the places of its address, where that is known.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    pub(super) fn take_unread(&self, origin: Option<Origin>) -> Result<Option<Place>, Error> {
+        let whose = origin.map(Whose::Unread);
         whose.map(|whose| self.take_one(whose, self.of_each)).transpose()
     }
 

@@ -16,12 +16,14 @@ use axum::routing::get;
 use http_body_util::BodyExt;
 use http_body_util::channel::{Channel, Sender};
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::body::BODY_MAX;
-use super::{Api, Error, Origin, Pages, health, limit_requests, origin_of_request, trace_request};
+use super::places::Place;
+use super::{
+    Api, Error, Origin, Pages, bearer_of_request, health, limit_requests, origin_of_request, trace_request,
+};
 use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
 
 /// How long a request waits for a process that leads.
@@ -30,6 +32,8 @@ const LEADER_WAIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Bytes of a body that are kept to be sent again: of every document. Uploads may have more.
 const KEPT_MAX: usize = BODY_MAX;
+/// How requests are counted that cannot be passed on.
+const NOT_PASSED_ON: &str = "not passed on";
 
 /// The routes of a process, as it stands.
 #[derive(Clone, Default)]
@@ -55,9 +59,7 @@ pub struct Way {
 #[derive(Clone)]
 struct Passing {
     way: Way,
-    body_timeout: Duration,
-    /// Cancelled when the process stops.
-    stopping: CancellationToken,
+    api: Api,
     /// The routes that answer from the store.
     reads: Router,
 }
@@ -65,11 +67,9 @@ struct Passing {
 /// The routes of a process that stands by: those of `api` for what the store knows.
 pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
     let reads = super::router(api.clone(), pages);
-    let (body_timeout, stopping) = (api.body_timeout, api.stopping.clone());
     let passing = Passing {
         way,
-        body_timeout,
-        stopping,
+        api: api.clone(),
         reads,
     };
     Router::new()
@@ -108,9 +108,48 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
     if !is_passed_on && is_read_from_store(&request) {
         return answer_with(passing.reads, request).await;
     }
-    match pass_on(&passing, request).await {
-        Ok(answer) => answer,
-        Err(error) => error.into_response(),
+    let (method, begun) = (request.method().clone(), Instant::now());
+    let (origin, key) = (
+        origin_of_request(&request),
+        bearer_of_request(&request).map(str::to_owned),
+    );
+    let answer = match passing.take_places(origin, key).await {
+        Ok(Some(places)) => pass_on(&passing, request, places).await,
+        // Its key is wrong: it is refused as everywhere.
+        Ok(None) => return answer_with(passing.reads, request).await,
+        Err(error) => Err(error),
+    };
+    answer.unwrap_or_else(|error| {
+        let answer = error.into_response();
+        let (measured, seconds) = (&passing.api.measured, begun.elapsed().as_secs_f64());
+        // The leader counts what it answers.
+        measured.request(NOT_PASSED_ON.into(), &method, answer.status(), seconds);
+        answer
+    })
+}
+
+impl Passing {
+    /// The places of a request that is passed on: of its address, until its body has been read, and of its party, where it has a key.
+    /// None where its key is wrong.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    async fn take_places(
+        &self,
+        origin: Option<Origin>,
+        key: Option<String>,
+    ) -> Result<Option<(Option<Place>, Option<Place>)>, Error> {
+        let places = &self.api.places;
+        let unread = places.take_unread(origin)?;
+        let Some(key) = key else {
+            return Ok(Some((unread, None)));
+        };
+        match self.api.access.authenticate(&key).await {
+            Ok(Some(caller)) => Ok(Some((None, Some(places.take_of(&caller.party)?)))),
+            Ok(None) => Ok(None),
+            // The leader may reach the store all the same.
+            Err(_) => Ok(Some((unread, None))),
+        }
     }
 }
 
@@ -142,6 +181,16 @@ fn is_read_from_store(request: &Request) -> bool {
     }
 }
 
+/// Whether all posts to a path keep their answers under their Idempotency-Key.
+fn keeps_answers(path: &str) -> bool {
+    let mut parts = path.trim_start_matches('/').split('/');
+    match parts.next() {
+        Some("agreements" | "negotiations") => true,
+        Some("keys") => parts.next().is_none(),
+        _ => false,
+    }
+}
+
 async fn answer_with(router: Router, request: Request) -> Response {
     // The routes never fail.
     router
@@ -157,6 +206,8 @@ struct Passed {
     kept: Bytes,
     /// The rest of a body that is too large to be kept.
     rest: Option<Body>,
+    /// How long the client may take for a body that is kept, and for each part of the rest.
+    body_timeout: Duration,
 }
 
 /// What became of a try.
@@ -170,10 +221,14 @@ enum Tried {
 
 /// Sends a request to the process that leads, until one answers or the time is over. One that a lost process may have carried out is
 /// sent again only where that does no harm.
-async fn pass_on(passing: &Passing, request: Request) -> Result<Response, Error> {
-    let way = &passing.way;
-    let read = tokio::time::timeout(passing.body_timeout, Passed::read(request)).await;
-    let mut passed = read.map_err(|_| Error::BodyTimeout)??;
+async fn pass_on(
+    passing: &Passing,
+    request: Request,
+    (unread, _of_party): (Option<Place>, Option<Place>),
+) -> Result<Response, Error> {
+    let Passing { way, api, .. } = passing;
+    let mut passed = Passed::read(request, api.body_timeout).await?;
+    drop(unread);
     let until = Instant::now() + LEADER_WAIT;
     let (mut own, mut leader) = (way.own.clone(), way.replicas.leader());
     loop {
@@ -202,19 +257,24 @@ async fn pass_on(passing: &Passing, request: Request) -> Result<Response, Error>
         tokio::select! {
             _ = own.changed() => {}
             _ = leader.changed() => {}
-            () = passing.stopping.cancelled() => return Err(Error::NoLeader),
+            () = api.stopping.cancelled() => return Err(Error::NoLeader),
             () = tokio::time::sleep(PAUSE) => {}
         }
     }
 }
 
 impl Passed {
-    async fn read(request: Request) -> Result<Self, Error> {
+    async fn read(request: Request, body_timeout: Duration) -> Result<Self, Error> {
         let origin = origin_of_request(&request);
         let (parts, mut body) = request.into_parts();
         let mut kept = Vec::new();
         let mut rest = None;
-        while let Some(frame) = body.frame().await {
+        let until = tokio::time::Instant::now() + body_timeout;
+        let frame_in_time = |_| Error::BodyTimeout;
+        while let Some(frame) = tokio::time::timeout_at(until, body.frame())
+            .await
+            .map_err(frame_in_time)?
+        {
             let frame = frame.map_err(|why| Error::BodyBroken(why.to_string()))?;
             if let Ok(data) = frame.into_data() {
                 kept.extend_from_slice(&data);
@@ -229,6 +289,7 @@ impl Passed {
             origin,
             kept: kept.into(),
             rest,
+            body_timeout,
         })
     }
 
@@ -236,7 +297,7 @@ impl Passed {
     fn may_come_twice(&self) -> bool {
         let method = &self.parts.method;
         let has_key = self.parts.headers.contains_key("idempotency-key");
-        !self.is_spent() && (method.is_idempotent() || has_key)
+        !self.is_spent() && (method.is_idempotent() || has_key && keeps_answers(self.parts.uri.path()))
     }
 
     /// Whether a part of its body has been sent and is not kept.
@@ -252,7 +313,7 @@ impl Passed {
             None => Body::from(self.kept),
             Some(rest) => {
                 let (sender, body) = Channel::<Bytes, io::Error>::new(1);
-                tokio::spawn(send_parts(sender, self.kept, rest));
+                tokio::spawn(send_parts(sender, self.kept, rest, self.body_timeout));
                 Body::new(body)
             }
         };
@@ -266,10 +327,10 @@ impl Passed {
     async fn send_to(&mut self, replicas: &Replicas, leader: &Leader) -> Tried {
         let path = self.parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let made = replicas.request(self.parts.method.clone(), &leader.address, path);
-        let request = match made {
+        let request = match made.await {
             Ok(request) => request.headers(self.headers()),
             Err(why) => {
-                warn!(why, leader = leader.name, "cannot be asked");
+                debug!(why, leader = leader.name, "cannot be asked");
                 return Tried::NotThere;
             }
         };
@@ -277,7 +338,7 @@ impl Passed {
             None => reqwest::Body::from(self.kept.clone()),
             Some(rest) => {
                 let (sender, body) = Channel::<Bytes, io::Error>::new(1);
-                tokio::spawn(send_parts(sender, self.kept.clone(), rest));
+                tokio::spawn(send_parts(sender, self.kept.clone(), rest, self.body_timeout));
                 reqwest::Body::wrap(body)
             }
         };
@@ -285,7 +346,8 @@ impl Passed {
             Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => Tried::NotThere,
             Ok(answer) => Tried::Answered(answer_of_leader(answer)),
             Err(why) => {
-                debug!(%why, leader = leader.name, "does not answer");
+                let words = replicas.note_failure(&leader.address, &why);
+                debug!(why = words, leader = leader.name, "does not answer");
                 if why.is_connect() {
                     Tried::NotThere
                 } else {
@@ -311,14 +373,17 @@ impl Passed {
     }
 }
 
-async fn send_parts(mut sender: Sender<Bytes, io::Error>, kept: Bytes, mut rest: Body) {
+/// Sends a body on, until a part of it does not come within a time.
+async fn send_parts(mut sender: Sender<Bytes, io::Error>, kept: Bytes, mut rest: Body, wait: Duration) {
     if sender.send_data(kept).await.is_err() {
         return;
     }
-    while let Some(frame) = rest.frame().await {
-        let data = match frame {
-            Ok(frame) => frame.into_data().unwrap_or_default(),
-            Err(why) => return sender.abort(io::Error::other(why.to_string())),
+    loop {
+        let data = match tokio::time::timeout(wait, rest.frame()).await {
+            Ok(None) => return,
+            Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
+            Ok(Some(Err(why))) => return sender.abort(io::Error::other(why.to_string())),
+            Err(_) => return sender.abort(io::Error::other("the body does not go on")),
         };
         if !data.is_empty() && sender.send_data(data).await.is_err() {
             return;
@@ -366,6 +431,9 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
     );
     if let (Some(name), Some(secret), origin) = said {
         let is_known = api.negotiation.is_replica(&name, &secret).await;
+        if let (true, Some(at)) = (is_known, origin_of_request(&request)) {
+            api.connections.note_replica(at);
+        }
         match origin {
             Some(origin) if is_known => {
                 if let Ok(origin) = origin.parse::<IpAddr>() {

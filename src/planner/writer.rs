@@ -285,7 +285,7 @@ impl Writer {
         if self.decided.commands > 0 || !self.decided.batch.is_empty() {
             self.send_batch();
         } else if self.queue.is_empty() {
-            self.forget_idempotency_keys().await;
+            self.forget_idempotency_keys();
         }
         true
     }
@@ -383,15 +383,19 @@ impl Writer {
     }
 
     /// Lets go of idempotency keys that are over. That it fails now and then does no harm; that it fails always fills the store.
-    async fn forget_idempotency_keys(&mut self) {
+    fn forget_idempotency_keys(&mut self) {
         let now = self.clock.now();
         if now.seconds() < self.forgotten.seconds().saturating_add(FORGET_EVERY) {
             return;
         }
         self.forgotten = now;
-        if let Err(why) = self.store.forget_idempotent(self.clock.micros()).await {
-            warn!(error = %why, "old idempotency keys were not forgotten");
-        }
+        let (store, now) = (self.store.clone(), self.clock.micros());
+        // There may be many, and decisions do not wait for that.
+        tokio::spawn(async move {
+            if let Err(why) = store.forget_idempotent(now).await {
+                warn!(error = %why, "old idempotency keys were not forgotten");
+            }
+        });
     }
 
     /// Whether a waiting agreement may be able to move up.
@@ -521,7 +525,19 @@ async fn read_plan_again(
         settings = before.unwrap_or(settings);
         store.prove_room(lease.epoch).await?;
     }
-    Box::pin(read_plan(settings, store, clock)).await
+    // Standbys must hear meanwhile that this process is there.
+    let beats = async {
+        loop {
+            tokio::time::sleep(WATCH_EVERY).await;
+            if let Err(why) = store.check_lease(lease).await {
+                return why;
+            }
+        }
+    };
+    tokio::select! {
+        plan = Box::pin(read_plan(settings, store, clock)) => plan,
+        why = beats => Err(why.into()),
+    }
 }
 
 /// The plan as it is stored.

@@ -62,9 +62,12 @@ impl Replicas {
             .borrow()
             .clone()
             .ok_or(planner::Error::Unavailable)?;
-        let request = self.request(Method::POST, &leader.address, QUESTIONS);
-        let answer = request.map_err(|_| planner::Error::Unavailable)?.json(question);
-        let answer = answer.send().await.map_err(unavailable)?;
+        let request = self.request(Method::POST, &leader.address, QUESTIONS).await;
+        let request = request.map_err(|_| planner::Error::Unavailable)?;
+        let answer = request.json(question).send().await.map_err(|why| {
+            self.note_failure(&leader.address, &why);
+            planner::Error::Unavailable
+        })?;
         match answer.status().as_u16() {
             200 => {}
             404 => return Err(planner::Error::NotFound),

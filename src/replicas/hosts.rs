@@ -37,7 +37,8 @@ pub async fn claim_resources(
 }
 
 /// Takes the nodes of local resources out of use whose replica has been silent for longer than `grace`, and in again when it is
-/// heard, until `stop`. Work that runs there is left alone. Resources that come meanwhile get their replica.
+/// heard, until `stop`. Those of this replica are in use. Work that runs there is left alone. Resources that come meanwhile get their
+/// replica.
 pub async fn watch_hosts(
     replicas: Replicas,
     (planner, stated): (Planner, BTreeMap<String, String>),
@@ -49,12 +50,15 @@ pub async fn watch_hosts(
         if let Err(why) = claim_resources(&replicas, &planner, &stated).await {
             warn!(%why, "the replicas of local resources cannot be looked at now");
         }
-        for (resource, replica) in replicas.hosts().others() {
-            let is_silent = replicas.silent_for(&replica) > grace;
+        for (resource, replica) in replicas.hosts().all() {
+            // Before that is known, its nodes are as the leader before has left them.
+            let Some(is_silent) = replicas.is_silent(&replica, grace) else {
+                continue;
+            };
             if told.get(&resource) == Some(&is_silent) {
                 continue;
             }
-            match tell(&planner, &resource, &replica, is_silent).await {
+            match tell(&planner, &resource, (&replica, replicas.name()), is_silent).await {
                 Ok(()) => drop(told.insert(resource, is_silent)),
                 Err(planner::Error::NotFound) => {}
                 Err(why) => warn!(%why, resource, "its state cannot be noted now"),
@@ -70,7 +74,7 @@ pub async fn watch_hosts(
 async fn tell(
     planner: &Planner,
     resource: &str,
-    replica: &str,
+    (replica, own): (&str, &str),
     is_silent: bool,
 ) -> Result<(), planner::Error> {
     let nodes = planner
@@ -87,7 +91,7 @@ async fn tell(
             resource,
             replica, "its replica is silent: nothing new is placed there"
         );
-    } else {
+    } else if replica != own {
         info!(resource, replica, "its replica is heard");
     }
     let name = resource.to_owned();

@@ -7,7 +7,7 @@ mod hosts;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use reqwest::{Certificate, Client, Method, RequestBuilder, Url};
@@ -18,7 +18,7 @@ use uuid::Uuid;
 pub use asked::{QUESTIONS, Reply, answer_questions};
 pub use hosts::{claim_resources, watch_hosts};
 
-use crate::address::client_to_anywhere;
+use crate::address::{client_to_anywhere, transfer_error_in_words};
 use crate::clock::Clock;
 use crate::execution::lead::Hosts;
 use crate::store::backup::SCHEMA_VERSION;
@@ -37,6 +37,8 @@ const CONNECT_WAIT: Duration = Duration::from_secs(1);
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 /// For how long rows of the store are taken as they were.
 const ROWS_KEPT: Duration = Duration::from_secs(5);
+/// The same where a replica is looked for that is not among them.
+const ROWS_KEPT_AT_LEAST: Duration = Duration::from_millis(500);
 /// Characters in the name of a replica: PostgreSQL cuts names of sessions off.
 pub const NAME_MAX: usize = 40;
 
@@ -221,7 +223,12 @@ impl Replicas {
         if is_known(&self.rows().await?) {
             return Ok(true);
         }
-        *self.0.rows.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        // Anybody can ask: the database is not asked each time.
+        self.0
+            .rows
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take_if(|(read, _)| read.elapsed() > ROWS_KEPT_AT_LEAST);
         Ok(is_known(&self.rows().await?))
     }
 
@@ -236,19 +243,25 @@ impl Replicas {
         *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Heard::from_now();
     }
 
-    /// For how long a replica has not been heard, at most as long as this process listens.
-    fn silent_for(&self, name: &str) -> Duration {
+    /// Whether a replica has not been heard for longer than `grace`; none where it was not heard yet, and may still be.
+    fn is_silent(&self, name: &str, grace: Duration) -> Option<bool> {
+        if name == &*self.0.name {
+            return Some(false);
+        }
         let heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.last.get(name).unwrap_or(&heard.since).elapsed()
+        match heard.last.get(name) {
+            Some(last) => Some(last.elapsed() > grace),
+            None => (heard.since.elapsed() > grace).then_some(true),
+        }
     }
 
     /// A request to the replica at an address, which knows by it where it comes from.
     ///
     /// # Errors
     /// Where the address is none, or the system has no client.
-    pub fn request(&self, method: Method, address: &str, path: &str) -> Result<RequestBuilder, String> {
+    pub async fn request(&self, method: Method, address: &str, path: &str) -> Result<RequestBuilder, String> {
         let mut url = Url::parse(&format!("{address}{path}")).map_err(|why| why.to_string())?;
-        let client = self.client(address, &url)?;
+        let client = self.client(address, &url).await?;
         if let Some(host) = self.named_host(&url) {
             url.set_host(Some(host)).map_err(|why| why.to_string())?;
         }
@@ -264,17 +277,22 @@ impl Replicas {
         self.0.trust.host.as_deref().filter(|_| is_secure)
     }
 
-    fn client(&self, address: &str, url: &Url) -> Result<Client, String> {
-        let mut clients = self.0.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(address) {
-            return Ok(client.clone());
+    async fn client(&self, address: &str, url: &Url) -> Result<Client, String> {
+        let known = self.clients().get(address).cloned();
+        if let Some(client) = known {
+            return Ok(client);
         }
         let roots = self.0.trust.certificates.iter();
         let roots: Result<Vec<_>, _> = roots.map(|der| Certificate::from_der(der)).collect();
         let roots = roots.map_err(|why| why.to_string())?;
-        let at: Vec<SocketAddr> = match self.named_host(url) {
-            Some(_) => url.socket_addrs(|| None).map_err(|why| why.to_string())?,
-            None => Vec::new(),
+        let at: Vec<SocketAddr> = match (self.named_host(url), url.host_str()) {
+            (Some(_), Some(host)) => {
+                // An IPv6 address has brackets in a URL.
+                let host = host.trim_matches(['[', ']']);
+                let found = tokio::net::lookup_host((host, url.port_or_known_default().unwrap_or(0))).await;
+                found.map_err(|why| why.to_string())?.collect()
+            }
+            _ => Vec::new(),
         };
         let made = client_to_anywhere(|client| {
             let client = client.connect_timeout(CONNECT_WAIT).tls_certs_merge(roots);
@@ -283,8 +301,20 @@ impl Replicas {
                 None => client,
             }
         })?;
-        clients.insert(address.to_owned(), made.clone());
+        self.clients().insert(address.to_owned(), made.clone());
         Ok(made)
+    }
+
+    fn clients(&self) -> MutexGuard<'_, HashMap<String, Client>> {
+        self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note that a request to an address has failed, and says why: where it was not reached, its name may have another address by now.
+    pub fn note_failure(&self, address: &str, why: &reqwest::Error) -> String {
+        if why.is_connect() {
+            self.clients().remove(address);
+        }
+        transfer_error_in_words(why)
     }
 
     /// Asks a replica for something that it answers itself.
@@ -292,10 +322,10 @@ impl Replicas {
         let silent = |why: String| ReplicaError::Silent(name.to_owned(), why);
         let row = self.row(name).await.map_err(|why| silent(why.to_string()))?;
         let row = row.ok_or_else(|| silent("it is not known".to_owned()))?;
-        let request = self.request(method, &row.address, path).map_err(silent)?;
+        let request = self.request(method, &row.address, path).await.map_err(silent)?;
         let answer = tokio::time::timeout(ANSWER_WAIT, request.send()).await;
         let answer = answer.map_err(|_| silent("no answer in time".to_owned()))?;
-        let answer = answer.map_err(|why| silent(why.to_string()))?;
+        let answer = answer.map_err(|why| silent(self.note_failure(&row.address, &why)))?;
         if answer.status().is_success() {
             return Ok(answer);
         }
@@ -313,7 +343,8 @@ impl Replicas {
             .ask(Method::GET, replica, &path_of_outputs(agreement))
             .await?;
         let read = answer.bytes().await;
-        let read = read.map_err(|why| ReplicaError::Silent(replica.to_owned(), why.to_string()))?;
+        let read =
+            read.map_err(|why| ReplicaError::Silent(replica.to_owned(), transfer_error_in_words(&why)))?;
         Ok(read.to_vec())
     }
 

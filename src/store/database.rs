@@ -116,11 +116,11 @@ impl Store {
         migrations::has_older_process(&mut connection, steps).await
     }
 
-    /// Applies the contract steps that are left, unless a process of an earlier version is there.
+    /// Applies the contract steps that are left, unless a process of an earlier version is there. Whether it has.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where others use the tables, too: a later try may succeed.
-    pub async fn finish_migrations(&self) -> Result<()> {
+    pub async fn finish_migrations(&self) -> Result<bool> {
         migrations::finish_migrations(&self.database.writers).await
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use bespeak::store::Store;
@@ -172,22 +172,87 @@ fn a_job_is_run_by_the_process_of_its_machine_whichever_leads() {
 #[test]
 fn nothing_new_is_placed_on_a_machine_whose_process_is_silent() {
     let database = TestDatabase::postgres();
-    let (mut first, second) = two_processes(&database, SOON_SILENT);
+    let (mut first, mut second) = two_processes(&database, SOON_SILENT);
     run(async {
         let two = second.client();
+        let eventually_answered = async |client: &Client, expected: StatusCode| {
+            eventually("nodes in use or not", PATIENCE, async || {
+                (offer(client).await.status == expected).then_some(())
+            })
+            .await;
+        };
         first.kill9();
         offer(&two).await.created();
-        eventually("its nodes are out of use", PATIENCE, async || {
-            (offer(&two).await.status == StatusCode::CONFLICT).then_some(())
-        })
-        .await;
+        eventually_answered(&two, StatusCode::CONFLICT).await;
         first.restart();
-        eventually("its nodes are in use again", PATIENCE, async || {
-            (offer(&two).await.status == StatusCode::CREATED).then_some(())
-        })
-        .await;
+        eventually_answered(&two, StatusCode::CREATED).await;
+        first.kill9();
+        eventually_answered(&two, StatusCode::CONFLICT).await;
+        // The next leader has not heard it either.
+        second.kill9();
+        second.restart();
+        assert_eq!(offer(&second.client()).await.status, StatusCode::CONFLICT);
+        // And where the silent one leads, it is not silent.
+        second.kill9();
+        first.restart();
+        eventually_answered(&first.client(), StatusCode::CREATED).await;
     });
-    second.assert_verified();
+    first.assert_verified();
+}
+
+#[test]
+fn slow_bodies_without_a_key_leave_places_to_others() {
+    let database = TestDatabase::postgres();
+    let bounded = "[limits]\nrequests = 5\nparty_requests = 2\nbody_seconds = 600\n\
+        [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+    let (_first, second) = two_processes(&database, bounded);
+    let head = "POST /agreements HTTP/1.1\r\nhost: bespeak\r\ncontent-length: 9\r\n\r\n";
+    let (answered, answers) = mpsc::channel();
+    for _ in 0..5 {
+        let mut stream = TcpStream::connect(second.address()).expect("the service listens");
+        stream.write_all(head.as_bytes()).expect("it reads");
+        let answered = answered.clone();
+        std::thread::spawn(move || {
+            let mut status = [0; 12];
+            // The others are answered when the process ends, if at all.
+            if stream.read_exact(&mut status).is_ok() {
+                let _ = answered.send(String::from_utf8_lossy(&status).into_owned());
+            }
+        });
+    }
+    let turned_away = [(); 3].map(|()| answers.recv_timeout(PATIENCE).expect("an answer"));
+    assert_eq!(turned_away, ["HTTP/1.1 429"; 3]);
+    run(async { offer(&second.client()).await.created() });
+}
+
+#[test]
+fn clients_that_read_slowly_do_not_keep_another_process_from_the_lead() {
+    const LENGTH: usize = 32 << 20;
+    let database = TestDatabase::postgres();
+    let patient = "[limits]\nshutdown_seconds = 600\nwrite_seconds = 600\n\
+        [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
+    let (mut first, second) = two_processes(&database, patient);
+    let mut slow = TcpStream::connect(first.address()).expect("the service listens");
+    run(async {
+        let client = first.client_with(&first.key_for("physics", "consumer"));
+        let large = client.request(Method::PUT, "/files/large").body(vec![7; LENGTH]);
+        assert_eq!(client.send(large).await.status, StatusCode::CREATED);
+    });
+    let key = first.key_for("physics", "consumer");
+    let head = format!("host: bespeak\r\nauthorization: Bearer {key}\r\nconnection: close");
+    write!(slow, "GET /files/large HTTP/1.1\r\n{head}\r\n\r\n").expect("it reads");
+    let mut begun = [0; 1];
+    slow.read_exact(&mut begun).expect("it answers");
+    signal(&first, Signal::TERM);
+    run(async {
+        let two = second.client();
+        eventually_role(&two, "leader").await;
+        offer(&two).await.created();
+    });
+    let mut rest = Vec::new();
+    slow.read_to_end(&mut rest).expect("the whole answer");
+    assert!(rest.len() > LENGTH, "{} bytes", rest.len());
+    assert!(first.wait_until_ended().success(), "{}", first.log());
 }
 
 async fn job(client: &Client, seconds: u32) -> String {

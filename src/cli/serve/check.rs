@@ -47,10 +47,11 @@ pub(super) async fn check_open_state(
     for words in store.weak_settings().await? {
         warn!("{words}");
     }
-    if let Some(before) = before {
-        if before.is_finished() && matches!(before.await, Ok(Ok(()))) {
-            return Ok(());
-        }
+    if let Some(before) = before
+        && before.is_finished()
+        && matches!(before.await, Ok(Ok(())))
+    {
+        return Ok(());
     }
     find_nothing(&store, &clock).await
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -68,6 +69,9 @@ pub(super) fn make_executors(
     }))
 }
 
+/// How often it is looked whether resources have got another replica.
+const HOSTS_EVERY: Duration = Duration::from_secs(5);
+
 /// Starts to sample the resources in service until `stop`: the clusters, and this machine for its own ones, as `hosts` has them.
 pub(super) fn start_sampling(
     (planner, hosts): (&Planner, &Hosts),
@@ -98,8 +102,8 @@ async fn sample_resources(
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
     loop {
         let present = Arc::clone(&resources.borrow_and_update());
-        let is_sampled =
-            |of: &&Resource| !of.is_retired() && !of.is_peer() && hosts.elsewhere(&of.name).is_none();
+        let is_of_others = |of: &Resource| of.kind == "local" && !hosts.is_own(&of.name);
+        let is_sampled = |of: &&Resource| !of.is_retired() && !of.is_peer() && !is_of_others(of);
         let in_service = || present.iter().filter(is_sampled);
         samplers.retain(|name, (kind, nodes, token)| {
             let is_as_told = |of: &Resource| of.name == *name && of.kind == *kind && of.capacity == *nodes;
@@ -129,6 +133,8 @@ async fn sample_resources(
         tokio::select! {
             () = stop.cancelled() => return,
             changed = resources.changed() => if changed.is_err() { return },
+            // A resource may have got another replica.
+            () = tokio::time::sleep(HOSTS_EVERY) => {}
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use crate::negotiation::Negotiation;
+use crate::store::START_MAX;
 
 /// How the service is where nothing else is to be said.
 const SERVING: &str = "serving";
@@ -99,6 +100,20 @@ impl Manager {
     pub(super) fn stopping(&self) {
         self.say("stopping: requests that run are answered, jobs go on");
         self.tell("STOPPING=1");
+    }
+
+    /// Says again and again that the service is alive, for as long as a process may take to begin to lead.
+    pub(super) async fn keep_alive_at_first(self) {
+        let Some(beat) = self.0.as_ref().and_then(|listening| listening.beat) else {
+            return;
+        };
+        let beats = async {
+            loop {
+                self.alive();
+                tokio::time::sleep(beat).await;
+            }
+        };
+        let _: Result<(), _> = tokio::time::timeout(START_MAX, beats).await;
     }
 
     fn tell(&self, assignments: &str) {

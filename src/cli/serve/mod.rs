@@ -38,6 +38,7 @@ use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
+use crate::http::Places;
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge};
@@ -159,6 +160,8 @@ struct Tasks {
     dispatched: JoinHandle<()>,
     /// How long running work may take to end after the stop.
     patience: Duration,
+    /// The requests that run.
+    places: Places,
 }
 
 impl Tasks {
@@ -181,8 +184,12 @@ impl Tasks {
         info!("stopping");
         self.manager.stopping();
         stop.cancel();
+        // All requests that run are answered first. What clients still read of their answers does not keep another process from the lead.
         if !self.served.is_finished() {
-            let _ = self.served.await;
+            tokio::select! {
+                () = self.places.await_none() => {}
+                _ = &mut self.served => {}
+            }
         }
         // First the dispatcher, then the planner. Each is waited for once: a task that has ended before cannot be waited for again.
         // The wait has an end: without its store the planner sends no answers. A request without an answer is not promised, so
@@ -193,6 +200,9 @@ impl Tasks {
         planner_stop.cancel();
         if !self.decided.is_finished() && tokio::time::timeout(self.patience, self.decided).await.is_err() {
             warn!("the planner still waited for the store and is cut off");
+        }
+        if !self.served.is_finished() {
+            let _ = self.served.await;
         }
         lost.map_or(Ok(()), |why| Err(Failure::Unavailable(why.to_owned())))
     }
@@ -231,8 +241,8 @@ async fn open_input_files(config: &Config, data_dir: &Path, store: &Store) -> Re
     Ok(files)
 }
 
-/// Starts the planner; the token stops it.
-/// Starts the planner on a plan that is read while the open state is being checked. Nothing is decided before both have succeeded.
+/// Starts the planner, which the token stops, on a plan that is read while the open state is being checked. Nothing is decided before
+/// both have succeeded.
 async fn start_planner(
     settings: Settings,
     store: &Store,

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
+use crate::cli::config::Config;
 use crate::clock::Clock;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::executors::Executors;
@@ -43,6 +44,8 @@ const RELOADS_MAX: usize = 8;
 pub(super) struct Process {
     pub(super) options: Options,
     pub(super) read: Read,
+    /// The configuration at its start, where it has been read again since.
+    pub(super) started: Option<Config>,
     pub(super) manager: Manager,
     pub(super) hangup: Signal,
     pub(super) clock: Clock,
@@ -50,20 +53,19 @@ pub(super) struct Process {
     /// Cancelled when the process is told to stop.
     pub(super) told: CancellationToken,
     pub(super) address: SocketAddr,
-    pub(super) scheme: &'static str,
     pub(super) stage: watch::Sender<Stage>,
     pub(super) served: JoinHandle<()>,
     pub(super) tls: Option<watch::Sender<Arc<ServerConfig>>>,
-    pub(super) connections: Connections,
-    pub(super) measured: http::Measured,
     pub(super) data_dir: PathBuf,
     pub(super) store: Store,
     /// The other processes on its database; none where there cannot be any.
     pub(super) replicas: Option<Replicas>,
-    pub(super) access: Access,
+    pub(super) front: Front,
     pub(super) key: OperatorKey,
     pub(super) folders: JobFolders,
     pub(super) files: InputFiles,
+    /// Moves the files of jobs, whichever process leads.
+    pub(super) stager: Stager,
     pub(super) federation: Option<Federation>,
     pub(super) executors: Executors,
     pub(super) known: watch::Sender<Arc<Knowledge>>,
@@ -74,6 +76,32 @@ pub(super) struct Process {
     pub(super) checked: Option<check::Checking>,
     /// Keeps the data folder from other processes.
     pub(super) _folder: Option<File>,
+}
+
+/// What is the same for the requests of a process, whether it leads or stands by.
+pub(super) struct Front {
+    access: Access,
+    measured: http::Measured,
+    connections: Connections,
+    pub(super) scheme: &'static str,
+}
+
+impl Front {
+    /// The way of requests to the use cases, with places of its own.
+    pub(super) fn api(&self, negotiation: Negotiation, config: &Config, stop: &CancellationToken) -> Api {
+        Api {
+            negotiation: Arc::new(negotiation),
+            access: self.access.clone(),
+            body_timeout: config.limits.body_timeout(),
+            places: Places::new(config.limits.requests, config.limits.party_requests),
+            wrong_keys: WrongKeys::default(),
+            measured: self.measured.clone(),
+            connections: self.connections.clone(),
+            scheme: self.scheme,
+            public_address: config.public_address.as_deref().map(Arc::from),
+            stopping: stop.clone(),
+        }
+    }
 }
 
 impl Process {
@@ -111,27 +139,32 @@ impl Process {
         let (federation, followed) = peers::open_federation(config, &data_dir, &store, &clock).await?;
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
         let files = open_input_files(config, &data_dir, &store).await?;
+        let stager = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
         let (known, predictions) = Predictions::of(Knowledge::default());
         Ok(Self {
             files,
+            stager,
             options,
             read,
+            started: None,
             manager,
             hangup,
             clock,
             stop,
             told,
             address,
-            scheme,
             stage,
             served,
             tls,
-            connections,
-            measured,
             data_dir,
             store,
             replicas,
-            access,
+            front: Front {
+                access,
+                measured,
+                connections,
+                scheme,
+            },
             key,
             folders,
             federation,
@@ -148,6 +181,10 @@ impl Process {
     pub(super) async fn lead(mut self, lease: Lease) -> Result<(), Failure> {
         self.folders.lead_under(lease.epoch);
         self.manager.say("reading the plan from the store");
+        // The manager has been told that it serves, and would take it for dead.
+        let alive = self
+            .has_stood_by
+            .then(|| tokio::spawn(self.manager.clone().keep_alive_at_first()));
         let checking = check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
         let checking = tokio::spawn(checking);
         self.store.keep_templates(&self.read.templates.versions()).await?;
@@ -177,9 +214,15 @@ impl Process {
         tokio::spawn(checks);
         let suggestions = planner.subscribe_suggestions();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
-        let staging = Stager::new(config.staging.rules(), self.folders.clone(), clock.clone());
         let (decides, runs, known) = (planner.clone(), self.executors.clone(), catalogue.clone());
-        let dispatcher = Dispatcher::new(decides, runs, known, self.files.clone(), staging, clock.clone());
+        let dispatcher = Dispatcher::new(
+            decides,
+            runs,
+            known,
+            self.files.clone(),
+            self.stager,
+            clock.clone(),
+        );
         let dispatcher = dispatcher.among(hosts.clone(), None);
         let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
         let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
@@ -187,7 +230,7 @@ impl Process {
 
         let of_planner = (&planner, &store, &clock);
         let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &stop);
-        let address = start_call_backs(&config, &store, &clock, (self.scheme, self.address), &stop);
+        let address = start_call_backs(&config, &store, &clock, (self.front.scheme, self.address), &stop);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
         let (templates, files) = (self.read.templates, self.files);
         let mut negotiation =
@@ -199,27 +242,18 @@ impl Process {
         (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
         negotiation.replicas = self.replicas;
         negotiation.fit_templates().await.map_err(Failure::unavailable)?;
-        let api = Api {
-            negotiation: Arc::new(negotiation.clone()),
-            access: self.access,
-            body_timeout: config.limits.body_timeout(),
-            places: Places::new(config.limits.requests, config.limits.party_requests),
-            wrong_keys: WrongKeys::default(),
-            measured: self.measured,
-            connections: self.connections,
-            scheme: self.scheme,
-            public_address: config.public_address.as_deref().map(Arc::from),
-            stopping: stop.clone(),
-        };
+        let api = self.front.api(negotiation.clone(), &config, &stop);
         let tasks = Tasks {
             manager: self.manager.clone(),
             served: self.served,
             decided,
             dispatched,
+            places: api.places.clone(),
             patience: config.limits.shutdown_timeout(),
         };
         let (inputs, outputs) = ((prices, orders, self.hangup), (catalogue_sender, self.tls));
-        let mut reloader = Reloader::new(&self.options, config, negotiation.clone(), inputs, outputs);
+        let started = self.started.unwrap_or(config);
+        let mut reloader = Reloader::new(&self.options, started, negotiation.clone(), inputs, outputs);
         reloader.manager = self.manager.clone();
         let telling = self
             .manager
@@ -234,12 +268,15 @@ impl Process {
             self.stage
                 .send_replace(Stage::Leading(http::router(api, portal::pages())));
             if !self.has_stood_by {
-                announce_service(self.scheme, self.address, &self.key, &self.options.store);
+                announce_service(self.front.scheme, self.address, &self.key, &self.options.store);
             }
             self.manager.ready();
             // Both tell the manager of later events.
             tokio::spawn(reloader.run(stop.clone()));
             tokio::spawn(telling);
+            if let Some(alive) = alive {
+                alive.abort();
+            }
             std::future::pending().await
         };
         Box::pin(tasks.until_stopped(open, &stop, (&planner_stop, self.told))).await

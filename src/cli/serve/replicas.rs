@@ -209,7 +209,8 @@ pub(super) async fn finish_migrations(store: Store) {
                 let since = *alone_since.get_or_insert_with(Instant::now);
                 if since.elapsed() >= OLDER_GONE_FOR {
                     match store.finish_migrations().await {
-                        Ok(()) => info!("what only earlier versions needed is removed from the database"),
+                        Ok(true) => info!("what only earlier versions needed is removed from the database"),
+                        Ok(false) => alone_since = None,
                         // A table is in use.
                         Err(why) => info!("the last steps of the schema are tried again soon: {why}"),
                     }

@@ -2,7 +2,7 @@
 //! until it may lead itself.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -16,8 +16,7 @@ use crate::cli::Failure;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::Lead;
-use crate::execution::staging::Stager;
-use crate::http::{self, Api, Places, Stage, Way, WrongKeys};
+use crate::http::{self, Stage, Way};
 use crate::negotiation::Negotiation;
 use crate::planner::{Planner, Resource};
 use crate::portal;
@@ -26,6 +25,8 @@ use crate::store::{self, Lease, Look, Store};
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long it counts as led by the same process while the lead cannot be looked at.
+const BLIND_MAX: Duration = Duration::from_secs(3);
 /// How often the resources are read anew.
 const RESOURCES_EVERY: Duration = Duration::from_secs(1);
 
@@ -43,14 +44,14 @@ impl Process {
         };
         let mut standing = None;
         // Several looks a second fail in the same way: the log has the first one.
-        let mut is_blind = false;
+        let mut blind_since: Option<Instant> = None;
         let told = self.told.clone();
         let waited = async {
             loop {
                 match candidate.look().await {
                     Ok(Look::Leads(lease)) => return Ok(lease),
                     Ok(Look::Follows(leader)) => {
-                        if std::mem::take(&mut is_blind) {
+                        if blind_since.take().is_some() {
                             info!(leader, "the lead can be looked at again");
                         }
                         if let Err(why) = replicas.note_leader(leader.as_deref()).await {
@@ -62,15 +63,18 @@ impl Process {
                                 check::check_while_standing_by(self.store.clone(), self.clock.clone());
                             self.checked = Some(checked);
                             info!(leader, "another process leads: this one stands by");
-                            announce_service(self.scheme, self.address, &self.key, &self.options.store);
+                            announce_service(self.front.scheme, self.address, &self.key, &self.options.store);
                             self.manager.ready();
                         }
                     }
                     Err(why) => {
-                        if !std::mem::replace(&mut is_blind, true) {
+                        if blind_since.is_none() {
                             warn!(%why, "the lead cannot be looked at now; trying on");
                         }
-                        let _ = replicas.note_leader(None).await;
+                        // The leader may have its session still.
+                        if blind_since.get_or_insert_with(Instant::now).elapsed() > BLIND_MAX {
+                            let _ = replicas.note_leader(None).await;
+                        }
                     }
                 }
                 self.manager.alive();
@@ -108,7 +112,8 @@ impl Process {
                 if let (Some(now), Some(tls)) = (&self.tls, read.tls.take()) {
                     now.send_replace(tls);
                 }
-                self.read = read;
+                let before = std::mem::replace(&mut self.read, read);
+                self.started.get_or_insert(before.config);
             }
             Err(why) => warn!(%why, "the configuration is as it was when this process was started"),
         }
@@ -134,13 +139,12 @@ impl Process {
         start_learning(self.known.clone(), &config, &store, &clock, &self.stop);
 
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
-        let staging = Stager::new(config.staging.rules(), self.folders.clone(), clock.clone());
         let dispatcher = Dispatcher::new(
             planner.clone(),
             self.executors.clone(),
             catalogue.clone(),
             self.files.clone(),
-            staging,
+            self.stager.clone(),
             clock.clone(),
         );
         let dispatcher = dispatcher.among(replicas.hosts().clone(), Some(lead));
@@ -160,18 +164,7 @@ impl Process {
         negotiation.predictions = Some(self.predictions.clone());
         negotiation.replicas = Some(replicas.clone());
         negotiation.federation.clone_from(&self.federation);
-        let api = Api {
-            negotiation: Arc::new(negotiation),
-            access: self.access.clone(),
-            body_timeout: config.limits.body_timeout(),
-            places: Places::new(config.limits.requests, config.limits.party_requests),
-            wrong_keys: WrongKeys::default(),
-            measured: self.measured.clone(),
-            connections: self.connections.clone(),
-            scheme: self.scheme,
-            public_address: config.public_address.as_deref().map(Arc::from),
-            stopping: self.stop.clone(),
-        };
+        let api = self.front.api(negotiation, &config, &self.stop);
         let way = Way {
             replicas: replicas.clone(),
             own: self.stage.subscribe(),

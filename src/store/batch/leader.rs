@@ -21,7 +21,7 @@ use crate::store::engine::{Error, Result, silent_database};
 /// How long a leader may be silent: it is heard every second.
 const SILENCE_MAX: Duration = Duration::from_secs(3);
 /// How long one may be silent that still reads the plan: it asks for nothing else meanwhile.
-const START_MAX: Duration = Duration::from_mins(2);
+pub const START_MAX: Duration = Duration::from_mins(2);
 /// A look that comes so much later than the one before says nothing of the time between: this process stood still itself.
 const LOOK_LATE: Duration = Duration::from_millis(1_500);
 /// How long one look may take.

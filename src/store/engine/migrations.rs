@@ -28,6 +28,8 @@ const LOCKS_PAUSE: Duration = Duration::from_millis(500);
 const OLDER_SESSIONS: &str = "SELECT COUNT(*) AS older FROM pg_stat_activity a WHERE a.datname = current_database() \
     AND a.application_name LIKE 'bespeak %' AND NOT EXISTS (SELECT 1 FROM replicas r WHERE r.schema_version >= $1 \
     AND r.name = SPLIT_PART(a.application_name, ' ', 2))";
+/// The version of the step since which processes say how many steps they know. Those of earlier versions are alone on their database.
+const REPLICAS: usize = 29;
 /// How the name of a step begins that takes away what the version before uses.
 const CONTRACT: &str = "contract ";
 
@@ -118,6 +120,7 @@ async fn try_migrations(writers: &Pool) -> Result<()> {
     let applied = applied_steps(&mut transaction).await?;
     let contract = last_contract_step(MIGRATIONS, applied, needed);
     if let Some(contract) = contract
+        && applied >= REPLICAS
         && has_older_process(&mut transaction, contract).await?
     {
         return Err(Error::Schema(
@@ -146,15 +149,17 @@ pub(in crate::store) async fn has_older_process(connection: &mut Connection, ver
     Ok(older.await?.iter().any(|older| *older > 0))
 }
 
-/// Applies the contract steps that are left, unless a process of an earlier version is there.
-pub(in crate::store) async fn finish_migrations(writers: &Pool) -> Result<()> {
+/// Applies the contract steps that are left, unless a process of an earlier version is there; whether it has.
+pub(in crate::store) async fn finish_migrations(writers: &Pool) -> Result<bool> {
     let mut transaction = Transaction::begin(writers).await?;
     wait_for_other_migrations(&mut transaction).await?;
     transaction.script(POSTGRES_LOCK_WAIT).await?;
-    if !has_older_process(&mut transaction, NEWEST).await? {
+    let is_alone = !has_older_process(&mut transaction, NEWEST).await?;
+    if is_alone {
         migrate_up_to(&mut transaction, NEWEST).await?;
     }
-    Ok(transaction.commit().await?)
+    transaction.commit().await?;
+    Ok(is_alone)
 }
 
 /// Waits for other processes that migrate, and makes later ones wait until the transaction ends.
