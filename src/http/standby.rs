@@ -129,8 +129,8 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
 }
 
 impl Passing {
-    /// The places of a request that is passed on: of its address, until its body has been read, and of its party, where it has a key.
-    /// None where its key is wrong.
+    /// The place of a request that is passed on: one of its address, until its body has been read, or one of its party, where it has a
+    /// key. None where that is wrong.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
@@ -140,15 +140,15 @@ impl Passing {
         key: Option<String>,
     ) -> Result<Option<(Option<Place>, Option<Place>)>, Error> {
         let places = &self.api.places;
-        let unread = places.take_unread(origin)?;
         let Some(key) = key else {
-            return Ok(Some((unread, None)));
+            return Ok(Some((places.take_unread(origin)?, None)));
         };
+        let _unknown = places.take_unknown(origin)?;
         match self.api.access.authenticate(&key).await {
             Ok(Some(caller)) => Ok(Some((None, Some(places.take_of(&caller.party)?)))),
             Ok(None) => Ok(None),
             // The leader may reach the store all the same.
-            Err(_) => Ok(Some((unread, None))),
+            Err(_) => Ok(Some((places.take_unread(origin)?, None))),
         }
     }
 }
