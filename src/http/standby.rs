@@ -13,9 +13,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use futures_util::StreamExt;
 use http_body_util::BodyExt;
 use http_body_util::channel::{Channel, Sender};
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::debug;
 
@@ -246,7 +248,7 @@ async fn pass_on(
                 _ = leader.wait_for(|of| of.as_ref() != Some(&now)) => Tried::Lost,
             };
             match tried {
-                Tried::Answered(answer) => return Ok(answer),
+                Tried::Answered(answer) => return Ok(end_events(answer, &api.stopping)),
                 Tried::Lost if !passed.may_come_twice() => return Err(Error::LeaderLost),
                 Tried::Lost | Tried::NotThere => {}
             }
@@ -395,6 +397,16 @@ fn answer_of_leader(answer: reqwest::Response) -> Response {
     let mut answer = axum::http::Response::from(answer).map(Body::new);
     remove_headers_of_connection(answer.headers_mut());
     answer
+}
+
+/// Events have no end of their own: they end when this process stops, and the page asks another one.
+fn end_events(answer: Response, stopping: &CancellationToken) -> Response {
+    let content_type = answer.headers().get(header::CONTENT_TYPE);
+    if content_type.is_none_or(|of| of != "text/event-stream") {
+        return answer;
+    }
+    let stopping = stopping.clone().cancelled_owned();
+    answer.map(|body| Body::from_stream(body.into_data_stream().take_until(stopping)))
 }
 
 /// Removes the headers that are about one connection only (RFC 9110, section 7.6.1).
