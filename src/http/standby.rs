@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
@@ -34,6 +34,8 @@ const LEADER_WAIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(50);
 /// Bytes of a body that are kept to be sent again: of every document. Uploads may have more.
 const KEPT_MAX: usize = BODY_MAX;
+/// How long it is looked for a key in the store: the leader does so, too.
+const KEY_WAIT: Duration = Duration::from_secs(1);
 /// How requests are counted that cannot be passed on.
 const NOT_PASSED_ON: &str = "not passed on";
 
@@ -111,15 +113,20 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
         return answer_with(passing.reads, request).await;
     }
     let (method, begun) = (request.method().clone(), Instant::now());
-    let (origin, key) = (
-        origin_of_request(&request),
-        bearer_of_request(&request).map(str::to_owned),
-    );
-    let answer = match passing.take_places(origin, key).await {
-        Ok(Some(places)) => pass_on(&passing, request, places).await,
-        // Its key is wrong: it is refused as everywhere.
-        Ok(None) => return answer_with(passing.reads, request).await,
-        Err(error) => Err(error),
+    let answer = if is_open_to_all(request.uri().path()) {
+        let has_body = !request.body().is_end_stream();
+        match passing.take_unread(origin_of_request(&request), has_body) {
+            Ok(place) => pass_on(&passing, request, (place, None)).await,
+            Err(error) => Err(error),
+        }
+    } else {
+        let (origin, key) = (origin_of_request(&request), bearer_of_request(&request));
+        match passing.take_places(origin, key.map(str::to_owned)).await {
+            Ok(Some(places)) => pass_on(&passing, request, places).await,
+            // It has no key that is right, and is refused as everywhere.
+            Ok(None) => return answer_with(passing.reads, request).await,
+            Err(error) => Err(error),
+        }
     };
     answer.unwrap_or_else(|error| {
         let answer = error.into_response();
@@ -131,8 +138,19 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
 }
 
 impl Passing {
-    /// The place of a request that is passed on: one of its address, until its body has been read, or one of its party, where it has a
-    /// key. None where that is wrong.
+    /// The place of a request without a key until its body has been read, where it has one: of its address.
+    ///
+    /// # Errors
+    /// [`Error::TooManyAtOnce`] where they are taken.
+    fn take_unread(&self, origin: Option<Origin>, has_body: bool) -> Result<Option<Place>, Error> {
+        if has_body {
+            self.api.places.take_unread(origin)
+        } else {
+            Ok(None)
+        }
+    }
+
+    /// The place of a request with a key: of its party, until it is answered. None where the key is wrong, or there is none.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
@@ -143,14 +161,17 @@ impl Passing {
     ) -> Result<Option<(Option<Place>, Option<Place>)>, Error> {
         let places = &self.api.places;
         let Some(key) = key else {
-            return Ok(Some((places.take_unread(origin)?, None)));
+            return Ok(None);
         };
-        let _unknown = places.take_unknown(origin)?;
-        match self.api.access.authenticate(&key).await {
-            Ok(Some(caller)) => Ok(Some((None, Some(places.take_of(&caller.party)?)))),
-            Ok(None) => Ok(None),
+        let looked_for = {
+            let _place = places.take_unknown(origin)?;
+            tokio::time::timeout(KEY_WAIT, self.api.access.authenticate(&key)).await
+        };
+        match looked_for {
+            Ok(Ok(Some(caller))) => Ok(Some((None, Some(places.take_of(&caller.party)?)))),
+            Ok(Ok(None)) => Ok(None),
             // The leader may reach the store all the same.
-            Err(_) => Ok(Some((places.take_unread(origin)?, None))),
+            Ok(Err(_)) | Err(_) => Ok(Some((places.take_unread(origin)?, None))),
         }
     }
 }
@@ -158,6 +179,11 @@ impl Passing {
 /// Whether no other process is known to lead: this one may by the time that the request has been read.
 fn may_lead_soon(way: &Way) -> bool {
     way.replicas.leader().borrow().is_none()
+}
+
+/// Whether a path needs no key: the pages, where people sign in, and what a domain says of itself.
+fn is_open_to_all(path: &str) -> bool {
+    path.starts_with("/portal") || path.starts_with("/.well-known/")
 }
 
 /// Whether a path is for other replicas only.
@@ -445,6 +471,10 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
         let is_known = api.negotiation.is_replica(&name, &secret).await;
         if let (true, Some(at)) = (is_known, origin_of_request(&request)) {
             api.connections.note_replica(at);
+        }
+        // It gives way to the next leader, and answers only what it has.
+        if is_known && api.stopping.is_cancelled() {
+            return StatusCode::MISDIRECTED_REQUEST.into_response();
         }
         match origin {
             Some(origin) if is_known => {

@@ -9,6 +9,7 @@ use scheduler::{Seconds, Time};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, warn};
 use uuid::Uuid;
 
@@ -540,6 +541,17 @@ async fn read_plan_again(
     }
 }
 
+/// Reads something by a task of its own, which ends with the value.
+fn read_beside<T: Send + 'static>(
+    read: impl Future<Output = Result<T, store::Error>> + Send + 'static,
+) -> impl Future<Output = Result<T, store::Error>> {
+    let task = AbortOnDropHandle::new(tokio::spawn(read));
+    async move {
+        task.await
+            .unwrap_or_else(|why| Err(store::Error::Corrupt(format!("a read has failed: {why}"))))
+    }
+}
+
 /// The plan as it is stored.
 pub(super) async fn read_plan(
     settings: &Settings,
@@ -557,22 +569,22 @@ pub(super) async fn read_plan(
         .zip(0..)
         .collect();
     resources.sort_by_key(|of| order.get(of.name.as_str()).copied().unwrap_or(usize::MAX));
-    let mut plan = Plan::rebuild(
-        settings,
-        &resources,
-        store.live_agreements().await?,
-        store.bindings(now).await?,
-        now,
-    )?;
-    plan.reopen(store.open_negotiations(now).await?, now)?;
+    // Many wait for a plan at a takeover: what is read beside the agreements is read on other threads.
+    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
+    let of = store.clone();
+    let negotiations = read_beside(async move { of.open_negotiations(now).await });
+    let of = store.clone();
+    let starts = read_beside(async move { of.starts_announced(announced).await });
+    let (live, bindings) = tokio::try_join!(store.live_agreements(), store.bindings(now))?;
+    let mut plan = Plan::rebuild(settings, &resources, live, bindings, now)?;
+    plan.reopen(negotiations.await?, now)?;
     plan.resources.recall_nodes(store.node_states().await?, now);
     let lost = store
         .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
         .await?;
     plan.recall_lost(lost);
-    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
     plan.spendings.spent = store.spent().await?;
-    plan.recall_announced(store.starts_announced(announced).await?);
+    plan.recall_announced(starts.await?);
     plan.resources.find_improvable();
     match plan.why_impossible() {
         None => Ok(plan),

@@ -39,6 +39,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 const ROWS_KEPT: Duration = Duration::from_secs(5);
 /// The same where a replica is looked for that is not among them.
 const ROWS_KEPT_AT_LEAST: Duration = Duration::from_millis(500);
+/// How long a client is used at least: making one reads all certificates of the system.
+const CLIENT_KEPT_AT_LEAST: Duration = Duration::from_secs(2);
 /// Characters in the name of a replica: PostgreSQL cuts names of sessions off.
 pub const NAME_MAX: usize = 40;
 
@@ -79,7 +81,8 @@ struct Inner {
     store: Store,
     trust: Trust,
     hosts: Hosts,
-    clients: Mutex<HashMap<String, Client>>,
+    /// By address, with the time at which each was made.
+    clients: Mutex<HashMap<String, (Instant, Client)>>,
     rows: Mutex<Option<(Instant, Arc<[ReplicaRow]>)>>,
     leader: watch::Sender<Option<Leader>>,
     /// When the replicas were last heard that ask for the jobs of their machines.
@@ -279,7 +282,7 @@ impl Replicas {
 
     async fn client(&self, address: &str, url: &Url) -> Result<Client, String> {
         let known = self.clients().get(address).cloned();
-        if let Some(client) = known {
+        if let Some((_, client)) = known {
             return Ok(client);
         }
         let roots = self.0.trust.certificates.iter();
@@ -301,18 +304,21 @@ impl Replicas {
                 None => client,
             }
         })?;
-        self.clients().insert(address.to_owned(), made.clone());
+        self.clients()
+            .insert(address.to_owned(), (Instant::now(), made.clone()));
         Ok(made)
     }
 
-    fn clients(&self) -> MutexGuard<'_, HashMap<String, Client>> {
+    fn clients(&self) -> MutexGuard<'_, HashMap<String, (Instant, Client)>> {
         self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note that a request to an address has failed, and says why: where it was not reached, its name may have another address by now.
     pub fn note_failure(&self, address: &str, why: &reqwest::Error) -> String {
-        if why.is_connect() {
-            self.clients().remove(address);
+        // A client with a name of its own for the address does not look for it again.
+        if why.is_connect() && self.0.trust.host.is_some() {
+            self.clients()
+                .retain(|of, (made, _)| of != address || made.elapsed() < CLIENT_KEPT_AT_LEAST);
         }
         transfer_error_in_words(why)
     }

@@ -206,10 +206,12 @@ fn slow_bodies_without_a_key_leave_places_to_others() {
     let bounded = "[limits]\nrequests = 5\nparty_requests = 2\nbody_seconds = 600\n\
         [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
     let (_first, second) = two_processes(&database, bounded);
-    let head = "POST /agreements HTTP/1.1\r\nhost: bespeak\r\ncontent-length: 9\r\n\r\n";
+    let head_of = |path| format!("POST {path} HTTP/1.1\r\nhost: bespeak\r\ncontent-length: 9\r\n\r\n");
     let (answered, answers) = mpsc::channel();
     for _ in 0..5 {
         let mut stream = TcpStream::connect(second.address()).expect("the service listens");
+        // The pages need no key.
+        let head = head_of("/portal/session");
         stream.write_all(head.as_bytes()).expect("it reads");
         let answered = answered.clone();
         std::thread::spawn(move || {
@@ -223,6 +225,14 @@ fn slow_bodies_without_a_key_leave_places_to_others() {
     let turned_away = [(); 3].map(|()| answers.recv_timeout(PATIENCE).expect("an answer"));
     assert_eq!(turned_away, ["HTTP/1.1 429"; 3]);
     run(async { offer(&second.client()).await.created() });
+    // Where a key is needed, no body is waited for.
+    let mut stream = TcpStream::connect(second.address()).expect("the service listens");
+    stream
+        .write_all(head_of("/agreements").as_bytes())
+        .expect("it reads");
+    let mut status = [0; 12];
+    stream.read_exact(&mut status).expect("an answer");
+    assert_eq!(&status, b"HTTP/1.1 401");
 }
 
 #[test]
@@ -232,13 +242,13 @@ fn clients_that_read_slowly_do_not_keep_another_process_from_the_lead() {
     let patient = "[limits]\nshutdown_seconds = 600\nwrite_seconds = 600\n\
         [[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
     let (mut first, second) = two_processes(&database, patient);
-    let mut slow = TcpStream::connect(first.address()).expect("the service listens");
     run(async {
         let client = first.client_with(&first.key_for("physics", "consumer"));
         let large = client.request(Method::PUT, "/files/large").body(vec![7; LENGTH]);
         assert_eq!(client.send(large).await.status, StatusCode::CREATED);
     });
     let key = first.key_for("physics", "consumer");
+    let mut slow = TcpStream::connect(first.address()).expect("the service listens");
     let head = format!("host: bespeak\r\nauthorization: Bearer {key}\r\nconnection: close");
     write!(slow, "GET /files/large HTTP/1.1\r\n{head}\r\n\r\n").expect("it reads");
     let mut begun = [0; 1];

@@ -419,22 +419,23 @@ impl Config {
         each.collect()
     }
 
-    /// The names of the parts that differ from those of another configuration and are read at a start only.
-    pub(super) fn left_for_a_start(&self, started: &Self) -> Vec<String> {
+    /// The names of the parts that are not taken over by a reload, and differ from those of the configuration with which the process was
+    /// opened, or of the one with which it began to lead.
+    pub(super) fn left_for_a_start(&self, opened: &Self, led: &Self) -> Vec<String> {
         let parts = [
-            ("horizon_days", self.horizon_days == started.horizon_days),
-            ("public_address", self.public_address == started.public_address),
-            ("[tls]", self.tls.is_some() == started.tls.is_some()),
-            ("[scheduling]", self.scheduling == started.scheduling),
-            ("[negotiation]", self.negotiation == started.negotiation),
-            ("[callbacks]", self.callbacks == started.callbacks),
-            ("[execution]", self.execution == started.execution),
-            ("[staging]", self.staging == started.staging),
-            ("[trail]", self.trail == started.trail),
-            ("[prediction]", self.prediction == started.prediction),
-            ("[history]", self.history == started.history),
-            ("[federation] and [[peer]]", self.domain == started.domain),
-            ("[limits]", self.limits == started.limits),
+            ("horizon_days", self.horizon_days == led.horizon_days),
+            ("public_address", self.public_address == led.public_address),
+            ("[tls]", self.tls.is_some() == opened.tls.is_some()),
+            ("[scheduling]", self.scheduling == led.scheduling),
+            ("[negotiation]", self.negotiation == led.negotiation),
+            ("[callbacks]", self.callbacks == led.callbacks),
+            ("[execution]", self.execution == opened.execution),
+            ("[staging]", self.staging == led.staging),
+            ("[trail]", self.trail == led.trail),
+            ("[prediction]", self.prediction == led.prediction),
+            ("[history]", self.history == led.history),
+            ("[federation] and [[peer]]", self.domain == opened.domain),
+            ("[limits]", self.limits == opened.limits),
         ];
         let differ = parts.into_iter().filter(|(_, is_same)| !is_same);
         differ.map(|(name, _)| name.to_owned()).collect()

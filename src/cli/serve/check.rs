@@ -33,7 +33,11 @@ pub(super) type Checking = JoinHandle<Result<(), Failure>>;
 pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> Checking {
     tokio::spawn(async move {
         tokio::time::sleep(AFTER_START).await;
-        find_nothing(&store, &clock).await
+        let found = find_nothing(&store, &clock).await;
+        if let Err(why) = &found {
+            warn!(%why, "checked while standing by; it is checked again before this process leads");
+        }
+        found
     })
 }
 
@@ -47,11 +51,13 @@ pub(super) async fn check_open_state(
     for words in store.weak_settings().await? {
         warn!("{words}");
     }
-    if let Some(before) = before
-        && before.is_finished()
-        && matches!(before.await, Ok(Ok(())))
-    {
-        return Ok(());
+    if let Some(before) = before {
+        if !before.is_finished() {
+            before.abort();
+        }
+        if matches!(before.await, Ok(Ok(()))) {
+            return Ok(());
+        }
     }
     find_nothing(&store, &clock).await
 }

@@ -45,7 +45,7 @@ pub(super) struct Process {
     pub(super) options: Options,
     pub(super) read: Read,
     /// The configuration at its start, where it has been read again since.
-    pub(super) started: Option<Config>,
+    pub(super) opened: Option<Config>,
     pub(super) manager: Manager,
     pub(super) hangup: Signal,
     pub(super) clock: Clock,
@@ -146,7 +146,7 @@ impl Process {
             stager,
             options,
             read,
-            started: None,
+            opened: None,
             manager,
             hangup,
             clock,
@@ -214,6 +214,7 @@ impl Process {
         tokio::spawn(checks);
         let suggestions = planner.subscribe_suggestions();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
+        self.stager.take_over(config.staging.rules());
         let (decides, runs, known) = (planner.clone(), self.executors.clone(), catalogue.clone());
         let dispatcher = Dispatcher::new(
             decides,
@@ -252,8 +253,8 @@ impl Process {
             patience: config.limits.shutdown_timeout(),
         };
         let (inputs, outputs) = ((prices, orders, self.hangup), (catalogue_sender, self.tls));
-        let started = self.started.unwrap_or(config);
-        let mut reloader = Reloader::new(&self.options, started, negotiation.clone(), inputs, outputs);
+        let (options, configs) = (&self.options, (self.opened, config));
+        let mut reloader = Reloader::new(options, configs, negotiation.clone(), inputs, outputs);
         reloader.manager = self.manager.clone();
         let telling = self
             .manager

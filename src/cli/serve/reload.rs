@@ -28,8 +28,10 @@ use crate::planner::{Reconfiguration, Settings};
 pub(super) struct Reloader {
     /// Where it stands; none where the service has started without one.
     file: Option<PathBuf>,
-    /// As it was at the start.
-    started: Config,
+    /// As it was at the start of the process, where it was read again before that began to lead.
+    opened: Option<Config>,
+    /// As it was when it began to lead.
+    led: Config,
     /// The prices of energy over time.
     pub(super) prices: Prices,
     negotiation: Negotiation,
@@ -56,7 +58,7 @@ impl Reloader {
     /// Reads the file of `options` again, and hands what it says to `negotiation` and to `catalogue` and `tls`.
     pub(super) fn new(
         options: &Options,
-        started: Config,
+        (opened, led): (Option<Config>, Config),
         negotiation: Negotiation,
         (prices, orders, hangup): (Prices, mpsc::Receiver<ReloadOrder>, Signal),
         (catalogue, tls): (
@@ -66,7 +68,8 @@ impl Reloader {
     ) -> Self {
         Self {
             file: options.store.config.clone(),
-            started,
+            opened,
+            led,
             prices,
             negotiation,
             manager: Manager::default(),
@@ -126,7 +129,8 @@ impl Reloader {
         };
         let read = Read::from(Some(file), self.prices.series()).await;
         let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
-        let left = read.config.left_for_a_start(&self.started);
+        let opened = self.opened.as_ref().unwrap_or(&self.led);
+        let left = read.config.left_for_a_start(opened, &self.led);
         let of = Reconfiguration {
             id: Uuid::now_v7(),
             party,

@@ -113,7 +113,7 @@ impl Process {
                     now.send_replace(tls);
                 }
                 let before = std::mem::replace(&mut self.read, read);
-                self.started.get_or_insert(before.config);
+                self.opened.get_or_insert(before.config);
             }
             Err(why) => warn!(%why, "the configuration is as it was when this process was started"),
         }

@@ -11,7 +11,7 @@ mod transfer;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use scheduler::counted;
@@ -101,7 +101,7 @@ type OnCluster = bool;
 
 #[derive(Debug)]
 struct Shared {
-    line: Line,
+    line: RwLock<Arc<Line>>,
     folders: JobFolders,
     clock: Clock,
     places: Arc<Semaphore>,
@@ -120,11 +120,7 @@ impl Stager {
     /// One for the jobs in these folders.
     pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
         let shared = Shared {
-            line: Line {
-                allowed: rules.allowed,
-                bytes_max: rules.bytes_max,
-                rate_max: rules.rate_max,
-            },
+            line: RwLock::new(Arc::new(Line::under(rules))),
             folders,
             clock,
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
@@ -132,6 +128,11 @@ impl Stager {
             tasks: Mutex::default(),
         };
         Self(Arc::new(shared), false)
+    }
+
+    /// Has other rules from now on. What is under way goes on under those that it began with.
+    pub fn take_over(&self, rules: Rules) {
+        *self.0.line.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Line::under(rules));
     }
 
     /// The same for the jobs of a cluster, or of no cluster.
@@ -248,6 +249,11 @@ impl Standing {
 }
 
 impl Shared {
+    fn line(&self) -> Arc<Line> {
+        let line = self.line.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&line)
+    }
+
     /// Moves the files of an order and writes down what became of them.
     async fn carry_out(self: Arc<Self>, order: Order, mut books: Books, until: Arc<AtomicI64>) {
         let mut waits = true;
@@ -337,7 +343,7 @@ impl Shared {
             }
             let before = books.file(at).bytes;
             let moved = match way {
-                Way::In => transfer::fetch_file(books, at, address, &self.line).await,
+                Way::In => transfer::fetch_file(books, at, address, &self.line()).await,
                 Way::Out => self.send(books, at, address).await,
             };
             if books.file(at).bytes > before {
@@ -394,7 +400,7 @@ impl Shared {
             .map_err(|why| Trouble::Ours(why.to_string()))?
             .len();
         let file = (tokio::fs::File::from_std(file), length);
-        transfer::send_file(books, at, file, address, &self.line).await
+        transfer::send_file(books, at, file, address, &self.line()).await
     }
 
     /// The places of a party. Those that no order has are forgotten.

@@ -17,6 +17,7 @@ use scheduler::counted;
 use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
+use super::Rules;
 use super::books::{Books, Trouble};
 use crate::address::{Allowed, address_without_query, transfer_error_in_words};
 
@@ -88,6 +89,14 @@ impl Asking {
 }
 
 impl Line {
+    pub(super) fn under(rules: Rules) -> Self {
+        Self {
+            allowed: rules.allowed,
+            bytes_max: rules.bytes_max,
+            rate_max: rules.rate_max,
+        }
+    }
+
     /// A request to an address that is allowed.
     async fn request(&self, asking: &Asking) -> Result<RequestBuilder, Trouble> {
         let address = &asking.address;

@@ -433,7 +433,8 @@ statements! {
     // Idempotency.
     IDEMPOTENT = "SELECT party, key, request_hash, answer, created_us FROM idempotency \
         WHERE party = $1 AND key = $2";
-    FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE created_us < $1";
+    FORGET_IDEMPOTENT = "DELETE FROM idempotency WHERE (party, key) IN \
+        (SELECT party, key FROM idempotency WHERE created_us < $1 LIMIT $2)";
 
     // Pending agreements and calls.
     OPEN_AT_PEERS = "SELECT * FROM peer_agreements WHERE settled_us IS NULL AND id > $1 ORDER BY id LIMIT $2";

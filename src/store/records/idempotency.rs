@@ -4,6 +4,9 @@ use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};
 
+/// Keys that are forgotten by one statement: on SQLite decisions wait for it.
+const FORGOTTEN_AT_ONCE: u32 = 1_000;
+
 /// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
 pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
 
@@ -39,7 +42,15 @@ impl Store {
     /// `Error::Unavailable`.
     pub async fn forget_idempotent(&self, now: Micros) -> Result<u64> {
         let before = now.saturating_sub(IDEMPOTENCY_KEPT);
-        self.write(statements::FORGET_IDEMPOTENT, &[before.into()]).await
+        let mut forgotten = 0;
+        loop {
+            let values = [before.into(), FORGOTTEN_AT_ONCE.into()];
+            let portion = self.write(statements::FORGET_IDEMPOTENT, &values).await?;
+            forgotten += portion;
+            if portion < u64::from(FORGOTTEN_AT_ONCE) {
+                return Ok(forgotten);
+            }
+        }
     }
 }
 
