@@ -24,7 +24,7 @@ const LOGGED_MAX: usize = 10;
 const AFTER_TAKEOVER: Duration = Duration::from_mins(1);
 
 /// When a process that stands by checks the open state: others often take the lead just when it begins.
-const AFTER_START: Duration = Duration::from_secs(5);
+const AFTER_START: Duration = Duration::from_secs(1);
 
 /// A check of the open state; an error where something is wrong with it, or where it cannot be read.
 pub(super) type Checking = JoinHandle<Result<(), Failure>>;
