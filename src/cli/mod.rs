@@ -398,7 +398,7 @@ pub fn run() -> ExitCode {
             Command::Usage(options) => client::usage::run(options, server).await,
             Command::Bench(options) => Box::pin(bench::run(options, server)).await,
             Command::Advise(options) => operator::advise::run(&options),
-            Command::Predict(options) => client::predict::run(options, as_json).await,
+            Command::Predict(options) => Box::pin(client::predict::run(options, as_json)).await,
             Command::Calibrate(options) => operator::calibrate::run(options, as_json).await,
             Command::Executions(options) => client::executions::run(options, as_json).await,
             Command::Ledger(options) => operator::ledger::run(options, server).await,
