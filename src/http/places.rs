@@ -27,7 +27,7 @@ pub(crate) enum Whose {
     Party(String),
     /// Requests of an address while their key is being looked for.
     Unknown(Origin),
-    /// Requests of an address without a key whose bodies are being read, to be passed on.
+    /// Requests without a key from an address, while their bodies are read. They are passed on afterwards.
     Unread(Origin),
     /// Requests to sign in on the page, of all visitors: their party is not known yet.
     SignIn,

@@ -138,7 +138,7 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
 }
 
 impl Passing {
-    /// The place of a request without a key until its body has been read, where it has one: of its address.
+    /// A place among those of its address for a request without a key, until its body has been read. A request without a body needs none.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
@@ -181,7 +181,7 @@ fn may_lead_soon(way: &Way) -> bool {
     way.replicas.leader().borrow().is_none()
 }
 
-/// Whether a path needs no key: the pages, where people sign in, and what a domain says of itself.
+/// Whether a path needs no key: the pages, where people sign in, and the description of a domain.
 fn is_open_to_all(path: &str) -> bool {
     path.starts_with("/portal") || path.starts_with("/.well-known/")
 }
@@ -472,7 +472,7 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
         if let (true, Some(at)) = (is_known, origin_of_request(&request)) {
             api.connections.note_replica(at);
         }
-        // It gives way to the next leader, and answers only what it has.
+        // This process gives way to the next leader. It answers only the requests that it has already.
         if is_known && api.stopping.is_cancelled() {
             return StatusCode::MISDIRECTED_REQUEST.into_response();
         }

@@ -569,7 +569,7 @@ pub(super) async fn read_plan(
         .zip(0..)
         .collect();
     resources.sort_by_key(|of| order.get(of.name.as_str()).copied().unwrap_or(usize::MAX));
-    // Many wait for a plan at a takeover: what is read beside the agreements is read on other threads.
+    // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
     let of = store.clone();
     let negotiations = read_beside(async move { of.open_negotiations(now).await });

@@ -130,7 +130,7 @@ impl Stager {
         Self(Arc::new(shared), false)
     }
 
-    /// Has other rules from now on. What is under way goes on under those that it began with.
+    /// Takes other rules. Transfers that run keep the rules with which they began.
     pub fn take_over(&self, rules: Rules) {
         *self.0.line.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Line::under(rules));
     }
