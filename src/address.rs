@@ -6,12 +6,18 @@ mod special;
 use std::error::Error;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use reqwest::{Client, ClientBuilder, Url};
+use rustls::ClientConfig;
+use rustls::client::Resumption;
+use rustls_platform_verifier::ConfigVerifierExt;
 
 /// The longest address that is taken.
 const LENGTH_MAX: usize = 2_048;
+/// How long the certificates that the system trusts are not read again.
+const TRUSTED: Duration = Duration::from_hours(1);
 
 /// The rule for all addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -33,8 +39,35 @@ impl Target {
     /// # Errors
     /// Why the system has none.
     pub(crate) fn client(&self, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
-        client_to_anywhere(|client| more(client.resolve_to_addrs(&self.host, &self.addresses)))
+        let tls = trusting_the_system()?;
+        client_to_anywhere(|client| {
+            let client = client.resolve_to_addrs(&self.host, &self.addresses);
+            more(client.tls_backend_preconfigured(tls))
+        })
     }
+}
+
+/// TLS with the certificates that the system trusts. They are kept for [`TRUSTED`]: there are hundreds, and a client is made for each
+/// call.
+fn trusting_the_system() -> Result<ClientConfig, String> {
+    static READ: Mutex<Option<(Instant, ClientConfig)>> = Mutex::new(None);
+    let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, kept)) = read.as_ref().filter(|(at, _)| at.elapsed() < TRUSTED) {
+        return Ok(kept.clone());
+    }
+    install_provider();
+    let mut tls = ClientConfig::with_platform_verifier().map_err(|why| why.to_string())?;
+    tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // Each call checks the certificate anew. A ticket of one call would tell a receiver that another call, for another party, comes
+    // from here.
+    tls.resumption = Resumption::disabled();
+    *read = Some((Instant::now(), tls.clone()));
+    Ok(tls)
+}
+
+/// One provider of cryptography for the process; a second call finds it installed.
+fn install_provider() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
 /// A client for addresses that an operator names, which may lie anywhere: it follows no redirect, and uses no proxy, with what `more`
@@ -45,8 +78,7 @@ impl Target {
 pub(crate) fn client_to_anywhere(
     more: impl FnOnce(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, String> {
-    // One provider for the process; a second call finds it installed.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+    install_provider();
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
         .no_proxy();
