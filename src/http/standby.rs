@@ -116,13 +116,13 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
     let answer = if is_open_to_all(request.uri().path()) {
         let has_body = !request.body().is_end_stream();
         match passing.take_unread(origin_of_request(&request), has_body) {
-            Ok(place) => pass_on(&passing, request, (place, None)).await,
+            Ok(place) => pass_on(&passing, request, Held::UntilRead(place)).await,
             Err(error) => Err(error),
         }
     } else {
         let (origin, key) = (origin_of_request(&request), bearer_of_request(&request));
-        match passing.take_places(origin, key.map(str::to_owned)).await {
-            Ok(Some(places)) => pass_on(&passing, request, places).await,
+        match passing.take_place(origin, key.map(str::to_owned)).await {
+            Ok(Some(place)) => pass_on(&passing, request, place).await,
             // It has no key that is right, and is refused as everywhere.
             Ok(None) => return answer_with(passing.reads, request).await,
             Err(error) => Err(error),
@@ -135,6 +135,14 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
         measured.request(NOT_PASSED_ON.into(), &method, answer.status(), seconds);
         answer
     })
+}
+
+/// The place of a request that is passed on.
+enum Held {
+    /// Among those of its address, until its body has been read; no place where it has no body.
+    UntilRead(Option<Place>),
+    /// Among those of its party, until it is answered.
+    UntilAnswered(Place),
 }
 
 impl Passing {
@@ -150,15 +158,11 @@ impl Passing {
         }
     }
 
-    /// The place of a request with a key: of its party, until it is answered. None where the key is wrong, or there is none.
+    /// The place of a request with a key; none where the key is wrong, or there is none.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
-    async fn take_places(
-        &self,
-        origin: Option<Origin>,
-        key: Option<String>,
-    ) -> Result<Option<(Option<Place>, Option<Place>)>, Error> {
+    async fn take_place(&self, origin: Option<Origin>, key: Option<String>) -> Result<Option<Held>, Error> {
         let places = &self.api.places;
         let Some(key) = key else {
             return Ok(None);
@@ -168,10 +172,10 @@ impl Passing {
             tokio::time::timeout(KEY_WAIT, self.api.access.authenticate(&key)).await
         };
         match looked_for {
-            Ok(Ok(Some(caller))) => Ok(Some((None, Some(places.take_of(&caller.party)?)))),
+            Ok(Ok(Some(caller))) => Ok(Some(Held::UntilAnswered(places.take_of(&caller.party)?))),
             Ok(Ok(None)) => Ok(None),
             // The leader may reach the store all the same.
-            Ok(Err(_)) | Err(_) => Ok(Some((places.take_unread(origin)?, None))),
+            Ok(Err(_)) | Err(_) => Ok(Some(Held::UntilRead(places.take_unread(origin)?))),
         }
     }
 }
@@ -249,14 +253,16 @@ enum Tried {
 
 /// Sends a request to the process that leads, until one answers or the time is over. One that a lost process may have carried out is
 /// sent again only where that does no harm.
-async fn pass_on(
-    passing: &Passing,
-    request: Request,
-    (unread, _of_party): (Option<Place>, Option<Place>),
-) -> Result<Response, Error> {
+async fn pass_on(passing: &Passing, request: Request, place: Held) -> Result<Response, Error> {
     let Passing { way, api, .. } = passing;
     let mut passed = Passed::read(request, api.body_timeout).await?;
-    drop(unread);
+    let _of_party = match place {
+        Held::UntilRead(place) => {
+            drop(place);
+            None
+        }
+        Held::UntilAnswered(place) => Some(place),
+    };
     let until = Instant::now() + LEADER_WAIT;
     let (mut own, mut leader) = (way.own.clone(), way.replicas.leader());
     loop {
