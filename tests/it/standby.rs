@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use bespeak::store::Store;
 use bespeak::store::backup::SCHEMA_VERSION;
+use bespeak::store::{Look, Store};
 use reqwest::{Method, StatusCode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -97,6 +97,52 @@ fn any_process_answers_and_one_leads_where_the_leader_is_killed() {
         offer(&one).await.created();
     });
     second.assert_verified();
+}
+
+#[test]
+fn a_process_that_was_just_started_leaves_the_lead_to_one_that_stands_by() {
+    let database = TestDatabase::postgres();
+    run(async {
+        let store = async |name| Store::open_as(database.url(), name).await.unwrap();
+        let (one, two, three) = (store("one").await, store("two").await, store("three").await);
+        let Look::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
+            panic!("no other process is there");
+        };
+        let mut standing_by = two.candidate().unwrap();
+        let follows = standing_by.look().await.unwrap();
+        assert!(matches!(follows, Look::Follows(Some(leader)) if leader == "one"));
+        assert!(three.has_process("two").await.unwrap());
+        first.release().await;
+        let mut started = three.candidate().unwrap();
+        assert!(matches!(started.look().await.unwrap(), Look::Follows(None)));
+        assert!(matches!(standing_by.look().await.unwrap(), Look::Leads(_)));
+    });
+}
+
+#[test]
+fn a_process_that_was_just_started_leads_where_those_that_stand_by_do_not_look() {
+    let database = TestDatabase::postgres();
+    run(async {
+        let store = async |name| Store::open_as(database.url(), name).await.unwrap();
+        let (one, two, three) = (store("one").await, store("two").await, store("three").await);
+        let Look::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
+            panic!("no other process is there");
+        };
+        let mut stands_still = two.candidate().unwrap();
+        assert!(matches!(stands_still.look().await.unwrap(), Look::Follows(_)));
+        first.release().await;
+        let mut started = three.candidate().unwrap();
+        assert!(matches!(started.look().await.unwrap(), Look::Follows(None)));
+        let lease = eventually("the lead", PATIENCE, async || {
+            match started.look().await.unwrap() {
+                Look::Leads(lease) => Some(lease),
+                Look::Follows(_) => None,
+            }
+        })
+        .await;
+        assert_eq!(lease.epoch, 2);
+        drop(stands_still);
+    });
 }
 
 #[test]

@@ -41,7 +41,7 @@ use crate::execution::files::retention::JobFolders;
 use crate::http::Places;
 use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings, StartError};
-use crate::prediction::{self, Knowledge};
+use crate::prediction::{self, Knowledge, Pace};
 use crate::store::{self, Lease, Store};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
@@ -277,12 +277,12 @@ async fn learn_before_start(config: &Config, settings: &Settings, store: &Store,
     })
 }
 
-/// Starts to learn from ended executions. The resources of the configuration are taken over by now.
+/// Starts to learn from ended executions at a pace. The resources of the configuration are taken over by now.
 fn start_learning(
     known: watch::Sender<Arc<Knowledge>>,
     config: &Config,
-    store: &Store,
-    clock: &Clock,
+    (store, clock): (&Store, &Clock),
+    pace: Pace,
     stop: &CancellationToken,
 ) {
     let (store, clock, stop) = (store.clone(), clock.clone(), stop.clone());
@@ -291,6 +291,7 @@ fn start_learning(
         store,
         config.predictions(),
         clock,
+        pace,
         stop,
     ));
 }

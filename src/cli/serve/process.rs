@@ -33,7 +33,7 @@ use crate::federation::Federation;
 use crate::http::{self, Api, Connections, Places, Stage, WrongKeys};
 use crate::negotiation::Negotiation;
 use crate::portal;
-use crate::prediction::{Knowledge, Predictions};
+use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
 use crate::store::{Lease, Store};
 
@@ -70,7 +70,7 @@ pub(super) struct Process {
     pub(super) executors: Executors,
     pub(super) known: watch::Sender<Arc<Knowledge>>,
     pub(super) predictions: Predictions,
-    /// Whether it has stood by: it has said where it listens, and learns from ended executions already.
+    /// Whether it has stood by: it has said where it listens and, after ten seconds, has learned from ended executions.
     pub(super) has_stood_by: bool,
     /// The check of the open state, where it has stood by.
     pub(super) checked: Option<check::Checking>,
@@ -205,10 +205,8 @@ impl Process {
         );
         let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
         let prices = Prices::new(planner.clone(), config.series());
-        if !self.has_stood_by {
-            // The resources of the configuration are taken over by now.
-            start_learning(self.known, &config, &store, &clock, &stop);
-        }
+        let pace = Pace::of_leader(self.has_stood_by);
+        start_learning(self.known, &config, (&store, &clock), pace, &stop);
         let checks =
             check::check_while_serving(store.clone(), planner.clone(), self.has_stood_by, stop.clone());
         tokio::spawn(checks);

@@ -20,11 +20,14 @@ use crate::http::{self, Stage, Way};
 use crate::negotiation::Negotiation;
 use crate::planner::{Planner, Resource};
 use crate::portal;
+use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
 use crate::store::{self, Lease, Look, Store};
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// How long a process that was just started waits for a leader to be seen before it stands by: it may be about to lead itself.
+const LEADER_SEEN: Duration = Duration::from_secs(1);
 /// How long it counts as led by the same process while the lead cannot be looked at.
 const BLIND_MAX: Duration = Duration::from_secs(3);
 /// How often the resources are read anew.
@@ -43,6 +46,7 @@ impl Process {
             return Ok(Some(self.store.acquire_lease().await?));
         };
         let mut standing = None;
+        let mut first_look: Option<Instant> = None;
         // Several looks a second fail in the same way: the log has the first one.
         let mut blind_since: Option<Instant> = None;
         let told = self.told.clone();
@@ -57,7 +61,9 @@ impl Process {
                         if let Err(why) = replicas.note_leader(leader.as_deref()).await {
                             warn!(%why, "the leader's address cannot be read now");
                         }
-                        if standing.is_none() {
+                        let is_new = first_look.get_or_insert_with(Instant::now).elapsed() < LEADER_SEEN;
+                        let may_lead_soon = is_new && leader.is_none();
+                        if standing.is_none() && !may_lead_soon {
                             standing = Some(self.stand_by(&replicas).await?);
                             let checked =
                                 check::check_while_standing_by(self.store.clone(), self.clock.clone());
@@ -135,8 +141,13 @@ impl Process {
         tokio::spawn(follow_resources(sender, followed, store.clone(), stop.clone()));
         let (lead, asked) = Lead::elsewhere(replicas.name());
         tokio::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
-        // It goes on when this process leads.
-        start_learning(self.known.clone(), &config, &store, &clock, &self.stop);
+        start_learning(
+            self.known.clone(),
+            &config,
+            (&store, &clock),
+            Pace::STANDING_BY,
+            &stop,
+        );
 
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
         let dispatcher = Dispatcher::new(

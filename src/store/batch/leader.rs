@@ -5,14 +5,15 @@
 //! deposed: the server ends its sessions, which frees the lock, and the next epoch fences whatever it still sends. It finds that out
 //! when it asks the next time, and cannot store anything before.
 //!
-//! The names of sessions say what they are: `bespeak NAME` those of the pool of a process, `bespeak NAME decider` the one with the lock.
+//! The names of sessions say what they are: `bespeak NAME` those of the pool of a process, `bespeak NAME decider` the one with the lock
+//! (`starting` until the plan is read), `bespeak NAME standby` the one of a process that stands by (`waiting` until it has seen a leader).
 
 use std::time::{Duration, Instant};
 
 use sqlx::Row as _;
 use sqlx::postgres::PgConnection;
 
-use super::lease::{DECIDER, LOCK_NUMBER, Lease, STARTING};
+use super::lease::{DECIDER, LOCK_NUMBER, Lease, NAME_SESSION, STARTING};
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
 use crate::store::engine::hosts::APPLICATION;
@@ -32,8 +33,15 @@ const TRY_LOCK: &str = "SELECT pg_try_advisory_lock($1)";
 /// Whether there is a session of one of these names.
 const HAS_SESSION: &str = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() \
     AND application_name = ANY($1))";
-/// The end of the name of the session of a process that stands by.
+/// How long a process that was just started leaves a free lead to those that stand by. They are ready for it, and look three times
+/// meanwhile.
+const GIVE_WAY: Duration = Duration::from_millis(600);
+/// The ends of the names of the sessions of a process that has seen no leader yet, and of one that stands by.
 const WAITING: &str = "waiting";
+const STANDBY: &str = "standby";
+/// Whether there is another session with a name like this.
+const HAS_OTHERS: &str = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database() \
+    AND pid <> pg_backend_pid() AND application_name LIKE $1)";
 /// The session with the lock: its name, and when it was last at work, in words.
 const LEADER: &str = "SELECT a.pid, a.application_name, COALESCE(CAST(a.state_change AS TEXT), '') AS beat \
     FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted \
@@ -48,6 +56,10 @@ const DEPOSE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHE
 pub struct Candidate {
     store: Store,
     session: Option<Box<PgConnection>>,
+    /// When it looked first.
+    began: Option<Instant>,
+    /// Whether it has seen a leader: its session has the name of one that stands by.
+    stands_by: bool,
     seen: Option<Seen>,
 }
 
@@ -105,7 +117,8 @@ impl Store {
             return Ok(false);
         };
         let mut session = hosts.connect(WAITING).await?;
-        let sessions = [DECIDER, STARTING, WAITING].map(|role| format!("{APPLICATION} {name} {role}"));
+        let sessions =
+            [DECIDER, STARTING, STANDBY, WAITING].map(|role| format!("{APPLICATION} {name} {role}"));
         let found = sqlx::query_scalar(HAS_SESSION).bind(sessions.to_vec());
         Ok(found.fetch_one(&mut session).await?)
     }
@@ -115,6 +128,8 @@ impl Store {
         matches!(self.database.place, Place::Server(_)).then(|| Candidate {
             store: self.clone(),
             session: None,
+            began: None,
+            stands_by: false,
             seen: None,
         })
     }
@@ -122,7 +137,8 @@ impl Store {
 
 impl Candidate {
     /// Takes the lead where no other process has it, and looks at that process otherwise. One that has been silent for too long is
-    /// deposed, so that a later look finds the lead free. Called every now and then, more often than each second.
+    /// deposed, so that a later look finds the lead free. A process that was just started leaves the lead to those that stand by, for
+    /// [`GIVE_WAY`]. Called every now and then, more often than each second.
     ///
     /// # Errors
     /// [`Error::Unavailable`]; a later look may succeed.
@@ -147,12 +163,20 @@ impl Candidate {
         };
         let session = match &mut self.session {
             Some(session) => session,
-            none => none.insert(Box::new(hosts.connect(WAITING).await?)),
+            none => {
+                let role = if self.stands_by { STANDBY } else { WAITING };
+                none.insert(Box::new(hosts.connect(role).await?))
+            }
         };
-        let has_lock: bool = sqlx::query_scalar(TRY_LOCK)
-            .bind(LOCK_NUMBER)
-            .fetch_one(&mut **session)
-            .await?;
+        let is_new = !self.stands_by && self.began.get_or_insert_with(Instant::now).elapsed() < GIVE_WAY;
+        let gives_way = is_new && {
+            let others = sqlx::query_scalar(HAS_OTHERS).bind(format!("{APPLICATION} % {STANDBY}"));
+            others.fetch_one(&mut **session).await?
+        };
+        let has_lock = !gives_way && {
+            let tried = sqlx::query_scalar(TRY_LOCK).bind(LOCK_NUMBER);
+            tried.fetch_one(&mut **session).await?
+        };
         if has_lock {
             return Ok(None);
         }
@@ -165,6 +189,11 @@ impl Candidate {
             self.seen = None;
             return Ok(Some(Look::Follows(None)));
         };
+        if !self.stands_by {
+            let named = sqlx::query(NAME_SESSION).bind(hosts.name_of_session(STANDBY));
+            named.execute(&mut **session).await?;
+            self.stands_by = true;
+        }
         let (pid, session_name, beat) = (leader.try_get(0)?, leader.try_get(1)?, leader.try_get(2)?);
         let seen = note_seen(self.seen.take(), (pid, session_name, beat), Instant::now());
         let process = process_of_session(&seen.session_name);

@@ -46,7 +46,7 @@ const SESSION_WAIT: Duration = Duration::from_secs(10);
 pub(super) const DECIDER: &str = "decider";
 pub(super) const STARTING: &str = "starting";
 /// Gives a session another name.
-const NAME_SESSION: &str = "SELECT set_config('application_name', $1, false)";
+pub(super) const NAME_SESSION: &str = "SELECT set_config('application_name', $1, false)";
 
 /// The right to decide, until it is dropped.
 #[derive(Debug)]
