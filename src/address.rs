@@ -17,7 +17,7 @@ use rustls_platform_verifier::ConfigVerifierExt;
 /// The longest address that is taken.
 const LENGTH_MAX: usize = 2_048;
 /// How long the certificates that the system trusts are not read again.
-const TRUSTED: Duration = Duration::from_hours(1);
+const CERTIFICATES_KEPT: Duration = Duration::from_hours(1);
 
 /// The rule for all addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,12 +47,12 @@ impl Target {
     }
 }
 
-/// TLS with the certificates that the system trusts. They are kept for [`TRUSTED`]: there are hundreds, and a client is made for each
-/// call.
+/// TLS with the certificates that the system trusts. They are kept for [`CERTIFICATES_KEPT`]: there are hundreds, and a client is made
+/// for each call.
 fn trusting_the_system() -> Result<ClientConfig, String> {
     static READ: Mutex<Option<(Instant, ClientConfig)>> = Mutex::new(None);
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, kept)) = read.as_ref().filter(|(at, _)| at.elapsed() < TRUSTED) {
+    if let Some((_, kept)) = read.as_ref().filter(|(at, _)| at.elapsed() < CERTIFICATES_KEPT) {
         return Ok(kept.clone());
     }
     install_provider();
