@@ -2,14 +2,12 @@
 
 #![expect(clippy::format_collect, reason = "texts are built once; clarity counts")]
 
-mod support;
-
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use support::Chance;
-use support::items::{folder, item, paths};
+use crate::support::Chance;
+use crate::support::items::{folder, item, paths};
 use wsag::ns::{BSP, JSDL, WSAG};
 use wsag::{Document, VIOLATIONS_MAX};
 

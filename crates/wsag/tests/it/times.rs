@@ -1,10 +1,8 @@
 //! xs:dateTime and xs:duration by the letter.
 
-mod support;
-
 use std::cmp::Ordering;
 
-use support::Chance;
+use crate::support::Chance;
 use wsag::time::{DateTime, Duration, TimeError};
 
 #[test]

@@ -1,16 +1,14 @@
 //! The schemas and the typed reader say the same of every document.
 
-mod support;
-
-use support::tree::{Element, Item};
-use support::{By, Chance, assert_valid, names, names_read, text, xmllint};
+use crate::support::tree::{Element, Item};
+use crate::support::{By, Chance, assert_valid, names, names_read, text, xmllint};
 use wsag::{Document, Violation, ViolationKind, Violations, read};
 
 #[test]
 fn the_schemas_accept_every_valid_message_and_template() {
     let mut documents: Vec<Vec<u8>> = names("").iter().map(|name| text(name).into_bytes()).collect();
     documents.extend(RICH.map(Vec::from));
-    let templates = include_str!("../../../templates/agreements/guaranteed-reservation.xml");
+    let templates = include_str!("../../../../templates/agreements/guaranteed-reservation.xml");
     documents.extend([templates, wsag::templates::ADVANCE_RESERVATION].map(Vec::from));
     assert_valid(&documents, "valid");
 }

@@ -6,11 +6,9 @@
 )]
 #![expect(clippy::format_collect, reason = "bombs are built once; clarity counts")]
 
-mod support;
-
 use std::time::{Duration, Instant};
 
-use support::{Chance, names, template, text};
+use crate::support::{Chance, names, template, text};
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::{Document, Violation, read, rules};

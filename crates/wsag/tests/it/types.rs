@@ -1,10 +1,8 @@
 //! Types that constraints name: those of XML Schema, and those of the published schemas.
 
-mod support;
-
-use support::constrained::{check, name_meets};
-use support::items::item;
-use support::text;
+use crate::support::constrained::{check, name_meets};
+use crate::support::items::item;
+use crate::support::text;
 use wsag::ViolationKind;
 
 /// A value of a simple type of this name.

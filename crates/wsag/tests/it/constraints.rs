@@ -2,11 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-mod support;
-
-use support::constrained::{check, name_meets, with};
-use support::items::item;
-use support::text;
+use crate::support::constrained::{check, name_meets, with};
+use crate::support::items::item;
+use crate::support::text;
 use wsag::constraints::{CompiledConstraints, CompiledTemplate};
 use wsag::languages::TimeLanguages;
 use wsag::negotiations::Requirement;

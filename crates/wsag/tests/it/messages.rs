@@ -1,8 +1,6 @@
 //! Every sample message of the protocol is read, or refused at the right place.
 
-mod support;
-
-use support::{WRITTEN, message, names_read, template, text};
+use crate::support::{WRITTEN, message, names_read, template, text};
 use wsag::constraints::CompiledTemplate;
 use wsag::templates::{ADVANCE_RESERVATION, Template};
 use wsag::{Document, Violation, ViolationKind, read, rules};

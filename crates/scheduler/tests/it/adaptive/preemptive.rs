@@ -1,6 +1,6 @@
 //! Work in pieces.
 
-use crate::plain::{Plain, occupied};
+use super::plain::{Plain, occupied};
 use proptest::prelude::*;
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::{PARTS_MAX, Piece, Preemption, Rounding};

@@ -1,6 +1,6 @@
 //! Alternatives, early completion and cancellation by the plain algorithm.
 
-use super::plain::{Candidate, Plain};
+use crate::plain::{Candidate, Plain};
 use scheduler::alternatives::{AlternativeLimits, Side};
 use scheduler::{Alternative, Move, Request, Time};
 

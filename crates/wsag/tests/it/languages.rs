@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-mod support;
-
-use support::text;
+use crate::support::text;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledTemplate;
 use wsag::languages::{TimeLanguage, TimeLanguages};

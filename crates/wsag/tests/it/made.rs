@@ -3,10 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-mod support;
-
-use support::make::Make;
-use support::{Chance, template};
+use crate::support::make::Make;
+use crate::support::{Chance, template};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::compare::first_difference;

@@ -1,6 +1,6 @@
 //! Whole sequences of adaptive requests: the decisions of a plain implementation, and the rules that must always hold.
 
-use crate::plain::{HORIZON, Plain};
+use super::plain::{HORIZON, Plain};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Booking, Plan, Policy, SEARCHES_MAX};

@@ -1,12 +1,10 @@
 //! What is cut out of a document says the same as where it stood, as libxml2 sees it.
 
-mod support;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use support::{Chance, text};
+use crate::support::{Chance, text};
 use wsag::agreements::AgreementOffer;
 use wsag::{Document, Message, read};
 

@@ -2,10 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-mod support;
-
-use support::make::Make;
-use support::{Chance, assert_valid, message, text};
+use crate::support::make::Make;
+use crate::support::{Chance, assert_valid, message, text};
 use wsag::answers::{Answer, CounterOffer, acceptance_input, read_answer};
 use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;

@@ -2,9 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-mod support;
-
-use support::{template, text};
+use crate::support::{template, text};
 use wsag::constraints::CompiledTemplate;
 use wsag::{Document, Violation};
 

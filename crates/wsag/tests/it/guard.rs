@@ -1,8 +1,6 @@
 //! The documents that the guard lets through, and those it refuses, with the place.
 
-mod support;
-
-use support::{By, Chance, names, text, xmllint};
+use crate::support::{By, Chance, names, text, xmllint};
 use wsag::Document;
 use wsag::guard::{self, GuardError, guard_document};
 

@@ -2,10 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-mod support;
-
-use support::make::Make;
-use support::{Chance, assert_valid, message, names_read, text};
+use crate::support::make::Make;
+use crate::support::{Chance, assert_valid, message, names_read, text};
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
 use wsag::{Document, Fragment, Message, operations};

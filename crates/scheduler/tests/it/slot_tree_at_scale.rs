@@ -1,10 +1,10 @@
 //! The slot tree places a few thousand reservations where a plain walk over an ordered map does, through load, queries,
 //! bulk changes and churn, in a sparse, a wide and a packed plan.
 
-#[path = "../benches/planner/peers.rs"]
+#[path = "../../benches/planner/peers.rs"]
 mod peers;
 
-use peers::{OrderedMap, SortedVec};
+use self::peers::{OrderedMap, SortedVec};
 use scheduler::measure::{Clocks, Extent, Plan, Row, measure_replay};
 use scheduler::{Interval, Seconds, SlotTree, Time};
 use std::cell::RefCell;

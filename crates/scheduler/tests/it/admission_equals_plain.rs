@@ -1,11 +1,8 @@
 //! The fast admission decides as the plain algorithm does, and its plan is always valid: over random workloads with every order,
 //! fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
-#[path = "plain/later.rs"]
-mod later;
-mod plain;
-
-use plain::{Placed, Plain};
+use crate::later;
+use crate::plain::{Placed, Plain};
 use proptest::prelude::*;
 use scheduler::alternatives::AlternativeLimits;
 use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};

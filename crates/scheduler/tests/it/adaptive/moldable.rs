@@ -1,6 +1,6 @@
 //! The sizes that a law allows, and the choice among them.
 
-use crate::plain::{HORIZON, occupied};
+use super::plain::{HORIZON, occupied};
 use proptest::prelude::*;
 use scheduler::moldable::{DURATION_MAX, Law, SIZES_MAX, ShapeError, Shapes, Sizes};
 use scheduler::{Interval, SlotTree, Time};

@@ -2,14 +2,12 @@
 
 #![expect(clippy::format_collect, reason = "texts are built once; clarity counts")]
 
-mod support;
-
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
 use std::process::Command;
 
-use support::Chance;
-use support::items::{folder, item, paths};
+use crate::support::Chance;
+use crate::support::items::{folder, item, paths};
 use wsag::constraints::CompiledTemplate;
 use wsag::ns::WSAG;
 

@@ -1,0 +1,11 @@
+//! One test binary, a module a topic.
+
+mod adaptive;
+mod admission;
+mod admission_equals_plain;
+mod later;
+mod plain;
+mod prediction;
+mod reference_002;
+mod relaxations;
+mod slot_tree_at_scale;

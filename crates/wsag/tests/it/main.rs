@@ -1,0 +1,19 @@
+//! One test binary, a module a topic.
+
+mod answers;
+mod bindings;
+mod constraints;
+mod expressions;
+mod fragments;
+mod guard;
+mod hostile;
+mod languages;
+mod locations;
+mod made;
+mod messages;
+mod patterns;
+mod round_trip;
+mod schemas;
+mod support;
+mod times;
+mod types;
