@@ -4,7 +4,7 @@
 
 /// Memory stays flat under a steady load, and allocating takes less processor time: `docs/decisions/0026`.
 #[global_allocator]
-static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 // Who may: parties, keys, sessions, roles.
 pub mod access;
@@ -37,5 +37,7 @@ pub mod portal;
 pub mod prediction;
 // The processes that serve from one database.
 pub mod replicas;
+// Tasks beside each other.
+pub(crate) mod task;
 // What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
 pub mod store;

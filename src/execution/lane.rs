@@ -33,6 +33,7 @@ use crate::execution::staging::Stager;
 use crate::metrics::Histogram;
 use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
+use crate::task;
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
@@ -125,7 +126,7 @@ impl Shared {
                 let _held = (permit, held);
                 call(executor.as_ref())
             };
-            tokio::task::spawn_blocking(call).await
+            task::spawn_blocking(call).await
         };
         tokio::time::timeout(time, answer).await.ok()
     }

@@ -18,6 +18,7 @@ use wsag::travel::Travel;
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
 use crate::agreement::AtPeer;
+use crate::task;
 
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
 const SEEN_FOR: Duration = Duration::from_mins(10);
@@ -348,7 +349,7 @@ async fn pass_on(peer: &Peer, files: &[PassedFile]) -> Result<(), String> {
 /// Ends a negotiation at a peer in the background. Where that fails, the peer ends it when its time is over.
 fn end_there(peer: &Peer, negotiation: String) {
     let peer = peer.clone();
-    tokio::spawn(async move {
+    task::spawn(async move {
         if let Err(why) = peer.end_negotiation(&negotiation).await {
             tracing::debug!(peer = peer.name(), error = %why, "a negotiation at a peer was not ended");
         }

@@ -24,6 +24,7 @@ use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::JobStatus;
 use crate::planner::Planner;
 use crate::store::{self, Store};
+use crate::task;
 
 /// The pause between two looks at what is to be done.
 const TICK: Duration = Duration::from_millis(500);
@@ -172,7 +173,7 @@ impl Follower {
             };
             self.looks.spawn(async move {
                 // A look that panics is over, too.
-                let looked = tokio::spawn(async move { look.look(following).await }).await;
+                let looked = task::spawn(async move { look.look(following).await }).await;
                 (peer, id, looked.unwrap_or(FAR.1))
             });
         }

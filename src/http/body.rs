@@ -12,6 +12,7 @@ use super::format::Format;
 use super::{Api, Error};
 use crate::access::Caller;
 use crate::negotiation::{self, Input, Output, RequestKey};
+use crate::task;
 
 /// The largest body, in bytes: section 7 of the protocol.
 pub(super) const BODY_MAX: usize = 256 * 1_024;
@@ -156,7 +157,7 @@ pub(crate) async fn body_of_output(mut output: Output) -> Result<Body, Error> {
     let mut page = output.page().await?;
     // The next page is read while one is on its way.
     let (mut sender, body) = Channel::<Bytes, negotiation::Error>::new(1);
-    tokio::spawn(async move {
+    task::spawn(async move {
         while !page.is_empty() && sender.send_data(page.into()).await.is_ok() {
             page = match output.page().await {
                 Ok(next) => next,

@@ -26,6 +26,7 @@ use tracing::{debug, warn};
 use super::connections::{Connections, Origin};
 use super::heads::{HEAD_MAX, Unambiguous};
 use super::standby::Stage;
+use crate::task;
 
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;
@@ -124,7 +125,7 @@ pub async fn serve(
             .as_ref()
             .map(|now| TlsAcceptor::from(Arc::clone(&now.borrow())));
         let (http, watcher) = (http.clone(), graceful.watcher());
-        tokio::spawn(async move {
+        task::spawn(async move {
             let ended = match tls {
                 None => {
                     watcher

@@ -27,6 +27,7 @@ use super::{
     Api, Error, Origin, Pages, bearer_of_request, health, limit_requests, origin_of_request, trace_request,
 };
 use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
+use crate::task;
 
 /// How long a request waits for a process that leads.
 const LEADER_WAIT: Duration = Duration::from_secs(10);
@@ -347,7 +348,7 @@ impl Passed {
             None => Body::from(self.kept),
             Some(rest) => {
                 let (sender, body) = Channel::<Bytes, io::Error>::new(1);
-                tokio::spawn(send_parts(sender, self.kept, rest, self.body_timeout));
+                task::spawn(send_parts(sender, self.kept, rest, self.body_timeout));
                 Body::new(body)
             }
         };
@@ -372,7 +373,7 @@ impl Passed {
             None => reqwest::Body::from(self.kept.clone()),
             Some(rest) => {
                 let (sender, body) = Channel::<Bytes, io::Error>::new(1);
-                tokio::spawn(send_parts(sender, self.kept.clone(), rest, self.body_timeout));
+                task::spawn(send_parts(sender, self.kept.clone(), rest, self.body_timeout));
                 reqwest::Body::wrap(body)
             }
         };

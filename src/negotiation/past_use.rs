@@ -12,6 +12,7 @@ use crate::negotiation::views::past_use::{PastUseView, PeriodUseView, ResourcePa
 use crate::negotiation::views::values::instant_as_date_time;
 use crate::negotiation::{Negotiation, Result};
 use crate::store::PastUse;
+use crate::task;
 
 /// The times that are added up, in seconds.
 const PERIODS: [Seconds; 2] = [86_400, 7 * 86_400];
@@ -28,7 +29,7 @@ impl Negotiation {
         if is_old && !sums.are_being_made {
             sums.are_being_made = true;
             let own = self.clone();
-            tokio::spawn(async move {
+            task::spawn(async move {
                 let made = own.add_up_use(now).await;
                 let mut sums = own.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
                 sums.are_being_made = false;

@@ -30,6 +30,7 @@ use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
 use crate::replicas::Replicas;
 use crate::store::Store;
+use crate::task;
 
 /// The most names of input files in a list: more do not help in a choice.
 const INPUT_FILES_SHOWN_MAX: usize = 500;
@@ -286,7 +287,7 @@ impl Negotiation {
         let (files, party) = (self.files.clone(), party.to_owned());
         // The choice has those that are here, where others cannot be had.
         let _ = files.catch_up().await;
-        let names = tokio::task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
+        let names = task::spawn_blocking(move || files.names(&party, INPUT_FILES_SHOWN_MAX));
         names.await.unwrap_or_default()
     }
 
@@ -310,7 +311,7 @@ impl Negotiation {
             .acquire_owned()
             .await
             .map_err(|_| Error::Unavailable)?;
-        tokio::task::spawn_blocking(move || {
+        task::spawn_blocking(move || {
             let done = work(&this);
             drop(permit);
             done

@@ -15,6 +15,7 @@ use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::Scope;
 use crate::planner::settings::Settings;
 use crate::store::{self, Change, Idempotent, Store};
+use crate::task;
 
 /// The answers to the requests with idempotency keys.
 pub(super) type Remembered = HashMap<Scope, Idempotent>;
@@ -125,7 +126,7 @@ impl Storing {
             decided,
             batch,
             begun: Instant::now(),
-            task: tokio::spawn(async move { store.commit(epoch, &sent).await }),
+            task: task::spawn(async move { store.commit(epoch, &sent).await }),
         }
     }
 

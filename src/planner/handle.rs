@@ -30,6 +30,7 @@ use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{Negotiating, Settings};
 use crate::planner::signals::Signals;
 use crate::store::{Lease, Store};
+use crate::task;
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
 const QUEUE_MAX: usize = 1_024;
@@ -131,7 +132,7 @@ impl Planner {
             is_dry: false,
         };
         let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
-        let task = tokio::spawn(writer.run(stop));
+        let task = task::spawn(writer.run(stop));
         let planner = Self {
             suggested,
             unheard: Arc::new(Mutex::new(Some(unheard))),

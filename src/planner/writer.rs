@@ -21,6 +21,7 @@ use crate::planner::resources::resource::Resource;
 use crate::planner::settings::Settings;
 use crate::planner::signals::Signals;
 use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
+use crate::task;
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
 /// of them does not wait for long.
@@ -392,7 +393,7 @@ impl Writer {
         self.forgotten = now;
         let (store, now) = (self.store.clone(), self.clock.micros());
         // There may be many, and decisions do not wait for that.
-        tokio::spawn(async move {
+        task::spawn(async move {
             if let Err(why) = store.forget_idempotent(now).await {
                 warn!(error = %why, "old idempotency keys were not forgotten");
             }
@@ -545,7 +546,7 @@ async fn read_plan_again(
 fn read_beside<T: Send + 'static>(
     read: impl Future<Output = Result<T, store::Error>> + Send + 'static,
 ) -> impl Future<Output = Result<T, store::Error>> {
-    let task = AbortOnDropHandle::new(tokio::spawn(read));
+    let task = AbortOnDropHandle::new(task::spawn(read));
     async move {
         task.await
             .unwrap_or_else(|why| Err(store::Error::Corrupt(format!("a read has failed: {why}"))))

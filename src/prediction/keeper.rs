@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Knowledge, Machines};
 use crate::clock::{Clock, Micros};
 use crate::store::{self, Learned, PastExecution, ResourceHour, ResourceRow, Store};
+use crate::task;
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
 pub const LEARNED: Learned = Learned {
@@ -108,7 +109,7 @@ pub async fn learn_for_machines(
     now: Time,
 ) -> Result<Knowledge, store::Error> {
     let (past, hours) = read_past(store, now).await?;
-    let learned = tokio::task::spawn_blocking(move || Knowledge::of(&past, &hours, setup, now));
+    let learned = task::spawn_blocking(move || Knowledge::of(&past, &hours, setup, now));
     learned.await.map_err(not_learned)
 }
 

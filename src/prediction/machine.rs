@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::samples::Samples;
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{Condition, Store};
+use crate::task;
 
 /// Millionths in a whole.
 const WHOLE: i128 = 1_000_000;
@@ -54,7 +55,7 @@ pub(super) async fn read_machine_counters() -> Counters {
             .ok()
             .and_then(|text| network_line_counters(&text, network_line_speed)),
     };
-    tokio::task::spawn_blocking(read).await.unwrap_or_default()
+    task::spawn_blocking(read).await.unwrap_or_default()
 }
 
 /// The capacity of a line, in bytes a second; none where it is down, has no number, or is not a line to other machines.

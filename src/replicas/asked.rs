@@ -12,6 +12,7 @@ use super::Replicas;
 use crate::agreement::Agreement;
 use crate::execution::lead::{Answer, Asked, Question};
 use crate::planner;
+use crate::task;
 
 /// How long the leader may take for an answer. A question is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
@@ -39,7 +40,7 @@ pub async fn answer_questions(replicas: Replicas, mut asked: mpsc::Receiver<Aske
         };
         let Some((question, reply)) = next else { return };
         let (replicas, stop) = (replicas.clone(), stop.clone());
-        tokio::spawn(async move {
+        task::spawn(async move {
             let mut leader = replicas.leader();
             leader.mark_unchanged();
             // A leader that stands still must not delay the next one, which may be this process.

@@ -15,7 +15,7 @@ fn files_of(module: &str) -> Vec<String> {
     if let Some((name, rest)) = module.split_once('/').filter(|(name, _)| CRATES.contains(name)) {
         return vec![match rest.strip_prefix("src/") {
             Some(rest) => format!("crates/{name}/src/{rest}.rs"),
-            None => format!("crates/{name}/tests/it/{rest}.rs"),
+            None => format!("crates/{name}/tests/{name}/{rest}.rs"),
         }];
     }
     let folder = if module.starts_with("src/") {

@@ -487,9 +487,9 @@ fn an_allowed_lint_is_found() {
     );
     check(
         allowed_lints,
-        ("crates/wsag/tests/it/support/mod.rs", "#![allow(dead_code)]"),
+        ("crates/wsag/tests/wsag/support/mod.rs", "#![allow(dead_code)]"),
         (
-            "crates/wsag/tests/it/support/mod.rs",
+            "crates/wsag/tests/wsag/support/mod.rs",
             "#![allow(dead_code, reason = \"…\")]",
         ),
     );

@@ -12,6 +12,7 @@ use crate::cli::Failure;
 use crate::clock::Clock;
 use crate::planner::Planner;
 use crate::store::Store;
+use crate::task;
 
 /// How often the new lines of the audit trail are checked: those since then are checked by the next start, before it is ready.
 const CHECKED_EVERY: Duration = Duration::from_mins(10);
@@ -31,7 +32,7 @@ pub(super) type Checking = JoinHandle<Result<(), Failure>>;
 
 /// Checks the open state for a process that stands by, so that it need not do so when others wait for it to lead.
 pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> Checking {
-    tokio::spawn(async move {
+    task::spawn(async move {
         tokio::time::sleep(AFTER_START).await;
         let found = find_nothing(&store, &clock).await;
         if let Err(why) = &found {

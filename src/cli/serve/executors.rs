@@ -25,6 +25,7 @@ use crate::federation::{Followed, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
 use crate::store::Store;
+use crate::task;
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(
@@ -81,7 +82,7 @@ pub(super) fn start_sampling(
     stop: &CancellationToken,
 ) {
     let (planner, executors, store) = (planner.clone(), executors.clone(), store.clone());
-    tokio::spawn(sample_resources(
+    task::spawn(sample_resources(
         (planner, hosts.clone()),
         executors,
         store,
@@ -122,12 +123,12 @@ async fn sample_resources(
             samplers.insert(name.clone(), told);
             if of.kind == "local" {
                 let (nodes, store, clock) = (of.capacity, store.clone(), clock.clone());
-                tokio::spawn(prediction::sample_machine(name, nodes, store, clock, token));
+                task::spawn(prediction::sample_machine(name, nodes, store, clock, token));
             } else {
                 let (of, executors) = (name.clone(), executors.clone());
                 let look = move || executors.get(&of)?.condition();
                 let (store, clock) = (store.clone(), clock.clone());
-                tokio::spawn(prediction::sample_resource(name, store, clock, token, look));
+                task::spawn(prediction::sample_resource(name, store, clock, token, look));
             }
         }
         tokio::select! {

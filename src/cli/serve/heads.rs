@@ -10,6 +10,7 @@ use crate::cli::config::trail::Trail;
 use crate::clock::Clock;
 use crate::store::signed_heads::{HeadKey, SignedHeads};
 use crate::store::{self, Store};
+use crate::task;
 
 /// Begins to sign heads, now and at intervals until `stop`.
 ///
@@ -27,7 +28,7 @@ pub(super) fn start_signing_heads(
         .map_err(|why| Failure::Unavailable(format!("the key of the trail, {}: {why}", key.display())))?;
     let heads = SignedHeads::new(config.heads_file(data_dir), key);
     let (store, clock, interval, stop) = (store.clone(), clock.clone(), config.interval(), stop.clone());
-    tokio::spawn(async move {
+    task::spawn(async move {
         let mut heads = heads;
         loop {
             heads = match sign_head(&store, &clock, heads).await {
@@ -59,7 +60,7 @@ async fn sign_head(
         Err(why) => return (heads, Err(store::Error::to_string(&why))),
     };
     // The disk may be slow, and another machine's.
-    let signed = tokio::task::spawn_blocking(move || {
+    let signed = task::spawn_blocking(move || {
         let appended = heads.append(head).map_err(|why| why.to_string());
         (heads, appended)
     });

@@ -43,6 +43,7 @@ use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge, Pace};
 use crate::store::{self, Lease, Store};
+use crate::task;
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
@@ -124,7 +125,7 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
 
 /// Starts what is done without being asked for, until `stop`.
 fn start_looking_after(negotiation: &Negotiation, stop: &CancellationToken) {
-    tokio::spawn(negotiation.clone().seek_places(stop.clone()));
+    task::spawn(negotiation.clone().seek_places(stop.clone()));
     // Operators' pages show the last sums, so there have to be some.
     negotiation.past_use();
 }
@@ -148,7 +149,7 @@ fn start_call_backs(
     let address = own_address(config, scheme, listening);
     let (store, clock, own) = (store.clone(), clock.clone(), Arc::clone(&address));
     let call_backs = CallBacks::new(store, clock, config.call_backs(), own);
-    tokio::spawn(call_backs.run(stop.clone()));
+    task::spawn(call_backs.run(stop.clone()));
     address
 }
 
@@ -216,7 +217,7 @@ async fn open_access(
     stop: &CancellationToken,
 ) -> Result<(Access, OperatorKey), Failure> {
     let access = Access::new(store.clone(), clock.clone());
-    tokio::spawn(access.clone().hear_of_changes(stop.clone()));
+    task::spawn(access.clone().hear_of_changes(stop.clone()));
     let key = access.ensure_operator_key(data_dir).await;
     let key = key.map_err(Failure::unavailable)?;
     Ok((access, key))
@@ -286,7 +287,7 @@ fn start_learning(
     stop: &CancellationToken,
 ) {
     let (store, clock, stop) = (store.clone(), clock.clone(), stop.clone());
-    tokio::spawn(prediction::keep_knowledge(
+    task::spawn(prediction::keep_knowledge(
         known,
         store,
         config.predictions(),
@@ -312,8 +313,8 @@ fn start_removing_old_data(
 ) {
     let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
     let policy = config.history.policy();
-    tokio::spawn(prediction::prune_history(policy, store(), clock(), stop()));
-    tokio::spawn(folders.run_until_stopped(store(), clock(), config.execution.folders_kept(), stop()));
+    task::spawn(prediction::prune_history(policy, store(), clock(), stop()));
+    task::spawn(folders.run_until_stopped(store(), clock(), config.execution.folders_kept(), stop()));
 }
 
 /// A listener, and where it listens: port 0 is whichever is free.
@@ -382,7 +383,7 @@ fn make_folders(data_dir: &Path) -> Result<PathBuf, Failure> {
 fn hear_stop() -> CancellationToken {
     let told = CancellationToken::new();
     let hears = told.clone();
-    tokio::spawn(async move {
+    task::spawn(async move {
         wait_for_stop().await;
         hears.cancel();
     });

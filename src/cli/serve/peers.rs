@@ -14,6 +14,7 @@ use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, Followed, Follower};
 use crate::planner::Planner;
 use crate::store::Store;
+use crate::task;
 
 /// Open agreements whose addresses are looked at.
 const OPEN_LOOKED_AT: u32 = 10_000;
@@ -62,11 +63,11 @@ pub(super) fn start(
 ) -> Option<Neighbours> {
     let federation = federation?;
     let follower = Follower::new(federation.clone(), planner.clone(), store.clone(), clock.clone());
-    tokio::spawn(follower.run(stop.clone()));
+    task::spawn(follower.run(stop.clone()));
     let (settings, peers) = (federation.settings().clone(), federation.peers().to_vec());
     let neighbours = Neighbours::new(settings, peers, config.call_backs(), clock.clone());
     let (_, seed) = Uuid::now_v7().as_u64_pair();
-    tokio::spawn(neighbours.clone().keep_looking(seed, stop.clone()));
+    task::spawn(neighbours.clone().keep_looking(seed, stop.clone()));
     Some(neighbours)
 }
 

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use crate::cli::config::energy::Series;
 use crate::planner::{Kwh, Planner};
+use crate::task;
 
 /// How long a start waits for the prices of an address, so that its first decisions know them. One that answers does so in less.
 const FIRST_PRICES: Duration = Duration::from_secs(2);
@@ -111,5 +112,5 @@ impl Prices {
 /// Reads a series in a task of its own, which ends with its handle.
 fn begin_reading(series: &Series) -> AbortOnDropHandle<Lines> {
     let series = series.clone();
-    AbortOnDropHandle::new(tokio::spawn(async move { series.read().await }))
+    AbortOnDropHandle::new(task::spawn(async move { series.read().await }))
 }

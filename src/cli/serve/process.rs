@@ -36,6 +36,7 @@ use crate::portal;
 use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
 use crate::store::{Lease, Store};
+use crate::task;
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
@@ -120,7 +121,7 @@ impl Process {
         let (tls, certificate) = read.tls.take().map(watch::channel).unzip();
         let scheme = address_scheme(tls.is_some(), &options)?;
         let stop = CancellationToken::new();
-        tokio::spawn(
+        task::spawn(
             stop.clone()
                 .run_until_cancelled_owned(clock.clone().notice_steps()),
         );
@@ -129,7 +130,7 @@ impl Process {
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
         let bounds = config.limits.bounds(connections.clone());
-        let served = tokio::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
+        let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
         let (store, name, folder) = replicas::open_store(&options, &data_dir).await?;
@@ -184,9 +185,9 @@ impl Process {
         // The manager has been told that it serves, and would take it for dead.
         let alive = self
             .has_stood_by
-            .then(|| tokio::spawn(self.manager.clone().keep_alive_at_first()));
+            .then(|| task::spawn(self.manager.clone().keep_alive_at_first()));
         let checking = check::check_open_state(self.checked.take(), self.store.clone(), self.clock.clone());
-        let checking = tokio::spawn(checking);
+        let checking = task::spawn(checking);
         self.store.keep_templates(&self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
         let (store, clock, stop) = (self.store, self.clock, self.stop);
@@ -199,7 +200,7 @@ impl Process {
             start_planner(settings, &store, lease, &clock, checking).await?;
         heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &stop)?;
         start_removing_old_data(&config, self.folders.clone(), &store, &clock, &stop);
-        tokio::spawn(
+        task::spawn(
             stop.clone()
                 .run_until_cancelled_owned(replicas::finish_migrations(store.clone())),
         );
@@ -209,7 +210,7 @@ impl Process {
         start_learning(self.known, &config, (&store, &clock), pace, &stop);
         let checks =
             check::check_while_serving(store.clone(), planner.clone(), self.has_stood_by, stop.clone());
-        tokio::spawn(checks);
+        task::spawn(checks);
         let suggestions = planner.subscribe_suggestions();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
         self.stager.take_over(config.staging.rules());
@@ -224,7 +225,7 @@ impl Process {
         );
         let dispatcher = dispatcher.among(hosts.clone(), None);
         let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
-        let dispatched = tokio::spawn(dispatcher.run(stop.clone()));
+        let dispatched = task::spawn(dispatcher.run(stop.clone()));
         executors::start_sampling((&planner, &hosts), &self.executors, &store, &clock, &stop);
 
         let of_planner = (&planner, &store, &clock);
@@ -258,12 +259,12 @@ impl Process {
             .manager
             .clone()
             .keep_telling(negotiation.clone(), stop.clone());
-        tokio::spawn(negotiation.clone().propose(suggestions, stop.clone()));
+        task::spawn(negotiation.clone().propose(suggestions, stop.clone()));
         start_looking_after(&negotiation, &stop);
         let open = async {
             await_first_look(unseen).await;
             reloader.prices.await_first().await;
-            tokio::spawn(negotiation.decide_pending(stop.clone()));
+            task::spawn(negotiation.decide_pending(stop.clone()));
             self.stage
                 .send_replace(Stage::Leading(http::router(api, portal::pages())));
             if !self.has_stood_by {
@@ -271,8 +272,8 @@ impl Process {
             }
             self.manager.ready();
             // Both tell the manager of later events.
-            tokio::spawn(reloader.run(stop.clone()));
-            tokio::spawn(telling);
+            task::spawn(reloader.run(stop.clone()));
+            task::spawn(telling);
             if let Some(alive) = alive {
                 alive.abort();
             }

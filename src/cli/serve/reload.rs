@@ -23,6 +23,7 @@ use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
+use crate::task;
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -207,7 +208,7 @@ fn check_templates_of_peers(federation: Option<&Federation>, templates: &Templat
 async fn in_background<T: Send + 'static>(
     what: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let done = tokio::task::spawn_blocking(what).await;
+    let done = task::spawn_blocking(what).await;
     done.map_err(Failure::unavailable)?
 }
 

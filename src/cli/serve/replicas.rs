@@ -20,6 +20,7 @@ use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
 use crate::store::backup::SCHEMA_VERSION;
 use crate::store::{Engine, Store};
+use crate::task;
 
 /// The file of the data folder with the name.
 const NAME_FILE: &str = "replica";
@@ -248,6 +249,6 @@ pub(super) async fn take_hosts(
         config.limits.silent_replica(),
         stop.clone(),
     );
-    tokio::spawn(watch);
+    task::spawn(watch);
     Ok(replicas.hosts().clone())
 }

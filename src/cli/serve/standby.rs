@@ -23,6 +23,7 @@ use crate::portal;
 use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
 use crate::store::{self, Lease, Look, Store};
+use crate::task;
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -138,9 +139,9 @@ impl Process {
         let (sender, resources) = watch::channel(resources_of(&store).await?);
         let planner = Planner::of_other_process(settings.negotiation, resources);
         let followed = (replicas.clone(), self.files.clone());
-        tokio::spawn(follow_resources(sender, followed, store.clone(), stop.clone()));
+        task::spawn(follow_resources(sender, followed, store.clone(), stop.clone()));
         let (lead, asked) = Lead::elsewhere(replicas.name());
-        tokio::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
+        task::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
         start_learning(
             self.known.clone(),
             &config,
@@ -160,7 +161,7 @@ impl Process {
         );
         let dispatcher = dispatcher.among(replicas.hosts().clone(), Some(lead));
         let dispatched = dispatcher.run(stop.clone());
-        let dispatched = tokio::spawn(async move {
+        let dispatched = task::spawn(async move {
             dispatched.await;
             drop(catalogue_sender);
         });
@@ -168,7 +169,7 @@ impl Process {
         executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &stop);
         let folders = self.folders.clone().of_this_process();
         let kept = config.execution.folders_kept();
-        tokio::spawn(folders.run_until_stopped(store.clone(), clock.clone(), kept, stop.clone()));
+        task::spawn(folders.run_until_stopped(store.clone(), clock.clone(), kept, stop.clone()));
 
         let (files, folders) = (self.files.clone(), self.folders.clone());
         let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);

@@ -20,6 +20,7 @@ use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
 use super::{FileEntry, if_there};
 use crate::catalogue::is_file_name;
 use crate::store::{Engine, Store};
+use crate::task;
 
 pub use super::mirror::MirrorError;
 
@@ -177,7 +178,7 @@ impl InputFiles {
             return Ok(is_file_name(name) && mirror.remove(&owner, name).await?);
         }
         let (parties, name) = (self.parties.clone(), name.to_owned());
-        let removed = tokio::task::spawn_blocking(move || parties.remove(&owner, &name));
+        let removed = task::spawn_blocking(move || parties.remove(&owner, &name));
         Ok(removed.await.map_err(io::Error::other)??)
     }
 }
@@ -206,7 +207,7 @@ impl Upload {
     /// # Errors
     /// [`MirrorError`]. Nothing has changed then; where the database did not answer, it may have the file nevertheless.
     pub async fn finish(self) -> Result<bool, MirrorError> {
-        let finished = tokio::task::spawn_blocking(move || {
+        let finished = task::spawn_blocking(move || {
             self.draft.file.sync_all()?;
             let replaced = match self.files.mirror {
                 None => Some(self.put_in_place()?),

@@ -24,6 +24,7 @@ use super::FileEntry;
 use super::party_folders::{Draft, PartyFolders};
 use crate::execution::lock::lock;
 use crate::store::{self, FILE_PART_BYTES, PartyFile, Store, hex};
+use crate::task;
 
 /// The file that remembers the last change: no owner has this name.
 const MARKER: &str = ".mirror";
@@ -115,7 +116,7 @@ impl Mirror {
         let this = Arc::clone(self);
         // It goes on to its end where its caller has gone: a file that is just being put in its place must not come after a later
         // change of it.
-        let look = tokio::spawn(async move {
+        let look = task::spawn(async move {
             let done = this.take_over_changes(&mut state).await;
             (state.served, state.failure) = (all, done.clone().err());
             done
@@ -356,7 +357,7 @@ impl Mirror {
         work: impl FnOnce(&PartyFolders) -> io::Result<T> + Send + 'static,
     ) -> Result<T> {
         let folders = self.folders.clone();
-        let done = tokio::task::spawn_blocking(move || work(&folders)).await;
+        let done = task::spawn_blocking(move || work(&folders)).await;
         Ok(done.map_err(io::Error::other)??)
     }
 }

@@ -27,6 +27,7 @@ use crate::execution::lock::lock;
 use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::execution::slurm::settings::Settings;
 use crate::store::{self, Store};
+use crate::task;
 use places::Places;
 
 /// How often the files of running jobs are looked at.
@@ -461,7 +462,7 @@ impl JobFolders {
     ) -> Result<T, ExecutionError> {
         let folders = self.clone();
         let cut_off = |error| ExecutionError::system("list", "jobs")(std::io::Error::other(error));
-        let done = tokio::task::spawn_blocking(move || action(&folders)).await;
+        let done = task::spawn_blocking(move || action(&folders)).await;
         done.map_err(cut_off)?
     }
 
@@ -484,7 +485,7 @@ impl JobFolders {
             let is_clearing = clearing.as_ref().is_some_and(|task| !task.is_finished());
             if !is_clearing && swept.is_none_or(|at| at.elapsed() >= SWEEP) {
                 let (folders, store, now) = (self.clone(), store.clone(), clock.micros());
-                clearing = Some(tokio::spawn(
+                clearing = Some(task::spawn(
                     async move { folders.clear_up(&store, now, kept).await },
                 ));
                 swept = Some(Instant::now());

@@ -12,6 +12,7 @@ use crate::execution::StagedInput;
 use crate::execution::job::staging::{StagingRecord, Verdict, Way};
 use crate::execution::lead::Report;
 use crate::execution::staging::{Order, Stager, Standing};
+use crate::task;
 
 /// A job that ends later than so long before the end of its slot has left no time to send its files.
 const TIME_TO_SEND: Micros = 5 * MICROS_PER_SECOND;
@@ -107,7 +108,7 @@ impl Lane {
             }))
         };
         let find = move || wanted.iter().filter_map(input).collect();
-        Ok(tokio::task::spawn_blocking(find).await?)
+        Ok(task::spawn_blocking(find).await?)
     }
 
     /// The end of a job that is not started, with this outcome where its files are not the reason; none while it is not known

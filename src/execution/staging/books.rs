@@ -8,6 +8,7 @@ use crate::clock::Micros;
 use crate::execution::ExecutionError;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, FileProgress, StagingRecord, Way};
+use crate::task;
 
 /// Why a file has not been moved.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +95,7 @@ impl Books {
     /// Writes down all of it, durably.
     pub(super) async fn keep(&self) -> Result<(), Trouble> {
         let (folder, record) = (self.folder.clone(), self.record.clone());
-        let kept = tokio::task::spawn_blocking(move || folder.put_staging(&record)).await;
+        let kept = task::spawn_blocking(move || folder.put_staging(&record)).await;
         match kept {
             Ok(kept) => kept.map_err(|why: ExecutionError| Trouble::Ours(why.to_string())),
             Err(cut_off) => Err(Trouble::Ours(cut_off.to_string())),

@@ -28,6 +28,7 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, StagingRecord, Verdict, Way};
 use crate::execution::lock::lock;
+use crate::task;
 use books::{Books, Trouble};
 use transfer::Line;
 
@@ -178,7 +179,7 @@ impl Stager {
         tasks.entry(key).or_insert_with(|| Task {
             since,
             until: Arc::clone(&until),
-            handle: tokio::spawn(Arc::clone(&self.0).carry_out(order, books, until)),
+            handle: task::spawn(Arc::clone(&self.0).carry_out(order, books, until)),
         });
         Ok(Standing::Underway { since })
     }
@@ -425,7 +426,7 @@ fn transfer_in_words(way: Way, address: &str) -> String {
 async fn with_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ExecutionError> + Send + 'static,
 ) -> Result<T, ExecutionError> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = task::spawn_blocking(work).await;
     done.unwrap_or_else(|why| {
         Err(ExecutionError::system("move", PathBuf::new())(
             std::io::Error::other(why),

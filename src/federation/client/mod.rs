@@ -33,6 +33,7 @@ use self::exchange::{Line, Reply, exchange};
 use self::words::{languages_of_offer, negotiation_input, question, read_counter_offers};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::federation::settings::PeerSettings;
+use crate::task;
 
 pub use breaker::PeerHealth;
 pub use files::PeerFile;
@@ -163,7 +164,7 @@ impl Peer {
         let (peer, offer, travel) = (self.clone(), offer.clone(), travel.clone());
         let about = about.map(ToOwned::to_owned);
         // It goes on after its asker has gone, so that the negotiation that it opens at the peer is ended there.
-        tokio::spawn(async move {
+        task::spawn(async move {
             let asked =
                 tokio::time::timeout(QUESTION_WAIT, peer.negotiate(&offer, &travel, about.as_deref()));
             let asked = asked

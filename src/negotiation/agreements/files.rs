@@ -22,6 +22,7 @@ use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
 use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant_as_date_time};
 use crate::store;
+use crate::task;
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -421,6 +422,6 @@ impl From<MirrorError> for Error {
 pub(in crate::negotiation) async fn with_files_off_async_threads<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let done = tokio::task::spawn_blocking(work).await;
+    let done = task::spawn_blocking(work).await;
     done.map_err(|why| Error::Internal(why.to_string()))?
 }

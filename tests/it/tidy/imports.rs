@@ -21,6 +21,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "metrics",
             "negotiation",
             "replicas",
+            "task",
             "wsag",
         ],
     ),
@@ -39,7 +40,15 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Of execution it names the questions of a process to its leader.
     (
         "src/replicas",
-        &["address", "agreement", "clock", "execution", "planner", "store"],
+        &[
+            "address",
+            "agreement",
+            "clock",
+            "execution",
+            "planner",
+            "store",
+            "task",
+        ],
     ),
     // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
     (
@@ -58,6 +67,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "replicas",
             "scheduler",
             "store",
+            "task",
             "wsag",
         ],
     ),
@@ -71,6 +81,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "prediction",
             "scheduler",
             "store",
+            "task",
         ],
     ),
     (
@@ -84,9 +95,13 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "planner",
             "scheduler",
             "store",
+            "task",
         ],
     ),
-    ("src/prediction", &["agreement", "clock", "scheduler", "store"]),
+    (
+        "src/prediction",
+        &["agreement", "clock", "scheduler", "store", "task"],
+    ),
     (
         "src/federation",
         &[
@@ -98,6 +113,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "planner",
             "scheduler",
             "store",
+            "task",
             "wsag",
         ],
     ),
@@ -106,6 +122,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     // The expression language of guarantee terms is part of the documents.
     ("src/agreement", &["clock", "scheduler", "wsag"]),
     ("src/address", &[]),
+    ("src/task", &[]),
     ("src/catalogue", &["clock"]),
     ("src/metrics", &[]),
     ("src/clock", &["scheduler"]),

@@ -7,9 +7,9 @@
 //! Then the fast one alone decides about lists that ask for 130 % of the resource, of 4,000 requests each, where a third is
 //! refused.
 
-#[path = "../../tests/it/plain/adopted.rs"]
+#[path = "../../tests/scheduler/plain/adopted.rs"]
 mod adopted;
-#[path = "../../tests/it/plain/mod.rs"]
+#[path = "../../tests/scheduler/plain/mod.rs"]
 mod plain;
 #[path = "../shared/mod.rs"]
 mod shared;

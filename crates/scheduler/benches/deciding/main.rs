@@ -6,10 +6,10 @@
 //! and relaxations of refused requests. `… -- bars` makes both at the sizes for which there are bars, and prints which of them
 //! are met. Names of lists and orders, such as `Packed EDF`, leave out the others.
 
-#[path = "../../tests/it/plain/adopted.rs"]
+#[path = "../../tests/scheduler/plain/adopted.rs"]
 mod adopted;
 mod lists;
-#[path = "../../tests/it/plain/mod.rs"]
+#[path = "../../tests/scheduler/plain/mod.rs"]
 mod plain;
 #[path = "../shared/mod.rs"]
 mod shared;
