@@ -23,9 +23,9 @@ const DEADLINE: Duration = Duration::from_mins(3);
 
 /// A command of a session and its output.
 #[derive(Debug, Default)]
-pub(crate) struct Step {
-    pub(crate) command: String,
-    pub(crate) output: String,
+struct Step {
+    command: String,
+    output: String,
 }
 
 /// The pages whose sessions need nothing but a service as it comes.
@@ -38,7 +38,10 @@ fn the_readme_is_short_and_its_links_lead_to_files() {
     let links = readme.split("](").skip(1);
     for link in links.filter_map(|rest| rest.split([')', '#']).next()) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(link);
-        assert!(link.starts_with("https://") || path.exists(), "{link} leads nowhere");
+        assert!(
+            link.starts_with("https://") || path.exists(),
+            "{link} leads nowhere"
+        );
     }
 }
 
@@ -243,9 +246,9 @@ impl Drop for Shell {
 }
 
 /// The commands of all `console` blocks; one that goes on is indented.
-pub(crate) fn steps(readme: &str) -> Vec<Step> {
+fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    for block in readme.split("```console\n").skip(1) {
+    for block in page.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
         let mut goes_on = false;
         for line in block.lines() {
