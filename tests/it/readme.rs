@@ -1,5 +1,5 @@
-//! The sessions in the README and on the page for operators print the output that they show: each command is run, and its output
-//! compared.
+//! The sessions in the README and on the pages for operators and about negotiation print the output that they show: each command is
+//! run, and its output compared.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,14 +18,47 @@ use crate::support::offers::{file, now};
 use crate::support::poll_until;
 use crate::support::server::Server;
 
-/// How long a reader waits at most until a command prints the output of the README.
+/// How long a reader waits at most until a command prints the output of its page.
 const DEADLINE: Duration = Duration::from_mins(3);
 
 /// A command of a session and its output.
 #[derive(Debug, Default)]
-pub(crate) struct Step {
-    pub(crate) command: String,
-    pub(crate) output: String,
+struct Step {
+    command: String,
+    output: String,
+}
+
+/// The pages whose sessions need nothing but a service as it comes.
+const PAGES: [&str; 2] = ["README.md", "docs/negotiation.md"];
+
+#[test]
+fn the_readme_is_short_and_its_links_lead_to_files() {
+    let readme = file("README.md");
+    assert!(readme.len() <= 8_000, "it has {} bytes", readme.len());
+    let links = readme.split("](").skip(1);
+    for link in links.filter_map(|rest| rest.split([')', '#']).next()) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(link);
+        assert!(
+            link.starts_with("https://") || path.exists(),
+            "{link} leads nowhere"
+        );
+    }
+}
+
+#[test]
+fn the_readme_has_no_command_that_is_not_tried() {
+    let readme = file("README.md");
+    // Every other part stands between fences.
+    let blocks = readme.split("```").skip(1).step_by(2);
+    let commands: Vec<_> = blocks
+        .filter(|block| !block.starts_with("console\n"))
+        .flat_map(str::lines)
+        .filter_map(|line| line.split('#').next())
+        .map(str::trim)
+        .filter(|command| !command.is_empty())
+        .collect();
+    // The service of the sessions is started as by the first one, and the second one runs this test.
+    assert_eq!(commands, ["cargo run --release -- serve", "./scripts/test"]);
 }
 
 #[test]
@@ -44,24 +77,30 @@ fn they_print_it_on_a_machine_of_one_core_too() {
     assert_sessions();
 }
 
-/// Goes through all sessions of the README with a service of its own.
+/// Goes through all sessions of the pages, each with a service of its own.
 fn assert_sessions() {
     wait_past_midnight();
-    // No configuration: the README starts the service as it comes.
-    let server = Server::configured(None, "");
-    let folder = place(&server);
-    let readme = file("README.md");
+    for page in PAGES {
+        // No configuration: the README starts the service as it comes.
+        let server = Server::configured(None, "");
+        let folder = place(&server);
+        let address = format!("http://{}", server.address());
+        go_through(&file(page), Shell::start(&folder, &server), |command| {
+            command.replace("http://127.0.0.1:8080", &address)
+        });
+        server.assert_verified();
+    }
+}
+
+#[test]
+fn every_document_of_a_negotiation_has_its_place_in_the_session() {
+    let page = file("docs/negotiation.md");
     let documents = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/negotiation"));
     for document in documents.expect("the documents of a negotiation").flatten() {
         let name = document.file_name();
         let name = name.to_str().expect("a name of ours");
-        assert!(readme.contains(name), "the README does without {name}");
+        assert!(page.contains(name), "the page does without {name}");
     }
-    let address = format!("http://{}", server.address());
-    go_through(&readme, Shell::start(&folder, &server), |command| {
-        command.replace("http://127.0.0.1:8080", &address)
-    });
-    server.assert_verified();
 }
 
 #[test]
@@ -98,7 +137,7 @@ fn go_through(page: &str, mut shell: Shell, here: impl Fn(&str) -> String) {
         for (theirs, ours) in &ids {
             command = command.replace(theirs, ours);
         }
-        // A command that only looks may look again: the README's reader takes a moment, too.
+        // A command that only looks may look again: the reader takes a moment, too.
         let looks = ["/agreements/", "bespeak show", "bespeak output"]
             .iter()
             .any(|part| command.contains(part))
@@ -117,7 +156,7 @@ fn go_through(page: &str, mut shell: Shell, here: impl Fn(&str) -> String) {
     }
 }
 
-/// Waits for the next day where this one is nearly over: the README says tomorrow twice, and means one day.
+/// Waits for the next day where this one is nearly over: the pages say tomorrow twice, and mean one day.
 fn wait_past_midnight() {
     const DAY: i64 = 24 * 3_600;
     const SESSIONS: i64 = 2 * 60;
@@ -207,9 +246,9 @@ impl Drop for Shell {
 }
 
 /// The commands of all `console` blocks; one that goes on is indented.
-pub(crate) fn steps(readme: &str) -> Vec<Step> {
+fn steps(page: &str) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
-    for block in readme.split("```console\n").skip(1) {
+    for block in page.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
         let mut goes_on = false;
         for line in block.lines() {
@@ -234,7 +273,7 @@ pub(crate) fn steps(readme: &str) -> Vec<Step> {
     steps
 }
 
-/// Whether an output is the one in the README, where `…` stands for anything.
+/// Whether an output is the one on the page, where `…` stands for anything.
 fn is_as_written(printed: &str, written: &str) -> bool {
     let (printed, written) = (shape(printed), shape(written));
     let mut parts = written.split('…');
