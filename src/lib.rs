@@ -2,7 +2,7 @@
 //!
 //! The map, one line a module; `ARCHITECTURE.md` says who may import whom.
 
-/// Memory stays flat under a steady load, and allocating takes less processor time: `docs/decisions/0026`.
+/// Memory stays flat under a steady load, and allocating takes less processor time: `docs/decisions/0033`.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
