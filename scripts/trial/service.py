@@ -56,8 +56,7 @@ RESOURCE = """
 name = "on-{name}"
 kind = "local"
 nodes = {nodes}
-"""
-HOST = """replica = "{name}"
+replica = "{name}"
 """
 # A job says in one file when it begins and when it ends.
 MARK = """#!/bin/sh
@@ -91,21 +90,16 @@ def ask(address, method, path, key=None, body=None, idempotency=None, timeout=40
 class Replica:
     """One process of the service; it is started again whenever it has ended."""
 
-    def __init__(self, service, name, port, is_named=True):
+    def __init__(self, service, name, port):
         self.service, self.name = service, name
         self.address = f"http://127.0.0.1:{port}"
         self.data = service.folder / f"data-{name}"
-        self.command = [str(service.program), "serve", "--listen", f"127.0.0.1:{port}"]
-        if is_named:
-            self.give_name()
+        self.command = [str(service.program), "serve", "--listen", f"127.0.0.1:{port}", "--replica", name]
         self.environment = service.environment | {"BESPEAK_DATA_DIR": str(self.data)}
         self.process = None
 
     def start(self):
         self.process = self.service.processes.start(self.name, self.command, as_database=False, env=self.environment)
-
-    def give_name(self):
-        self.command += ["--replica", self.name]
 
     def stop(self):
         self.process.terminate()
@@ -119,10 +113,10 @@ class Replica:
         wait_for("another process", RECOVERY, lambda: self.process is not process)
 
     def role(self):
-        """`leader` or `standby`; none where it is not ready. A version before replicas names none: it leads."""
+        """`leader` or `standby`; none where it is not ready."""
         status, text = ask(self.address, "GET", "/readyz", timeout=1)
         words = (line.removeprefix("role: ") for line in text.splitlines() if line.startswith("role: "))
-        return next(words, "leader") if status == 200 else None
+        return next(words) if status == 200 else None
 
     def last_words(self):
         lines = (self.service.processes.folder / f"{self.name}.log").read_text(errors="replace").splitlines()
@@ -139,9 +133,9 @@ class Replica:
 
 
 class Service:
-    """The replicas, and the balancer in front of them. One process of a version before replicas may serve first: it has no name."""
+    """The replicas, and the balancer in front of them."""
 
-    def __init__(self, processes, folder, program, database, has_replicas=True):
+    def __init__(self, processes, folder, program, database):
         self.processes, self.program, self.database = processes, program, database
         self.folder = folder / "service"
         self.folder.mkdir()
@@ -153,20 +147,15 @@ class Service:
         self.configuration = self.folder / "bespeak.toml"
         self.environment = os.environ | {"BESPEAK_DATABASE_URL": database.address(), "BESPEAK_CONFIG": str(self.configuration)}
         front, *self.ports = free_ports(1 + len(NAMES))
-        self.names = NAMES if has_replicas else NAMES[:1]
-        self.configure(has_replicas)
-        self.replicas = [Replica(self, name, port, has_replicas) for name, port in zip(self.names, self.ports)]
+        resources = "".join(RESOURCE.format(name=name, nodes=NODES) for name in NAMES)
+        self.configuration.write_text(CONFIGURATION.format(folder=self.folder, hold=HOLD) + resources)
+        self.replicas = [Replica(self, name, port) for name, port in zip(NAMES, self.ports)]
         self.address = f"http://127.0.0.1:{front}"
         self.balancer = self.configure_balancer(front, self.ports)
         self.lock = threading.Lock()
         self.endings = []
         self.is_kept = threading.Event()
         threading.Thread(target=self.keep, daemon=True).start()
-
-    def configure(self, has_replicas):
-        resource = RESOURCE + (HOST if has_replicas else "")
-        resources = "".join(resource.format(name=name, nodes=NODES) for name in self.names)
-        self.configuration.write_text(CONFIGURATION.format(folder=self.folder, hold=HOLD) + resources)
 
     def configure_balancer(self, front, ports):
         """deploy/haproxy.cfg with the places of this machine."""
@@ -190,25 +179,6 @@ class Service:
         self.is_kept.set()
         self.wait_until_ready(RECOVERY)
         wait_for("the balancer", 30, lambda: ask(self.address, "GET", "/readyz", timeout=2)[0] == 200)
-
-    def become_replicas(self, program):
-        """Stops the process of the version before replicas, and starts this version in its place."""
-        (first,) = self.replicas
-        first.give_name()
-        first.command[0] = str(program)
-        self.names = NAMES
-        self.configure(True)
-        first.upgrade(program)
-        self.wait_until_ready(RECOVERY)
-
-    def add_replicas(self):
-        """Starts the replicas that are missing."""
-        added = [Replica(self, name, port) for name, port in zip(NAMES[1:], self.ports[1:])]
-        for replica in added:
-            replica.command[0] = self.replicas[0].command[0]
-            replica.start()
-        self.replicas += added
-        self.wait_until_ready(RECOVERY)
 
     def keep(self):
         """Starts replicas again that have ended."""

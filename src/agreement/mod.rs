@@ -267,6 +267,22 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
+    /// One of each kind.
+    pub fn each() -> impl Iterator<Item = Self> {
+        let plain = [
+            Self::Completed,
+            Self::Failed { exit: 1 },
+            Self::Killed,
+            Self::Checkpointed,
+            Self::Terminated,
+            Self::Unstaged,
+            Self::Lost,
+        ];
+        plain
+            .into_iter()
+            .chain(Limit::ALL.map(|limit| Self::Exceeded { limit }))
+    }
+
     /// The word that is stored and shown.
     pub fn word(self) -> &'static str {
         match self {
@@ -287,19 +303,10 @@ impl RunOutcome {
 
     /// The outcome that a word and, of a process that failed, its exit status name.
     pub fn from_words(word: &str, exit: Option<i32>) -> Option<Self> {
-        let candidates = [
-            Self::Completed,
-            Self::Killed,
-            Self::Checkpointed,
-            Self::Terminated,
-            Self::Unstaged,
-            Self::Lost,
-        ];
-        exit.map(|exit| Self::Failed { exit })
-            .into_iter()
-            .chain(candidates)
-            .chain(Limit::ALL.map(|limit| Self::Exceeded { limit }))
-            .find(|outcome| outcome.word() == word)
+        match Self::each().find(|outcome| outcome.word() == word)? {
+            Self::Failed { .. } => exit.map(|exit| Self::Failed { exit }),
+            other => Some(other),
+        }
     }
 
     /// The exit status, where a process ended by itself.
@@ -395,8 +402,7 @@ worded! {
         /// The placement moves no more: it has waited long enough under the provider's policy.
         Fixed = "fixed",
         /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].
-        #[serde(alias = "started")]
-        Begun = "begun" | "started",
+        Begun = "begun",
         /// Its party uses none of its nodes, and may lose them.
         Unused = "unused",
         /// Its work is not over as its slot nears its end: the slot was made longer, or why not.

@@ -39,7 +39,7 @@ const SLOT: i64 = 600;
 const SOON: Duration = Duration::from_mins(3);
 
 /// The executable without anything from the environment but where temporary files go.
-fn bespeak(arguments: &[&str], temporary: &Path) -> Output {
+pub(crate) fn bespeak(arguments: &[&str], temporary: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_bespeak"))
         .args(arguments)
         .env_clear()

@@ -1,197 +1,154 @@
-//! The data of earlier versions is taken over by this one: databases of either engine with every kind of row, and the folders of
-//! the jobs. `tests/fixtures/README.md` says how they are made.
+//! What a released version leaves behind is taken over by this one: of each engine a database with a row in every table, in every state
+//! and with every outcome, and the folder of its service. `tests/fixtures/README.md` says how they are made.
 
-mod waiting;
+mod planned;
+mod served;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bespeak::store::Store;
+use bespeak::access::Role;
+use bespeak::agreement::{
+    AgreementState, EventKind, GuaranteeState, NoteKind, OfferCreator, OfferState, PartyEventKind,
+    PostingKind, ProposalReason, RunOutcome, ServiceState,
+};
+use bespeak::planner::{NodeState, Reporter};
+use bespeak::store::{Engine, Store};
 use reqwest::StatusCode;
 use uuid::Uuid;
 
 use crate::support::client::Client;
-use crate::support::fixture::{column, in_repository, load, migrations, tables, unpack};
+use crate::support::fixture::{
+    column, in_repository, keep_files, keep_rows, load, migrations, tables, unpack,
+};
 use crate::support::server::Server;
-use crate::support::stores::TestDatabase;
-use crate::support::{eventually, run, size};
+use crate::support::stores::{TestDatabase, on_both_engines};
+use crate::support::{eventually, run};
 
+on_both_engines!(a_story_leaves_a_row_in_every_table_and_state);
+
+/// Nodes of the resource on which the story happens.
+const NODES: u32 = 20;
 /// Work that is due when a service starts is over by then, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
-/// The kinds of rows that each fixture has, as words of a column, since version 20. A later version adds its own words to
-/// its own list, before it has a fixture.
-const KINDS: &[(u32, &str, &str, &[&str])] = &[
+/// The closed lists of words that the store has: the name of each, where its words stand, and the words.
+macro_rules! words {
+    ($($name:ident in $rows:literal,)+) => {
+        [$((stringify!($name), $rows, $name::ALL.map($name::word).to_vec())),+]
+    };
+}
+
+fn words() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
+    let mut all = words! {
+        AgreementState in "SELECT state AS word FROM agreements UNION SELECT state FROM all_events",
+        ServiceState in "SELECT service AS word FROM agreements UNION SELECT service FROM all_events",
+        EventKind in "SELECT kind AS word FROM all_events",
+        NoteKind in "SELECT kind AS word FROM notes",
+        PartyEventKind in "SELECT kind AS word FROM party_events",
+        OfferState in "SELECT state AS word FROM offers",
+        OfferCreator in "SELECT creator AS word FROM offers",
+        ProposalReason in "SELECT proposed AS word FROM negotiations",
+        PostingKind in "SELECT kind AS word FROM ledger",
+        NodeState in "SELECT state AS word FROM node_states",
+        Reporter in "SELECT reporter AS word FROM node_states",
+        Role in "SELECT role AS word FROM api_keys",
+    }
+    .to_vec();
+    let outcomes = "SELECT outcome AS word FROM agreements UNION SELECT outcome FROM executions";
+    all.push((
+        "RunOutcome",
+        outcomes,
+        RunOutcome::each().map(RunOutcome::word).collect(),
+    ));
+    all
+}
+
+/// The words that no row has, and why.
+const NOWHERE: [(&str, &str); 2] = [
+    ("up", "a node that is up has no row"),
     (
-        20,
-        "agreements",
-        "state",
-        &[
-            "Complete",
-            "Observed",
-            "ObservedAndTerminating",
-            "Pending",
-            "PendingAndTerminating",
-            "Rejected",
-            "Terminated",
-        ],
+        "checkpointed",
+        "a piece is no execution, and work does not end so",
     ),
-    (
-        20,
-        "agreements",
-        "service",
-        &["Completed", "Idle", "NotReady", "Processing"],
-    ),
-    (
-        20,
-        "agreements",
-        "outcome",
-        &[
-            "completed",
-            "exceeded-files",
-            "exceeded-memory",
-            "exceeded-processes",
-            "failed",
-            "killed",
-            "lost",
-            "terminated",
-        ],
-    ),
-    (
-        20,
-        "events",
-        "kind",
-        &[
-            "accepted",
-            "assessed",
-            "broken",
-            "charged",
-            "checkpointed",
-            "closed",
-            "ended",
-            "fixed",
-            "moved",
-            "offered",
-            "overrun",
-            "penalty",
-            "restarted",
-            "reward",
-            "running",
-            "started",
-            "superseded",
-            "terminating",
-            "unused",
-        ],
-    ),
-    (
-        20,
-        "notes",
-        "kind",
-        &[
-            "asked",
-            "countered",
-            "declined",
-            "key-added",
-            "key-revoked",
-            "lapsed",
-            "negotiating",
-            "nodes-said",
-            "proposed",
-            "refused",
-            "released",
-            "taken",
-            "withdrawn",
-        ],
-    ),
-    (
-        20,
-        "offers",
-        "state",
-        &["Acceptable", "Advisory", "Rejected", "Solicited"],
-    ),
-    (
-        20,
-        "offers",
-        "creator",
-        &["NegotiationInitiator", "NegotiationResponder"],
-    ),
-    (20, "negotiations", "proposed", &["better-fit", "broken"]),
-    (
-        20,
-        "ledger",
-        "kind",
-        &["cancellation", "change", "overrun", "penalty", "price", "reward"],
-    ),
-    (
-        20,
-        "executions",
-        "outcome",
-        &[
-            "completed",
-            "exceeded-memory",
-            "exceeded-processes",
-            "killed",
-            "lost",
-            "terminated",
-        ],
-    ),
-    (20, "node_states", "state", &["down", "drained"]),
-    (24, "agreements", "outcome", &["failed-staging"]),
-    (24, "events", "kind", &["staged", "staging"]),
-    (26, "notes", "kind", &["by-operator", "key-expires"]),
-    (26, "ledger", "kind", &["compensation"]),
 ];
 
-/// The tables without rows in a fixture, and why.
-const EMPTY: &[(&str, &str)] = &[
-    (
-        "peer_agreements",
-        "the tests that leave data behind have no peers",
-    ),
-    ("replicas", "SQLite has one process"),
+/// The tables without a row on SQLite, and why.
+const EMPTY_ON_SQLITE: [(&str, &str); 5] = [
+    ("replicas", "it has one process"),
     ("resource_hosts", "likewise"),
-    ("party_files", "SQLite has none: the files are in the folder only"),
+    ("party_files", "the files are in the folder only"),
     ("party_file_parts", "likewise"),
     ("party_file_changes", "likewise"),
 ];
 
-/// One database that a version left behind, and the files of its service.
-struct Fixture {
-    version: u32,
-    name: String,
-    rows: String,
-    files: Option<String>,
-}
-
-/// The fixtures of an engine, in the order of their versions.
-fn fixtures(engine: &str) -> Vec<Fixture> {
-    let mut found = Vec::new();
-    for (version, folder) in versions() {
-        let folder = folder.join(engine);
-        let entries = fs::read_dir(&folder).unwrap_or_else(|why| panic!("{}: {why}", folder.display()));
-        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths
-            .iter()
-            .filter(|path| path.extension().is_some_and(|of| of == "sql"))
-        {
-            found.push(Fixture {
-                version,
-                name: path.display().to_string(),
-                rows: fs::read_to_string(path).expect("rows can be read"),
-                files: fs::read_to_string(path.with_extension("files")).ok(),
-            });
+/// Asserts that a database has a row in every table, and one with every word.
+async fn assert_whole(url: &str, name: &str) {
+    let is_sqlite = url.starts_with("sqlite");
+    let mut missing = Vec::new();
+    for table in tables(url).await.expect("they can be listed") {
+        let rows = column(url, &table, "1").await.expect("they can be counted").len();
+        let may_have = !is_sqlite || EMPTY_ON_SQLITE.iter().all(|(of, _)| *of != table);
+        if (rows > 0) != may_have {
+            missing.push(format!("the table {table} has {rows} rows"));
         }
     }
-    found
+    for (of, rows, words) in words() {
+        let found = column(url, &format!("({rows}) AS found"), "word").await;
+        let found: BTreeSet<String> = found.expect("they can be read").into_iter().collect();
+        for word in words {
+            if found.contains(word) == NOWHERE.iter().any(|(nowhere, _)| *nowhere == word) {
+                missing.push(format!("{of} {word:?}: {}", found.contains(word)));
+            }
+        }
+    }
+    let guarantees = column(url, "agreements", "guarantees")
+        .await
+        .expect("they can be read");
+    for state in GuaranteeState::ALL {
+        if !guarantees.iter().any(|of| of.contains(state.word())) {
+            missing.push(format!("no guarantee is {state}"));
+        }
+    }
+    let accounts = column(url, "ledger", "account").await.expect("they can be read");
+    for of in ["provider", "party:", "peer:"] {
+        if !accounts.iter().any(|account| account.starts_with(of)) {
+            missing.push(format!("no account is {of}"));
+        }
+    }
+    assert!(missing.is_empty(), "{name}: {missing:#?}");
 }
 
-/// The versions that have fixtures, with their folders.
-fn versions() -> Vec<(u32, PathBuf)> {
-    let entries = fs::read_dir(in_repository(Path::new("tests/fixtures"))).expect("fixtures can be listed");
+#[test]
+fn every_closed_list_of_words_that_is_stored_is_looked_for() {
+    let columns = include_str!("../../src/store/engine/stored.rs");
+    let listed = columns.lines().filter(|line| line.contains("row.word(column"));
+    let listed: Vec<&str> = listed.filter_map(|line| line.trim().split(':').next()).collect();
+    assert!(listed.len() > 5, "{listed:?}");
+    for name in listed.into_iter().filter(|name| *name != "Account") {
+        assert!(
+            words().iter().any(|(of, ..)| *of == name),
+            "{name} is not in words()"
+        );
+    }
+}
+
+async fn a_story_leaves_a_row_in_every_table_and_state(url: String) {
+    let server = served::serve(&url).await;
+    keep_files(&url, server.data_dir().parent().expect("a folder"));
+    planned::plan(&url).await;
+    assert_whole(&url, &url).await;
+    let store = Store::open(&url).await.expect("it opens");
+    assert_eq!(store.verify().await.expect("it can be read"), []);
+    store.close().await;
+    keep_rows(&url).await.expect("they can be kept");
+}
+
+/// The sets, by the version of the schema: a folder each.
+fn sets() -> Vec<(u32, PathBuf)> {
+    let entries = fs::read_dir(in_repository(Path::new("tests/fixtures"))).expect("they can be listed");
     let mut found: Vec<_> = entries
         .flatten()
         .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
@@ -201,98 +158,59 @@ fn versions() -> Vec<(u32, PathBuf)> {
 }
 
 #[test]
-fn a_migration_has_a_fixture_of_the_version_before_it() {
+fn a_migration_has_a_set_of_the_version_before_it() {
     let newest = migrations("migrations").last().expect("there are some").0;
-    let fixture = versions().last().expect("there are some").0;
+    let set = sets().last().expect("there are some").0;
     assert!(
-        fixture + 1 >= newest,
-        "migration {newest} changes what version {} leaves behind, and the newest fixture is of version {fixture}: \
+        set + 1 >= newest,
+        "migration {newest} changes what version {} leaves behind, and the newest set is of version {set}: \
          make one of that version (tests/fixtures/README.md)",
         newest - 1
     );
 }
 
 #[test]
-fn what_earlier_versions_left_in_sqlite_is_taken_over() {
-    take_over("sqlite", TestDatabase::empty_sqlite);
+fn what_released_versions_left_in_sqlite_is_taken_over() {
+    take_over(Engine::Sqlite, TestDatabase::empty_sqlite);
 }
 
 #[test]
-fn what_earlier_versions_left_in_postgres_is_taken_over() {
-    take_over("postgres", TestDatabase::empty_postgres);
+fn what_released_versions_left_in_postgres_is_taken_over() {
+    take_over(Engine::Postgres, TestDatabase::empty_postgres);
 }
 
-fn take_over(engine: &str, empty: fn() -> TestDatabase) {
-    // The words of each column that has kinds, and the rows of each table, by version.
-    let mut kinds: BTreeMap<(u32, &str, &str), BTreeSet<String>> = BTreeMap::new();
-    let mut rows: BTreeMap<(u32, String), usize> = BTreeMap::new();
-    // A release starts services on the data of all versions.
-    let served = versions()
-        .into_iter()
-        .rev()
-        .take(size("BESPEAK_TEST_FIXTURES", 1));
-    let served: BTreeSet<u32> = served.map(|(version, _)| version).collect();
-    for fixture in fixtures(engine) {
-        let database = empty();
-        let url = database.url();
+fn take_over(engine: Engine, empty: fn() -> TestDatabase) {
+    let engine = match engine {
+        Engine::Sqlite => "sqlite",
+        Engine::Postgres => "postgres",
+    };
+    let newest = migrations("migrations").last().expect("there are some").0;
+    for (version, folder) in sets() {
+        let name = folder.join(engine).display().to_string();
+        let read = |what: &str| fs::read_to_string(format!("{name}.{what}")).expect("it can be read");
+        let (rows, files, database) = (read("sql"), read("files"), empty());
         run(async {
-            let loaded = load(url, fixture.version, &fixture.rows).await;
-            loaded.unwrap_or_else(|why| panic!("{}: {why}", fixture.name));
-            for table in tables(url).await.expect("they can be listed") {
-                let found = column(url, &table, "1").await.expect("they can be counted").len();
-                *rows.entry((fixture.version, table)).or_default() += found;
+            let loaded = load(database.url(), version, &rows).await;
+            loaded.unwrap_or_else(|why| panic!("{name}: {why}"));
+            bring_up_to_date(database.url(), &name).await;
+            if version == newest {
+                assert_whole(database.url(), &name).await;
             }
-            for (version, table, name, _) in KINDS.iter().filter(|of| of.0 == fixture.version) {
-                let words = column(url, table, name).await.expect("it can be read");
-                kinds.entry((*version, *table, *name)).or_default().extend(words);
-            }
-            match &fixture.files {
-                Some(files) if served.contains(&fixture.version) => serve(url, files, &fixture.name).await,
-                _ => check(url, &fixture.name).await,
-            }
+            serve(database.url(), &files, &name).await;
         });
     }
-    let made: BTreeSet<u32> = versions().into_iter().map(|(version, _)| version).collect();
-    let missing: Vec<_> = KINDS
-        .iter()
-        .filter(|(version, ..)| made.contains(version))
-        .flat_map(|(version, table, name, expected)| {
-            let found = &kinds[&(*version, *table, *name)];
-            expected.iter().filter(move |word| !found.contains(**word))
-        })
-        .filter(|word| !NOT_LEFT.contains(word))
-        .collect();
-    assert!(missing.is_empty(), "no row is {missing:?}");
-    for ((version, table), count) in &rows {
-        let empty = EMPTY.iter().any(|(of, _)| of == table);
-        assert!(*count > 0 || empty, "version {version}: no row in {table}");
-    }
 }
 
-/// States that no database of version 20 holds: the state lasts from one decision to the next, and no test left a drained node.
-const NOT_LEFT: [&str; 2] = ["PendingAndTerminating", "drained"];
-
-/// Databases with agreements that a test wrote by itself, and which no service leaves so: they are read and brought up to date.
-const BY_HAND: [&str; 2] = [
-    "old_executions_become_sums_and_no_estimate_changes",
-    "old_samples_become_hours_and_say_the_same",
-];
-
-/// Opens the data, without a service, and has everything checked.
-async fn check(url: &str, name: &str) {
-    let store = Store::open(url).await.expect("it is brought up to date");
-    let findings = store.verify().await.expect("it can be read");
-    let by_hand = BY_HAND.iter().any(|of| name.contains(of));
-    assert!(findings.is_empty() || by_hand, "{name}: {findings:#?}");
+async fn bring_up_to_date(url: &str, name: &str) {
+    let store = Store::open(url).await;
+    let store = store.unwrap_or_else(|why| panic!("{name}: {why}: scripts/make-fixture makes it anew"));
+    assert_eq!(store.verify().await.expect("it can be read"), []);
     store.close().await;
 }
 
 /// Starts a service on the data of another, and looks at all that there is.
 async fn serve(url: &str, files: &str, name: &str) {
-    let mut server = Server::prepared(Some(url), |folder| {
-        unpack(files, folder);
-        make_programs(folder);
-    });
+    let mut server = Server::prepared(Some(url), |folder| unpack(files, folder));
     server.assert_verified();
     let ids = async |table| -> Vec<Uuid> {
         let found = column(url, table, "id").await.expect("they can be read");
@@ -331,19 +249,6 @@ async fn serve(url: &str, files: &str, name: &str) {
         server.kill9();
         server.assert_verified();
         server.restart();
-    }
-}
-
-/// Makes the programs that a test had made of its own, which a configuration has to find; nothing is to be run any more.
-fn make_programs(folder: &Path) {
-    let configuration = fs::read_to_string(folder.join("bespeak.toml")).expect("a configuration");
-    let own = format!("program = \"{}/", folder.display());
-    for line in configuration.lines() {
-        if let Some(name) = line.strip_prefix(&own) {
-            let program = folder.join(name.trim_end_matches('"'));
-            fs::write(&program, "#!/bin/sh\n").expect("a script can be written");
-            fs::set_permissions(program, Permissions::from_mode(0o755)).expect("one's file can be changed");
-        }
     }
 }
 

@@ -10,6 +10,8 @@ mod reservations;
 mod resources;
 pub(crate) mod verify;
 
+use std::fs;
+
 use bespeak::agreement::{
     Agreement, AgreementState, CompositorChoice, Event, EventKind, Guarantee, GuaranteeState, Job,
     ServiceState, Slots, Values,
@@ -18,12 +20,14 @@ use bespeak::store::{Change, Lease, Store};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
+use crate::backup::bespeak;
+use crate::support::fixture::column;
 use crate::support::stores::{TestDatabase, on_both_engines, with};
 
 on_both_engines!(
     every_statement_fits_the_schema,
     a_database_of_a_later_version_is_refused,
-    a_database_whose_migrations_were_others_is_refused,
+    a_database_of_before_the_first_release_is_refused_and_stays_as_it_was,
     a_row_that_cannot_be_is_reported_as_corrupt,
     a_closed_store_is_unavailable,
 );
@@ -35,8 +39,8 @@ pub(crate) const RESOURCE: &str = "local";
 pub(crate) async fn open(url: &str) -> Store {
     let store = Store::open(url).await.expect("a database can be opened");
     for sql in [
-        "INSERT INTO resources (name, kind, capacity, configured) VALUES ('local', 'local', 8, NULL) \
-         ON CONFLICT DO NOTHING",
+        "INSERT INTO resources (name, kind, capacity, position, rate, details) \
+         VALUES ('local', 'local', 8, 0, 1000000, '{}') ON CONFLICT DO NOTHING",
         "INSERT INTO capacities (resource, since_us, capacity) VALUES ('local', 0, 8) ON CONFLICT DO NOTHING",
     ] {
         tamper(url, sql).await;
@@ -189,19 +193,49 @@ async fn a_database_of_a_later_version_is_refused(url: String) {
     assert!(matches!(refused, bespeak::store::Error::Schema(_)), "{refused:?}");
 }
 
-async fn a_database_whose_migrations_were_others_is_refused(url: String) {
+async fn a_database_of_before_the_first_release_is_refused_and_stays_as_it_was(url: String) {
     Store::open(&url)
         .await
         .expect("a database can be opened")
         .close()
         .await;
-    tamper(
-        &url,
-        "UPDATE schema_migrations SET checksum = 'edited' WHERE version = 1",
-    )
-    .await;
-    let refused = Store::open(&url).await.expect_err("its schema may be anything");
-    assert!(matches!(refused, bespeak::store::Error::Schema(_)), "{refused:?}");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (data, backup) = (path("data"), path("backup"));
+    fs::create_dir(&data).expect("a folder can be made");
+    // Another layout under the same number, and the last of many steps.
+    for damage in [
+        "UPDATE schema_migrations SET checksum = 'another'",
+        "INSERT INTO schema_migrations (version, name, checksum) VALUES (2, 'prices', 'another')",
+    ] {
+        tamper(&url, damage).await;
+        let steps = column(&url, "schema_migrations", "checksum")
+            .await
+            .expect("they are there");
+        for command in [
+            &["serve", "--listen", "127.0.0.1:0"][..],
+            &["verify"],
+            &["backup", &backup],
+            &["key", "list"],
+        ] {
+            let arguments = [command, &["--data-dir", &data, "--database-url", &url]].concat();
+            let output = bespeak(&arguments, folder.path());
+            let why = String::from_utf8_lossy(&output.stderr);
+            let says_what_to_do = "before the first release; start with an empty data folder or database";
+            assert!(
+                !output.status.success() && why.contains(says_what_to_do),
+                "{command:?}: {why}"
+            );
+        }
+        let after = column(&url, "schema_migrations", "checksum")
+            .await
+            .expect("they are there");
+        assert_eq!(after, steps);
+        assert!(
+            !folder.path().join("data/operator.key").exists(),
+            "no key was made"
+        );
+    }
 }
 
 async fn a_row_that_cannot_be_is_reported_as_corrupt(url: String) {

@@ -1,13 +1,12 @@
 //! Enums of which each variant has a word.
 
-/// An enum of which each variant has a word, by which it is stored and shown. A variant may have other words, too, by which it
-/// was stored before.
+/// An enum of which each variant has a word, by which it is stored and shown.
 #[macro_export]
 macro_rules! worded {
     (
         $(#[$of:meta])*
         pub enum $name:ident {
-            $($(#[$about:meta])* $variant:ident = $word:literal $(| $before:literal)*,)+
+            $($(#[$about:meta])* $variant:ident = $word:literal,)+
         }
     ) => {
         $(#[$of])*
@@ -29,7 +28,7 @@ macro_rules! worded {
             /// The one that a word names.
             pub fn from_word(word: &str) -> Option<Self> {
                 match word {
-                    $($word $(| $before)* => Some(Self::$variant),)+
+                    $($word => Some(Self::$variant),)+
                     _ => None,
                 }
             }

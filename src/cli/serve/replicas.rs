@@ -59,28 +59,24 @@ pub(super) async fn open_store(
         Some(name) => name,
         None => free_name(&store).await?,
     };
-    await_end_of_others(&store, &name).await?;
+    await_end_of_other(&store, &name).await?;
     store.close().await;
     let store = Store::open_as(&url, &name).await?;
     Ok((store, name, Some(folder)))
 }
 
-/// Waits for a process of this name to end, and for one of a version that knows of no replicas, which may have this data folder, too.
-async fn await_end_of_others(store: &Store, name: &str) -> Result<(), Failure> {
+/// Waits for a process of this name to end.
+async fn await_end_of_other(store: &Store, name: &str) -> Result<(), Failure> {
     let began = Instant::now();
-    loop {
-        let other = match (store.is_led_by_stranger().await?, store.has_process(name).await?) {
-            (true, _) => "of a version that others cannot stand by for: stop it first".to_owned(),
-            (_, true) => format!("under the name {name}: --replica gives this one another"),
-            (false, false) => return Ok(()),
-        };
+    while store.has_process(name).await? {
         if began.elapsed() > FOLDER_WAIT {
             return Err(Failure::Refused(format!(
-                "another process has this database, {other}"
+                "another process has this database under the name {name}: --replica gives this one another"
             )));
         }
         tokio::time::sleep(FOLDER_PAUSE).await;
     }
+    Ok(())
 }
 
 /// The name of this machine, with a number where another process on the database has it.

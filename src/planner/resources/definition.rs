@@ -325,11 +325,5 @@ mod tests {
         assert_eq!((gone.retired, &gone.configured), (Some(4), &None));
         assert_eq!(gone.as_unconfigured(5), gone);
         assert_eq!(gone.as_configured(&file()), there);
-        // Of before this was stored.
-        let unknown = Resource {
-            configured: Some(String::new()),
-            ..Resource::new("r", "local", 9)
-        };
-        assert_eq!(unknown.as_configured(&file()), there);
     }
 }

@@ -34,7 +34,7 @@ fn told<'a>(kind: &str, detail: &'a str) -> (&'static str, &'a str) {
         "begun" if detail.contains(", which does not hold them") => {
             return ("Its time began, and its cluster does not hold its nodes yet", "");
         }
-        "begun" | "started" => return ("Its time began", ""),
+        "begun" => return ("Its time began", ""),
         "unused" => "Its nodes are not used",
         "overrun" => "Its work was not over in time",
         "broken" => "It lost its place",

@@ -93,21 +93,6 @@ impl Store {
         Self::open_named(url, &format!("{APPLICATION} {replica}")).await
     }
 
-    /// Whether a process leads that has no name, and so does not know of others: one of an earlier version.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn is_led_by_stranger(&self) -> Result<bool> {
-        let Place::Server(hosts) = &self.database.place else {
-            return Ok(false);
-        };
-        let mut session = hosts.connect(WAITING).await?;
-        let leader = sqlx::query(LEADER).bind(LOCK_NUMBER);
-        let leader = leader.fetch_optional(&mut session).await?;
-        let name: Option<String> = leader.map(|row| row.try_get(1)).transpose()?;
-        Ok(name.is_some_and(|name| process_of_session(&name).is_none()))
-    }
-
     /// Whether a process of this name is there: one that stands by, leads, or is about to.
     ///
     /// # Errors

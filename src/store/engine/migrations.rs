@@ -28,8 +28,6 @@ const LOCKS_PAUSE: Duration = Duration::from_millis(500);
 const OLDER_SESSIONS: &str = "SELECT COUNT(*) AS older FROM pg_stat_activity a WHERE a.datname = current_database() \
     AND a.application_name LIKE 'bespeak %' AND NOT EXISTS (SELECT 1 FROM replicas r WHERE r.schema_version >= $1 \
     AND r.name = SPLIT_PART(a.application_name, ' ', 2))";
-/// The version of the step since which processes say how many steps they know. Those of earlier versions are alone on their database.
-const REPLICAS: usize = 29;
 /// How the name of a step begins that takes away what the version before uses.
 const CONTRACT: &str = "contract ";
 
@@ -46,34 +44,6 @@ macro_rules! migrations {
 /// The steps that every database takes once: their names and texts, in order of their versions, which count from 1.
 const MIGRATIONS: &[Step] = migrations! {
     "first" in "0001_first",
-    "prices" in "0002_prices",
-    "negotiations" in "0003_negotiations",
-    "answers" in "0004_answers",
-    "leeway" in "0005_leeway",
-    "resource-history" in "0006_resource_history",
-    "ledger" in "0007_ledger",
-    "pending" in "0008_pending",
-    "node states" in "0009_node_states",
-    "trail" in "0010_trail",
-    "successions" in "0011_successions",
-    "node reasons" in "0012_node_reasons",
-    "notes" in "0013_notes",
-    "origins" in "0014_origins",
-    "pieces" in "0015_pieces",
-    "pending offers" in "0016_pending_offers",
-    "pruning" in "0017_pruning",
-    "refusals" in "0018_refusals",
-    "lost" in "0019_lost",
-    "proposals" in "0020_proposals",
-    "checkpoint" in "0021_checkpoint",
-    "archive" in "0022_archive",
-    "requests" in "0023_requests",
-    "transfers" in "0024_transfers",
-    "resources" in "0025_resources",
-    "registrations" in "0026_registrations",
-    "past" in "0027_past",
-    "peers" in "0028_peers",
-    "replicas" in "0029_replicas",
 };
 /// What Postgres adds to the first step.
 const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_first.sql");
@@ -81,9 +51,22 @@ const POSTGRES_FIRST: &str = include_str!("../../../migrations/postgres/0001_fir
 /// The newest version of the schema, which is the number of steps.
 pub(in crate::store) const NEWEST: usize = MIGRATIONS.len();
 
+/// Why a database is refused that has another layout under the same number.
+const UNRELEASED: &str = "it was made by a version before the first release; start with an empty data folder or database: \
+    nothing in this one has been changed";
+
 /// How many steps this version needs: all but the contract steps at the end.
 pub(in crate::store) fn needed_steps() -> usize {
     needed_of(MIGRATIONS)
+}
+
+/// The sum of the texts up to a version, without what only one engine has; none where this program does not know the version.
+pub(in crate::store) fn sum_of_steps(version: usize) -> Option<String> {
+    let mut digest = Sha256::new();
+    for (_, sql) in MIGRATIONS.get(..version)? {
+        digest.update(sql);
+    }
+    Some(hex(&digest.finalize()))
 }
 
 fn needed_of(steps: &[Step]) -> usize {
@@ -120,7 +103,8 @@ async fn try_migrations(writers: &Pool) -> Result<()> {
     let applied = applied_steps(&mut transaction).await?;
     let contract = last_contract_step(MIGRATIONS, applied, needed);
     if let Some(contract) = contract
-        && applied >= REPLICAS
+        // The first step makes the table in which processes say what they know.
+        && applied > 0
         && has_older_process(&mut transaction, contract).await?
     {
         return Err(Error::Schema(
@@ -172,10 +156,14 @@ pub(in crate::store) async fn wait_for_other_migrations(transaction: &mut Transa
 
 /// Applies the steps that are missing, up to the one of this version.
 pub(in crate::store) async fn migrate_up_to(connection: &mut Connection, version: usize) -> Result<()> {
+    apply_steps(connection, MIGRATIONS, version).await
+}
+
+async fn apply_steps(connection: &mut Connection, steps: &[Step], version: usize) -> Result<()> {
     connection.execute(statements::CREATE_MIGRATIONS, &[]).await?;
-    let applied = applied_steps(connection).await?;
-    let steps = MIGRATIONS.iter().zip(1_i64..).take(version);
-    for (&(name, sql), version) in steps.skip(applied) {
+    let applied = applied_of(connection, steps).await?;
+    let missing = steps.iter().zip(1_i64..).take(version).skip(applied);
+    for (&(name, sql), version) in missing {
         connection.script(sql).await?;
         if let Some(own) = own_part(connection.engine(), version) {
             connection.script(own).await?;
@@ -192,16 +180,20 @@ pub(in crate::store) async fn migrate_up_to(connection: &mut Connection, version
 
 /// How many steps have been applied: each is the step of this version.
 pub(in crate::store) async fn applied_steps(connection: &mut Connection) -> Result<usize> {
+    applied_of(connection, MIGRATIONS).await
+}
+
+async fn applied_of(connection: &mut Connection, steps: &[Step]) -> Result<usize> {
     let applied = connection.read(statements::APPLIED_MIGRATIONS, &[], |row| {
         Ok((row.integer("version")?, row.text("checksum")?))
     });
     let applied = applied.await?;
-    for (stored, (&(_, sql), version)) in applied.iter().zip(MIGRATIONS.iter().zip(1_i64..)) {
+    for (stored, (&(_, sql), version)) in applied.iter().zip(steps.iter().zip(1_i64..)) {
         if *stored != (version, checksum(sql, connection.engine(), version)) {
-            return Err(Error::Schema(format!("its step {version} is another")));
+            return Err(Error::Schema(UNRELEASED.into()));
         }
     }
-    if applied.len() > MIGRATIONS.len() {
+    if applied.len() > steps.len() {
         return Err(Error::Schema("a later version of bespeak has been here".into()));
     }
     Ok(applied.len())
@@ -222,6 +214,55 @@ fn checksum(sql: &str, engine: Engine, version: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::engine::connect::{Missing, connect_to_database};
+    use crate::store::engine::hosts::APPLICATION;
+
+    #[tokio::test]
+    async fn a_database_gets_the_steps_that_it_lacks_or_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("bespeak.db").display());
+        let database = connect_to_database(&url, APPLICATION, Missing::Create)
+            .await
+            .unwrap();
+        let steps: [Step; 4] = [
+            (
+                "old",
+                "CREATE TABLE t (a BIGINT NOT NULL); INSERT INTO t VALUES (1);",
+            ),
+            (
+                "new",
+                "ALTER TABLE t ADD COLUMN b BIGINT; UPDATE t SET b = a + 1;",
+            ),
+            ("contract new", "ALTER TABLE t DROP COLUMN a;"),
+            (
+                "wrong",
+                "INSERT INTO t VALUES (3); INSERT INTO missing VALUES (3);",
+            ),
+        ];
+        let mut transaction = Transaction::begin(&database.writers).await.unwrap();
+        for (known, version) in [(1, 1), (3, 2), (3, 2), (3, 3)] {
+            apply_steps(&mut transaction, &steps[..known], version)
+                .await
+                .unwrap();
+            assert_eq!(applied_of(&mut transaction, &steps).await.unwrap(), version);
+        }
+        transaction.commit().await.unwrap();
+        let mut transaction = Transaction::begin(&database.writers).await.unwrap();
+        let refused = applied_of(&mut transaction, &steps[..2]).await.unwrap_err();
+        assert!(refused.to_string().contains("a later version"), "{refused}");
+        let edited = [("old", "CREATE TABLE t (a BIGINT);"), steps[1], steps[2]];
+        let refused = applied_of(&mut transaction, &edited).await.unwrap_err();
+        assert!(
+            refused.to_string().contains("before the first release"),
+            "{refused}"
+        );
+        apply_steps(&mut transaction, &steps, 4).await.unwrap_err();
+        drop(transaction);
+        let mut transaction = Transaction::begin(&database.writers).await.unwrap();
+        assert_eq!(applied_of(&mut transaction, &steps).await.unwrap(), 3);
+        let kept = transaction.read("SELECT b FROM t", &[], |row| row.integer("b"));
+        assert_eq!(kept.await.unwrap(), [2]);
+    }
 
     #[test]
     fn the_contract_steps_at_the_end_of_a_version_are_not_needed() {

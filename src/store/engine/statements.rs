@@ -198,7 +198,6 @@ statements! {
         OR k.revoked_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
         WHERE n.subject = k.id AND n.kind IN ('key-added', 'key-revoked') AND n.kind = 'key-revoked') \
         ORDER BY k.id LIMIT $1";
-    OUTSIDE_TRAIL = "SELECT agreement FROM events WHERE number IS NULL LIMIT 1";
     // Locks the row, and so waits for a transaction that is still being committed.
     SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
 

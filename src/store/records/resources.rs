@@ -21,8 +21,7 @@ pub struct ResourceRow {
     pub rate: u32,
     /// All else that is planned with, as JSON.
     pub details: String,
-    /// The resource as the configuration file last had it, as JSON; none where it did not have it. Empty where that is not known,
-    /// since an earlier version stored it.
+    /// The resource as the configuration file last had it, as JSON; none where it did not have it.
     pub configured: Option<String>,
     /// Since when nothing new is placed on it.
     pub retired: Option<Micros>,

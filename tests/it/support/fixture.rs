@@ -1,7 +1,7 @@
 //! The data that a version leaves behind, as text: the rows of a database and the files of a service.
 //!
-//! The schema is not in it. The released migrations make it, and these never change: the rows of `schema_migrations` with their
-//! checksums are in it, so that a migration that was edited is found.
+//! The schema is not in it. The migrations make it; the rows of `schema_migrations` with their checksums are in it, so that a migration
+//! that was edited is found.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -10,12 +10,10 @@ use std::path::{Path, PathBuf};
 
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, SqliteConnection};
 
-use super::block_on;
-
 /// The text in place of the folder of a service.
 const FOLDER: &str = "{FOLDER}";
 
-/// Names a folder for the data that the tests of a run leave behind.
+/// Names a folder for the data that the story of the fixtures leaves behind.
 const KEEP: &str = "BESPEAK_TEST_KEEP";
 
 /// A connection to either engine.
@@ -83,7 +81,7 @@ impl Connection {
 }
 
 /// The rows of a database as statements, a statement a table.
-pub(crate) async fn dump(url: &str) -> sqlx::Result<String> {
+async fn dump(url: &str) -> sqlx::Result<String> {
     let mut connection = Connection::open(url).await?;
     let mut text = String::new();
     for table in connection.tables().await? {
@@ -94,10 +92,13 @@ pub(crate) async fn dump(url: &str) -> sqlx::Result<String> {
         let rows = connection
             .texts(format!("SELECT {row} FROM {table} ORDER BY {order}"))
             .await?;
-        // Rows that a migration has put there go first.
-        let _ = writeln!(text, "DELETE FROM {table};");
         if !rows.is_empty() {
-            let _ = writeln!(text, "INSERT INTO {table} ({}) VALUES", columns.join(", "));
+            // Rows that a migration has put there go first.
+            let _ = writeln!(
+                text,
+                "DELETE FROM {table}; INSERT INTO {table} ({}) VALUES",
+                columns.join(", ")
+            );
             let _ = writeln!(text, "({});", rows.join("),\n("));
         }
     }
@@ -131,25 +132,6 @@ pub(crate) async fn load(url: &str, version: u32, rows: &str) -> sqlx::Result<()
     };
     connection.script(script).await?;
     connection.script(format!("{before}{rows}{after}")).await
-}
-
-/// The rows of a table of a SQLite database as a backup has them.
-pub(crate) async fn rows_as_json(url: &str, table: &str) -> sqlx::Result<String> {
-    let mut connection = Connection::open(url).await?;
-    let columns = connection.columns(table).await?;
-    let value =
-        |column: &String| format!("CASE typeof({column}) WHEN 'blob' THEN hex({column}) ELSE {column} END");
-    let values: Vec<_> = columns.iter().map(value).collect();
-    let sql = format!(
-        "SELECT json_array({}) FROM {table} ORDER BY {}",
-        values.join(", "),
-        columns[0]
-    );
-    let head = serde_json::json!({ "table": table, "columns": columns });
-    let rows = connection.texts(sql).await?;
-    Ok(rows
-        .into_iter()
-        .fold(format!("{head}\n"), |text, row| text + &row + "\n"))
 }
 
 /// The tables of a database.
@@ -193,22 +175,15 @@ pub(crate) fn in_repository(path: &Path) -> PathBuf {
 
 /// The files of a folder as text: of each its kind, permissions, length in bytes and path, and then its content. A file that is
 /// no text is left out, as are databases, sockets and the key of an operator, which a service makes itself.
-pub(crate) fn pack(folder: &Path) -> String {
+fn pack(folder: &Path) -> String {
     let mut text = String::new();
     pack_into(&mut text, folder, folder);
     text
 }
 
-/// A text without the places of this machine: the folder of a service, and those of programs that a test has made.
+/// A text without the place of a service's folder.
 fn portable(text: &str, folder: &Path) -> String {
-    let text = text.replace(&folder.display().to_string(), FOLDER);
-    let made = format!("{}/.tmp", std::env::temp_dir().display());
-    let mut parts = text.split(&made);
-    let first = parts.next().unwrap_or_default().to_owned();
-    // Six letters make the name of such a folder.
-    parts.fold(first, |before, part| {
-        before + FOLDER + part.get(6..).unwrap_or_default()
-    })
+    text.replace(&folder.display().to_string(), FOLDER)
 }
 
 fn pack_into(text: &mut String, top: &Path, folder: &Path) {
@@ -285,28 +260,27 @@ pub(crate) fn unpack(mut text: &str, folder: &Path) {
     }
 }
 
-/// Keeps the rows that a test leaves in a database, where that is wanted.
-pub(crate) fn keep_rows(url: &str) {
-    let Some(path) = kept("sql") else { return };
-    let url = url.to_owned();
-    let rows = block_on(async move { dump(&url).await });
-    // One that the test has never opened has nothing.
-    if let Ok(rows) = rows {
-        fs::write(path, rows).expect("rows can be kept");
+/// Keeps the rows of a database as those of its engine, where that is wanted.
+pub(crate) async fn keep_rows(url: &str) -> sqlx::Result<()> {
+    if let Some(path) = kept(url, "sql") {
+        fs::write(path, dump(url).await?).expect("rows can be kept");
     }
+    Ok(())
 }
 
-/// Keeps the files that a service leaves in its folder, where that is wanted.
-pub(crate) fn keep_files(folder: &Path) {
-    if let Some(path) = kept("files") {
+/// Keeps the files of the service on a database, where that is wanted.
+pub(crate) fn keep_files(url: &str, folder: &Path) {
+    if let Some(path) = kept(url, "files") {
         fs::write(path, pack(folder)).expect("files can be kept");
     }
 }
 
-/// Where something of this test is kept.
-fn kept(what: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os(KEEP)?;
-    let thread = std::thread::current();
-    let test = thread.name()?.replace("::", ".");
-    (!std::thread::panicking()).then(|| Path::new(&folder).join(format!("{test}.{what}")))
+/// Where something is kept.
+fn kept(url: &str, what: &str) -> Option<PathBuf> {
+    let engine = if url.starts_with("sqlite") {
+        "sqlite"
+    } else {
+        "postgres"
+    };
+    std::env::var_os(KEEP).map(|folder| Path::new(&folder).join(format!("{engine}.{what}")))
 }

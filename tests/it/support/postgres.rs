@@ -459,12 +459,12 @@ fn a_copy_of_the_migrated_database_has_the_schema_and_is_its_own() {
         block_on(async move {
             let mut connection = PgConnection::connect(&url).await?;
             connection.execute(statement).await?;
-            sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM resources")
+            sqlx::query_scalar::<_, i64>("SELECT COUNT(*) FROM template_versions")
                 .fetch_one(&mut connection)
                 .await
         })
     };
-    let add = "INSERT INTO resources (name, kind, capacity) VALUES ('only in one', 'local', 1)";
+    let add = "INSERT INTO template_versions VALUES ('00000000-0000-0000-0000-000000000001', 'only in one')";
     assert_eq!(count(one.url(), add).expect("one answers"), 1);
     assert_eq!(count(two.url(), "SELECT 1").expect("two answers"), 0);
 }

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
 use super::client::Client;
-use super::{fixture, output_of, poll_until};
+use super::{output_of, poll_until};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(3);
@@ -279,7 +279,6 @@ impl Drop for Server {
             let log = self.log();
             assert!(!log.contains(IMPOSSIBLE), "--- log of the service\n{log}---");
         }
-        fixture::keep_files(self.folder.path());
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use bespeak::store::Store;
 
-use super::{block_on, fixture, postgres, run};
+use super::{block_on, postgres, run};
 
 /// A database that goes with this value.
 #[derive(Debug)]
@@ -75,12 +75,6 @@ impl TestDatabase {
     /// The value for `--database-url`.
     pub(crate) fn url(&self) -> &str {
         &self.url
-    }
-}
-
-impl Drop for TestDatabase {
-    fn drop(&mut self) {
-        fixture::keep_rows(&self.url);
     }
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::cli::Failure;
-use crate::store::backup::SCHEMA_VERSION;
+use crate::store::backup::{SCHEMA_VERSION, schema_sum};
 use crate::store::hex;
 
 /// The file of the list.
@@ -42,6 +42,8 @@ pub(super) struct Manifest {
     pub(super) engine: String,
     /// The version of the schema.
     pub(super) schema: usize,
+    /// Its sum: before the first release several layouts had the same version.
+    pub(super) schema_sum: String,
     /// What was acknowledged before this instant is in it.
     pub(super) taken: String,
     /// Rows of the database.
@@ -70,7 +72,8 @@ impl Manifest {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             engine: engine.to_owned(),
-            schema: SCHEMA_VERSION,
+            schema: 0,
+            schema_sum: String::new(),
             taken: String::new(),
             rows: 0,
             running: 0,
@@ -98,7 +101,7 @@ impl Manifest {
     /// Reads the list of a backup, and makes sure that this program can restore it.
     ///
     /// # Errors
-    /// Where there is none, it is damaged, or a newer program has written it.
+    /// Where there is none, it is damaged, or a newer program or one before the first release has written it.
     pub(super) fn read(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join(MANIFEST);
         let damaged = |why: String| Failure::Refused(format!("{}: {why}", path.display()));
@@ -114,14 +117,24 @@ impl Manifest {
         read.map_err(|why| damaged(why.to_string()))?;
         let value: serde_json::Value = serde_json::from_str(&text).map_err(|why| damaged(why.to_string()))?;
         let is_newer = |key: &str, known: u64| value[key].as_u64().is_some_and(|found| found > known);
-        if is_newer("format", FORMAT) || is_newer("schema", SCHEMA_VERSION as u64) {
+        let is_unreleased = value.is_object() && value.get("schemaSum").is_none();
+        if is_newer("format", FORMAT) || !is_unreleased && is_newer("schema", SCHEMA_VERSION as u64) {
             let version = value["version"].as_str().unwrap_or("unknown");
             return Err(Failure::Refused(format!(
                 "the backup is of a newer version of bespeak ({version}) than this one ({}): restore it with that version",
                 env!("CARGO_PKG_VERSION")
             )));
         }
-        let manifest: Self = serde_json::from_value(value).map_err(|why| damaged(why.to_string()))?;
+        let manifest = (!is_unreleased).then(|| serde_json::from_value::<Self>(value));
+        let manifest = manifest.transpose().map_err(|why| damaged(why.to_string()))?;
+        let is_ours = |of: &Self| schema_sum(of.schema).is_some_and(|sum| sum == of.schema_sum);
+        let Some(manifest) = manifest.filter(is_ours) else {
+            return Err(Failure::Refused(
+                "the backup was made by a version before the first release, which no other restores: start with an empty data \
+                 folder and an empty database"
+                    .into(),
+            ));
+        };
         let mut names: Vec<&str> = manifest.parts.iter().map(|part| part.name.as_str()).collect();
         if let Some(other) = names.iter().find(|name| !PARTS.contains(name)) {
             return Err(damaged(format!("no backup has a file {other:?}")));

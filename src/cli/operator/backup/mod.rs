@@ -20,7 +20,7 @@ use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions, instant_in_utc};
 use crate::clock::Clock;
-use crate::store::backup::{CopyError, Progress};
+use crate::store::backup::{CopyError, Progress, schema_sum};
 use crate::store::{Engine, Store};
 
 const EXAMPLES: &str = "\
@@ -102,6 +102,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     manifest.parts.push(rows.finish(DATABASE).map_err(failed)?);
     store.close().await;
     (manifest.rows, manifest.running, manifest.trail) = (saved.rows, saved.running, saved.trail);
+    (manifest.schema, manifest.schema_sum) = (saved.schema, schema_sum(saved.schema).unwrap_or_default());
 
     // After the database: a folder that knows more of its job than the database is as after a crash, one that knows less would have
     // the job run again.

@@ -1,2 +1,0 @@
--- Why a node is said not to be up.
-ALTER TABLE node_states ADD COLUMN reason TEXT;
