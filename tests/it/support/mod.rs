@@ -7,6 +7,7 @@ pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
 pub(crate) mod postgres;
+pub(crate) mod processes;
 pub(crate) mod proxy;
 pub(crate) mod random;
 pub(crate) mod server;
