@@ -150,7 +150,7 @@ async fn a_timeline_tells_everything_in_order_and_what_was_cut(url: String) {
         .post("/agreements", Offer::sleep(0, 600).xml())
         .await
         .created();
-    let deadline = std::time::Duration::from_secs(30);
+    let deadline = std::time::Duration::from_mins(1);
     let told = eventually("its end", deadline, async || {
         let timeline = client.get_json(&format!("/agreements/{id}/events")).await;
         let events = timeline["events"].as_array().cloned().unwrap_or_default();

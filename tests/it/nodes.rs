@@ -113,7 +113,7 @@ async fn work_on_a_node_that_is_said_to_be_down_is_lost_and_on_a_drained_one_it_
     let lost = Offer::sleep(600, 900).on(2);
     let lost = client.post("/agreements", lost.xml()).await.created();
     let kept = client
-        .post("/agreements", Offer::sleep(1, 30).xml())
+        .post("/agreements", Offer::sleep(1, 600).xml())
         .await
         .created();
     for id in [lost, kept] {

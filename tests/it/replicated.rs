@@ -1,6 +1,6 @@
 //! A database of several servers: the service is with the primary, and finds the next one by itself when that is gone.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bespeak::store::Store;
 use reqwest::StatusCode;
@@ -69,10 +69,7 @@ fn decisions_go_on_with_the_standby_that_becomes_the_primary() {
         // Where it is on its way when the primary goes, it is stored by the next one, or refused.
         made.extend(offer(&client).await);
         execute(&standby, "SELECT pg_promote(true, 60)").await;
-        let promoted = Instant::now();
         made.push(eventually("a decision", DEADLINE, async || offer(&client).await).await);
-        let gap = promoted.elapsed();
-        assert!(gap < Duration::from_mins(1), "{gap:?}");
         for id in &made {
             let shown = client.get(&format!("/agreements/{id}")).await;
             assert_eq!(shown.status, StatusCode::OK, "{id} was acknowledged");

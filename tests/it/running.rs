@@ -7,14 +7,15 @@ use reqwest::StatusCode;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::pieces::program;
 use crate::support::client::{Answer, Client};
-use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
+use crate::support::{eventually, in_seconds};
 
 /// No job here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(2);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The length of a dateTime to its seconds: fractions and zone come after.
 const SECONDS: usize = 19;
@@ -44,7 +45,7 @@ async fn a_job_has_a_control_group_where_the_service_says_so_and_only_there(url:
     );
     let client = server.client();
     let wanted = json!({
-        "application": "show", "arguments": ["/proc/self/cgroup"], "nodes": 1, "durationSeconds": 60,
+        "application": "show", "arguments": ["/proc/self/cgroup"], "nodes": 1, "durationSeconds": 600,
     });
     let id = client.post_json("/agreements", &wanted).await.created();
     until(&client, id, "Complete").await;
@@ -60,29 +61,37 @@ async fn a_job_has_a_control_group_where_the_service_says_so_and_only_there(url:
 }
 
 async fn a_job_goes_through_its_states_and_fulfils_its_guarantee(url: String) {
-    let server = Server::start(&url);
+    let programs = tempfile::tempdir().expect("a temporary folder");
+    let go = programs.path().join("go");
+    let script = format!("while [ ! -e '{}' ]; do sleep 0.05; done\n", go.display());
+    let configuration = format!(
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+         [[application]]\nname = \"wait\"\nprogram = \"{}\"\ntrusted = true\n",
+        program(programs.path(), "wait", &script)
+    );
+    let server = Server::configured(Some(&url), &configuration);
     let client = server.client();
     let later = hours_ahead(5);
-    let waiting = Offer::sleep(1, 60).within(later, later + 60).xml();
+    let waiting = Offer::reserve(1, 60).within(later, later + 60).xml();
     let waiting = client.post("/agreements", waiting).await.created();
     assert_eq!(
         states(&show(&client, waiting).await),
         ["Observed", "NotDetermined", "NotReady"]
     );
     let start = now();
-    let id = client
-        .post(
-            "/agreements",
-            Offer::sleep(15, 300).within(start, start + 400).xml(),
-        )
-        .await
-        .created();
+    let work = Offer {
+        run: Some(("wait", Vec::new())),
+        ..Offer::reserve(1, 600)
+    };
+    let work = work.within(start, start + 1_200).xml();
+    let id = client.post("/agreements", work).await.created();
     let made = show(&client, id).await;
     let planned = ["PlannedStart", "PlannedEnd"].map(|name| made.text(name));
     assert!(planned[0] >= date_time(start).as_str(), "{planned:?}");
     let running = until(&client, id, "Ready").await;
     assert_eq!(states(&running), ["Observed", "NotDetermined", "Ready"]);
     assert!(running.body.contains("wsag:Processing>"), "{running:?}");
+    fs::write(&go, "").expect("a file can be written");
     let over = until(&client, id, "Complete").await;
     assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
     assert_eq!(
@@ -183,17 +192,19 @@ async fn a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_pr
     let server = Server::start(&url);
     let client = server.client();
     let input = server.data_dir().join("files/input.txt");
-    fs::write(&input, "gone when the job wants it").expect("an input file");
-    let start = now() + 12;
-    let run = Some(("sha256sum", vec!["input.txt".to_owned()]));
-    let offer = Offer {
-        run,
-        ..Offer::reserve(1, 20)
-    }
-    .within(start, start + 60)
-    .xml();
-    let id = client.post("/agreements", offer).await.created();
-    fs::remove_file(&input).expect("the file is there");
+    let id = in_seconds(5, async |seconds| {
+        fs::write(&input, "gone when the job wants it").expect("an input file");
+        let start = now() + seconds;
+        let offer = Offer {
+            run: Some(("sha256sum", vec!["input.txt".to_owned()])),
+            ..Offer::reserve(1, 600)
+        };
+        let offer = offer.within(start, start + 1_200).xml();
+        let id = client.post("/agreements", offer).await.created();
+        fs::remove_file(&input).expect("the file is there");
+        (now() < start).then_some(id)
+    })
+    .await;
     let over = until(&client, id, "Complete").await;
     // The provider kept its promise: the job had its slot and ended in it, by its own doing.
     assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);
@@ -209,11 +220,18 @@ async fn a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_pr
 async fn a_reservation_runs_nothing_and_ends_with_its_slot(url: String) {
     let server = Server::start(&url);
     let client = server.client();
-    let id = client
-        .post("/agreements", Offer::reserve(2, 16).xml())
-        .await
-        .created();
-    let begun = until(&client, id, "Ready").await;
+    let (id, begun) = in_seconds(5, async |seconds| {
+        let offer = Offer::reserve(2, seconds).xml();
+        let id = client.post("/agreements", offer).await.created();
+        let seen = eventually("its slot", SOON, async || {
+            let shown = show(&client, id).await;
+            let states = states(&shown);
+            (states.contains(&"Ready") || states.contains(&"Complete")).then_some(shown)
+        })
+        .await;
+        states(&seen).contains(&"Ready").then_some((id, seen))
+    })
+    .await;
     assert!(begun.body.contains("Idle"), "nothing runs in it: {begun:?}");
     let over = until(&client, id, "Complete").await;
     assert_eq!(states(&over), ["Complete", "Fulfilled", "Completed"]);

@@ -210,7 +210,7 @@ max = 1000000
     run(async {
         let server = Server::configured(None, configuration);
         let client = server.client();
-        let offer = Offer::sleep(400_000, 60).xml().replace(">sleep<", ">count<");
+        let offer = Offer::sleep(400_000, 600).xml().replace(">sleep<", ">count<");
         let id = client.post("/agreements", offer).await.created();
         eventually("the end of the job", Duration::from_mins(3), async || {
             let shown = client.get_json(&format!("/agreements/{id}")).await;
@@ -237,7 +237,7 @@ fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_ar
     run(async {
         let server = Server::through(without, configuration);
         let client = server.client();
-        let mut echo = Offer::sleep(0, 60);
+        let mut echo = Offer::sleep(0, 600);
         echo.run = Some(("echo", Vec::new()));
         let refused = client.post("/agreements", echo.xml()).await;
         assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
@@ -249,7 +249,7 @@ fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_ar
                 .contains("local resources take jobs of trusted applications only")
         );
         let id = client
-            .post("/agreements", Offer::sleep(0, 60).xml())
+            .post("/agreements", Offer::sleep(0, 600).xml())
             .await
             .created();
         eventually("the end of the job", Duration::from_mins(3), async || {

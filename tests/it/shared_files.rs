@@ -73,7 +73,7 @@ impl Replica {
             })
         };
         assert!(
-            poll_until(Duration::from_secs(30), is_tidy),
+            poll_until(Duration::from_mins(1), is_tidy),
             "something is left behind"
         );
     }

@@ -238,7 +238,7 @@ fn a_log_that_cannot_be_written_stops_nothing() {
         let server = Server::through("exec \"$@\" 2>/dev/full", PATIENT);
         let client = server.client();
         let id = client
-            .post("/agreements", Offer::sleep(0, 10).xml())
+            .post("/agreements", Offer::sleep(0, 600).xml())
             .await
             .created();
         eventually("the job to end", SOON, async || {
@@ -264,7 +264,7 @@ fn jobs_have_the_open_files_of_their_limits_and_not_those_of_the_service() {
     run(async {
         let server = Server::through("ulimit -S -n 256; exec \"$@\"", &configuration);
         let client = server.client();
-        let mut offer = Offer::sleep(0, 30);
+        let mut offer = Offer::sleep(0, 600);
         offer.run = Some(("limits", Vec::new()));
         let id = client.post("/agreements", offer.xml()).await.created();
         eventually("the job to end", SOON, async || {

@@ -50,7 +50,7 @@ fn copying(from: &str, to: &str, seconds: i64, staging: &Value) -> Value {
 
 /// The same as a document, with the elements of its files.
 fn copying_xml(from: &str, to: &str, staging: &str) -> String {
-    let mut offer = Offer::sleep(0, 60);
+    let mut offer = Offer::sleep(0, 600);
     offer.run = Some(("copy", vec![from.to_owned(), to.to_owned()]));
     offer
         .xml()

@@ -74,7 +74,7 @@ impl Executor for Cluster {
 }
 
 /// A service with such a cluster, and an agreement with a job that runs there until [`over`] exists.
-async fn at_work(folder: &Arc<TempDir>) -> (Service, Arc<Sight>, Agreement) {
+async fn at_work(folder: &Arc<JobsFolder>) -> (Service, Arc<Sight>, Agreement) {
     let sight = Arc::new(Sight::default());
     let cluster = Cluster {
         local: executor(folder.path()),
@@ -89,7 +89,7 @@ async fn at_work(folder: &Arc<TempDir>) -> (Service, Arc<Sight>, Agreement) {
 }
 
 /// The file that ends the job.
-fn over(folder: &TempDir) -> PathBuf {
+fn over(folder: &JobsFolder) -> PathBuf {
     folder.path().join("over")
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The files of a job's folder, without those of its working folder.
-fn records(folder: &TempDir, of: &Agreement) -> Vec<String> {
+fn records(folder: &JobsFolder, of: &Agreement) -> Vec<String> {
     let entries = fs::read_dir(folder.path().join("jobs").join(of.id.to_string())).unwrap();
     let mut names: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

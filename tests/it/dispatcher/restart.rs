@@ -11,18 +11,18 @@ const LOGGED: &str = "exec 9> $LOG.held; flock -n 9 || echo twice >> $LOG; echo 
     while [ ! -e $LOG.over ]; do sleep 0.05; done; echo done >> $LOG";
 
 /// Where the log of a job is, apart from the folder that each of its times has of its own.
-fn log(folder: &TempDir) -> PathBuf {
+fn log(folder: &JobsFolder) -> PathBuf {
     folder.path().join("log")
 }
 
 /// Whether the lock of a job is held.
-fn is_held(folder: &TempDir) -> bool {
+fn is_held(folder: &JobsFolder) -> bool {
     let file = fs::File::open(folder.path().join("log.held")).unwrap();
     matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock))
 }
 
 /// Work on one node that is run again when it is lost, with room in its window for that.
-fn work(folder: &TempDir) -> Proposal {
+fn work(folder: &JobsFolder) -> Proposal {
     let text = LOGGED.replace("$LOG", &log(folder).display().to_string());
     let proposal = Service::proposal(1, &text, 0, 300);
     Proposal {
@@ -33,7 +33,7 @@ fn work(folder: &TempDir) -> Proposal {
 }
 
 /// The lines of a log, once there are `count` of them.
-async fn lines(folder: &TempDir, count: usize) -> Vec<String> {
+async fn lines(folder: &JobsFolder, count: usize) -> Vec<String> {
     let asked = Instant::now();
     loop {
         let text = fs::read_to_string(log(folder)).unwrap_or_default();
@@ -62,7 +62,7 @@ async fn fail(service: &Service, node: usize) {
 }
 
 /// Lets the work end, and checks the remains of both of its times.
-async fn over(service: &Service, folder: &TempDir, id: Uuid) {
+async fn over(service: &Service, folder: &JobsFolder, id: Uuid) {
     fs::write(folder.path().join("log.over"), "").unwrap();
     let over = service.over(id).await;
     assert_eq!(over.outcome, Some(RunOutcome::Completed));
@@ -86,7 +86,7 @@ async fn over(service: &Service, folder: &TempDir, id: Uuid) {
 }
 
 /// A service and the agreement with the work that it has begun.
-async fn at_work(folder: &Arc<TempDir>) -> (Service, Agreement) {
+async fn at_work(folder: &Arc<JobsFolder>) -> (Service, Agreement) {
     let service = Service::start(folder).await;
     let one = service.planner.place(work(folder)).await.unwrap().agreement;
     service.started(one.id).await;

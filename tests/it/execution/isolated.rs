@@ -39,7 +39,7 @@ fn it_has_its_folder_its_inputs_and_the_programs_of_the_system() {
         "cat words.txt shared.txt; pwd; echo $HOME $TMPDIR; {names}; echo x > made; echo y > /tmp/t; cat \"$TMPDIR/t\"; \
          echo z > /dev/shm/s; cat /dev/shm/s; ls / | tr '\\n' ' '; exit 3"
     );
-    let mut job = isolated(&text, 60);
+    let mut job = isolated(&text, 600);
     job.inputs = vec![place.path("words.txt"), place.path("shared.txt")];
     let end = run(&place, &job);
     let said = place.output(&job, Stream::Out);
@@ -77,7 +77,7 @@ fn it_reaches_nothing_that_is_not_its_own() {
     for name in ["operator.key", "bespeak.db", "theirs.txt"] {
         fs::write(place.path(name), &secret).unwrap();
     }
-    let mut shared = isolated("", 60);
+    let mut shared = isolated("", 600);
     fs::write(place.path("shared.txt"), &secret).unwrap();
     fs::set_permissions(place.path("shared.txt"), PermissionsExt::from_mode(0o444)).unwrap();
     shared.inputs = vec![place.path("shared.txt")];
@@ -161,7 +161,7 @@ fn calls_that_administer_the_machine_fail_and_namespaces_cannot_be_made() {
         "perl -e 'for ({numbers}) {{ syscall($_, 0, 0, 0, 0, 0); print $! + 0, \" \" }}'; \
          unshare --user true 2> /dev/null || echo none"
     );
-    let job = isolated(&text, 60);
+    let job = isolated(&text, 600);
     run(&place, &job);
     let denied = rustix::io::Errno::PERM.raw_os_error().to_string();
     let said = place.output(&job, Stream::Out);
@@ -327,7 +327,7 @@ fn signals_reach_its_program_and_its_exit_status_is_known() {
 
     let absent = JobSpec {
         program: "/usr/bin/no-such-program".into(),
-        ..isolated("", 60)
+        ..isolated("", 600)
     };
     assert_eq!(run(&place, &absent).outcome, RunOutcome::Failed { exit: 127 });
 }
@@ -349,7 +349,7 @@ fn its_exit_status_is_known_after_its_supervisor_was_killed() {
 #[test]
 fn one_that_cannot_be_isolated_is_lost_and_that_is_no_fault_of_its_program() {
     let place = Place::new();
-    let mut job = isolated("exit 0", 60);
+    let mut job = isolated("exit 0", 600);
     job.isolation = Some(Isolation {
         visible: vec![place.path("absent")],
         network: false,
@@ -371,7 +371,7 @@ fn it_has_what_its_application_shows_it_and_the_network_where_that_says_so() {
          perl -MIO::Socket::INET -e 'exit !IO::Socket::INET->new(PeerAddr => \"127.0.0.1:{port}\")' && echo connected",
         data.display()
     );
-    let mut job = isolated(&text, 60);
+    let mut job = isolated(&text, 600);
     job.isolation = Some(Isolation {
         visible: vec![data],
         network: true,
@@ -385,7 +385,7 @@ fn it_has_what_its_application_shows_it_and_the_network_where_that_says_so() {
     let own = JobSpec {
         program,
         arguments: Vec::new(),
-        ..isolated("", 60)
+        ..isolated("", 600)
     };
     assert_eq!(run(&place, &own).outcome, RunOutcome::Completed);
     assert_eq!(place.output(&own, Stream::Out), "ran\n");
@@ -399,7 +399,7 @@ fn a_job_has_no_open_files_of_the_service() {
     for isolation in [None, Some(Isolation::default())] {
         let job = JobSpec {
             isolation,
-            ..script("ls -l /proc/$$/fd", 60)
+            ..script("ls -l /proc/$$/fd", 600)
         };
         run(&place, &job);
         let said = place.output(&job, Stream::Out);
@@ -422,7 +422,7 @@ fn a_second_name_of_a_file_is_no_output() {
         place.path("operator.key").display()
     );
     // A trusted application can make such a name, since it is not isolated.
-    let job = script(&text, 60);
+    let job = script(&text, 600);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let folder = place.executor().folder(job.run());
     let names: Vec<_> = folder

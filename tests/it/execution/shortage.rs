@@ -123,7 +123,7 @@ impl Drop for Disk {
 #[test]
 fn a_job_for_which_no_limit_of_files_is_said_has_one_that_breaks_no_program() {
     let place = Place::new();
-    let job = script("ulimit -S -n", 60);
+    let job = script("ulimit -S -n", 600);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let files: u64 = place.output(&job, Stream::Out).trim().parse().unwrap();
     assert!(files <= 1_024, "{files}");

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use crate::support::run;
 use crate::support::server::Server;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// All that a service answers to these bytes until it closes the connection.
 async fn answers(server: &Server, sent: &[&str]) -> String {

@@ -97,7 +97,7 @@ fn a_counter_offer_asks_for_no_more_than_it_can_change() {
 
 #[test]
 fn a_counter_offer_that_comes_to_nothing_is_shown_again_with_the_reason() {
-    let brief = format!("{CONFIGURATION}\n[negotiation]\nhold_seconds = 2\n");
+    let brief = format!("{CONFIGURATION}\n[negotiation]\nhold_seconds = 10\n");
     let server = Server::configured(None, &brief);
     run(async {
         let mut browser = Browser::signed_in(&server, server.key()).await;

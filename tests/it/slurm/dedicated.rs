@@ -89,7 +89,7 @@ fn a_job_runs_on_dedicated_nodes_of_a_full_cluster_and_what_that_costs_is_counte
             ],
         );
         let ready = now();
-        let offer = Offer::sleep(1, 5).on(1).within(ready, ready + 60);
+        let offer = Offer::sleep(1, 60).within(ready, ready + 300);
         let id = client.post("/agreements", offer.xml()).await.created();
         assert_eq!(ended(&client, id).await, "completed");
         eventually("the cost", SOON, async || {

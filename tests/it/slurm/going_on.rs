@@ -1,20 +1,13 @@
 //! The end of a slot moves while its job runs on a real cluster: by an agreement, and by itself.
 
 use bespeak::agreement::Run;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::service::{reserved, serve, serve_with, until};
-use crate::support::client::Client;
-use crate::support::eventually;
+use crate::going_on::changed;
 use crate::support::offers::{Offer, date_time, now};
-use crate::support::run;
 use crate::support::slurm::Cluster;
-
-async fn post(client: &Client, path: &str, body: &Value) -> Value {
-    let answer = client.post_json(path, body).await;
-    assert!(answer.status.is_success(), "{answer:?}");
-    answer.json()
-}
+use crate::support::{eventually, in_seconds, run};
 
 #[test]
 fn a_job_of_a_cluster_goes_on_beyond_its_limit_under_an_agreement_with_a_later_end() {
@@ -22,27 +15,23 @@ fn a_job_of_a_cluster_goes_on_beyond_its_limit_under_an_agreement_with_a_later_e
         let cluster = Cluster::start();
         let mut server = serve(&cluster);
         let client = server.client();
-        // Longer than its slot, and than the whole minutes that Slurm allows for that.
-        let offer = Offer::sleep(75, 40).within(now(), now() + 300);
-        let old = client.post("/agreements", offer.xml()).await.created();
-        reserved(&cluster, old, 1).await;
-        eventually("its process", super::service::SOON, async || {
-            let shown = client.get_json(&format!("/agreements/{old}")).await;
-            shown["started"].is_string().then_some(())
+        let (old, offered, new) = in_seconds(40, async |slot| {
+            // Longer than its slot, and than the whole minutes that Slurm allows for that.
+            let sleeps = u32::try_from(slot + 35).expect("a small number");
+            let offer = Offer::sleep(sleeps, slot).within(now(), now() + 8 * slot);
+            let old = client.post("/agreements", offer.xml()).await.created();
+            reserved(&cluster, old, 1).await;
+            eventually("its process", super::service::SOON, async || {
+                let shown = client.get_json(&format!("/agreements/{old}")).await;
+                shown["started"].is_string().then_some(())
+            })
+            .await;
+            let end = date_time(now() + 10 * slot);
+            let change = json!({"agreement": old, "durationSeconds": 5 * slot, "window": {"end": end}});
+            let (offered, new) = changed(&client, &change).await?;
+            Some((old, offered, new))
         })
         .await;
-        let change = json!({
-            "agreement": old,
-            "durationSeconds": 200,
-            "window": {"end": date_time(now() + 400)},
-        });
-        let quoted = post(&client, "/negotiations", &change).await;
-        let offered = &quoted["offers"][0];
-        let accepted = post(&client, "/agreements", &json!({"offer": offered["id"]})).await;
-        let new = accepted["id"]
-            .as_str()
-            .and_then(|id| id.parse().ok())
-            .expect("an id");
         server.kill9();
         server.restart();
         let client = server.client();

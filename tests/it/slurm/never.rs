@@ -10,9 +10,8 @@ use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 use super::service::{serve_keys, until};
 use super::{Site, put_program, settings, slot};
 use crate::support::offers::{Offer, now};
-use crate::support::poll_until;
-use crate::support::run;
 use crate::support::slurm::{Cluster, NODES};
+use crate::support::{in_seconds, poll_until, run};
 
 /// A user of no reservation, so that Slurm refuses to make any for it.
 const STRANGER: &str = "nobody-of-this-cluster";
@@ -140,13 +139,21 @@ fn a_reservation_that_slurm_has_lost_and_does_not_make_again_is_lost_and_costs_n
         let keys = format!("programs = \"{}\"\n", programs.display());
         let server = serve_keys(&cluster, NODES.len(), &keys, "");
         let client = server.client();
-        let start = now() + 10;
-        let offer = Offer::reserve(2, 8).within(start, start + 8);
-        let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
-        let name = slurm_name_of_run("cluster", Run::first(id));
-        assert!(cluster.reservation(&name).is_some(), "held before it is promised");
-        fs::write(&refuses, "").expect("a file can be written");
-        cluster.run("scontrol", &["delete", &format!("ReservationName={name}")]);
+        let id = in_seconds(10, async |seconds| {
+            let start = now() + seconds;
+            let offer = Offer::reserve(2, 8).within(start, start + 8);
+            let id = client.post("/agreements", offer.guaranteed_xml()).await.created();
+            let name = slurm_name_of_run("cluster", Run::first(id));
+            assert!(cluster.reservation(&name).is_some(), "held before it is promised");
+            fs::write(&refuses, "").expect("a file can be written");
+            cluster.run("scontrol", &["delete", &format!("ReservationName={name}")]);
+            let is_early = now() < start;
+            if !is_early {
+                fs::remove_file(&refuses).expect("it is there");
+            }
+            is_early.then_some(id)
+        })
+        .await;
         let refused = client
             .post("/agreements", Offer::reserve(1, 8).guaranteed_xml())
             .await;

@@ -26,22 +26,27 @@ use crate::support::slurm::{Cluster, NODES};
 
 /// Steps of the work that counts.
 const STEPS: usize = 40;
-/// Seconds of each of its two pieces.
-const PIECE: i64 = 16;
+/// Seconds of each of its two pieces, and of these the last ones in which it saves itself. A busy machine may stand still for most
+/// of those before and of those after the signal.
+const PIECE: i64 = 24;
+const GRACE: i64 = 10;
 
-/// A piece that may last `seconds` seconds from now on, and gets the signal to save its work three seconds before its end.
+/// Seconds of a piece of which the end is not waited for.
+pub(super) const LONG: i64 = 600;
+
+/// A piece that may last `seconds` seconds from now on, and gets the signal to save its work after `told` seconds.
 pub(super) fn piece(
     site: &Site,
     of: Option<&JobSpec>,
     script: &str,
     signal: CheckpointSignal,
-    seconds: i64,
+    (told, seconds): (i64, i64),
 ) -> JobSpec {
     let job = site.job(script, seconds);
     let number = of.map_or(1, |of| of.run().slot + 1);
     let save = SaveWork {
         signal,
-        grace: 3 * MICROS_PER_SECOND,
+        grace: (seconds - told) * MICROS_PER_SECOND,
     };
     let job = JobSpec {
         agreement: of.map_or(job.agreement, |of| of.agreement),
@@ -97,7 +102,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     let mut site = Site::start();
     let saves = "trap 'echo saved $BESPEAK_PIECE of $BESPEAK_PIECES; echo $BESPEAK_PIECE >state; exit 0' INT\n\
                  cat state; while :; do sleep 0.1; done";
-    let first = piece(&site, None, saves, CheckpointSignal::Int, 30);
+    let first = piece(&site, None, saves, CheckpointSignal::Int, (27, LONG));
     site.executor.start(&first).unwrap();
     // It gets the signal while neither service nor controller is there. The controller has written the job down.
     let running = || site.cluster.jobs().iter().any(|[_, _, state]| state == "RUNNING");
@@ -109,7 +114,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     };
     assert!(poll_until(PATIENCE, written));
     site.cluster.kill_controller();
-    let told_at = first.slot_end - 3 * MICROS_PER_SECOND;
+    let told_at = first.slot_end - (LONG - 27) * MICROS_PER_SECOND;
     let state = site.shared_folder(first.agreement).join("work/state");
     assert!(poll_until(PATIENCE, || state.exists()), "it is told");
     assert!(Clock::system().micros() >= told_at, "no earlier than that");
@@ -119,7 +124,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     assert_eq!(outcome, RunOutcome::Checkpointed);
     assert!((told_at..first.slot_end).contains(&ended), "{ended} of {first:?}");
 
-    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, 20);
+    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, (10, LONG));
     site.executor.start(&second).unwrap();
     assert_eq!(end_of(&site, &second).0, RunOutcome::Checkpointed);
     let last = piece(
@@ -127,7 +132,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
         Some(&second),
         "cat state; echo done",
         CheckpointSignal::Int,
-        600,
+        (LONG - GRACE, LONG),
     );
     site.executor.start(&last).unwrap();
     site.executor.start(&last).unwrap();
@@ -175,17 +180,23 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
         None,
         "trap '' TERM; while :; do sleep 0.1; done",
         CheckpointSignal::Term,
-        16,
+        (13, 20),
     );
     site.executor.start(&deaf).unwrap();
     let (outcome, ended) = end_of(&site, &deaf);
     assert_eq!(outcome, RunOutcome::Killed);
     assert!(ended >= deaf.slot_end, "it had all of its time");
     let fails = "trap 'exit 7' HUP; while :; do sleep 0.1; done";
-    let fails = piece(&site, None, fails, CheckpointSignal::Hup, 16);
+    let fails = piece(&site, None, fails, CheckpointSignal::Hup, (10, LONG));
     site.executor.start(&fails).unwrap();
     assert_eq!(end_of(&site, &fails).0, RunOutcome::Failed { exit: 7 });
-    let quick = piece(&site, None, "exit 0", CheckpointSignal::Usr1, 600);
+    let quick = piece(
+        &site,
+        None,
+        "exit 0",
+        CheckpointSignal::Usr1,
+        (LONG - GRACE, LONG),
+    );
     site.executor.start(&quick).unwrap();
     assert_eq!(
         end_of(&site, &quick).0,
@@ -193,7 +204,7 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
         "it had done all of its work"
     );
     let stopped = "trap 'exit 0' USR2; while :; do sleep 0.1; done";
-    let stopped = piece(&site, None, stopped, CheckpointSignal::Usr2, 600);
+    let stopped = piece(&site, None, stopped, CheckpointSignal::Usr2, (LONG - GRACE, LONG));
     site.executor.start(&stopped).unwrap();
     site.until_started(stopped.agreement);
     site.executor.stop(stopped.run()).unwrap();
@@ -326,7 +337,7 @@ fn counting_service(cluster: &Cluster, more: &str) -> Server {
         &format!(
             "[[application]]\nname = \"count\"\nprogram = \"{count}\"\n\
              [[application.argument]]\nname = \"steps\"\ntype = \"integer\"\nmin = 1\nmax = 1000\n\
-             [application.checkpoint]\nsignal = \"USR1\"\ngrace_seconds = 3\nresume = [\"--resume\"]\n{more}"
+             [application.checkpoint]\nsignal = \"USR1\"\ngrace_seconds = {GRACE}\nresume = [\"--resume\"]\n{more}"
         ),
     )
 }

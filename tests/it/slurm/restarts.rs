@@ -10,7 +10,7 @@ use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, JobSpec, JobStatus};
 
-use super::pieces::{end_of, piece, prepare};
+use super::pieces::{LONG, end_of, piece, prepare};
 use super::service::{SOON, reserved, serve_with, until};
 use super::{PATIENCE, Site};
 use crate::support::offers::{Offer, now};
@@ -86,11 +86,23 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
 #[test]
 fn a_later_piece_that_is_lost_is_run_again_in_the_folder_of_all_pieces() {
     let site = Site::start();
-    let first = piece(&site, None, "echo one >log", CheckpointSignal::Usr1, 600);
+    let first = piece(
+        &site,
+        None,
+        "echo one >log",
+        CheckpointSignal::Usr1,
+        (LONG - 3, LONG),
+    );
     site.executor.start(&first).unwrap();
     assert_eq!(end_of(&site, &first).0, RunOutcome::Completed);
     let script = "echo two >>log; cat log; [ $(wc -l <log) -gt 2 ] || sleep 600";
-    let second = piece(&site, Some(&first), script, CheckpointSignal::Usr1, 600);
+    let second = piece(
+        &site,
+        Some(&first),
+        script,
+        CheckpointSignal::Usr1,
+        (LONG - 3, LONG),
+    );
     site.executor.start(&second).unwrap();
     let log = site.shared_folder(first.agreement).join("work/log");
     let lines = || fs::read_to_string(&log).unwrap_or_default().lines().count();

@@ -164,10 +164,11 @@ impl Chrome {
         let allowed = json!({ "behavior": "allow", "downloadPath": folder });
         self.command("Browser.setDownloadBehavior", allowed).await;
         self.press(name).await;
-        // It has this name once it is whole.
-        let file = folder.join(name);
+        // It is whole once its part has its name. The browser makes an empty file of this name before that.
+        let (file, part) = (folder.join(name), folder.join(format!("{name}.crdownload")));
         eventually(&format!("the file {name}"), SOON, async || {
-            std::fs::read_to_string(&file).ok()
+            let is_whole = file.exists() && !part.exists();
+            is_whole.then(|| std::fs::read_to_string(&file).ok())?
         })
         .await
     }

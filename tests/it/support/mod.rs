@@ -7,6 +7,7 @@ pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
 pub(crate) mod postgres;
+pub(crate) mod processes;
 pub(crate) mod proxy;
 pub(crate) mod random;
 pub(crate) mod server;
@@ -30,6 +31,9 @@ use bespeak::planner::Planner;
 
 /// How long to wait between two looks at something that will change.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// A machine that needs so many seconds for what takes less than one is none.
+const SECONDS_MAX: i64 = 160;
 
 /// Runs a test's future on a runtime of its own.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
@@ -121,6 +125,23 @@ fn written(file: &mut fs::File) -> Vec<u8> {
     file.read_to_end(&mut bytes)
         .expect("a temporary file can be read");
     bytes
+}
+
+/// The value of an attempt that has to be made within some seconds of real time, by which it knows how many. Where the machine was
+/// too slow for it, there is another one, with twice the seconds.
+pub(crate) async fn in_seconds<T>(first: i64, mut attempt: impl AsyncFnMut(i64) -> Option<T>) -> T {
+    let mut seconds = first;
+    loop {
+        if let Some(made) = attempt(seconds).await {
+            return made;
+        }
+        seconds *= 2;
+        assert!(
+            seconds < SECONDS_MAX,
+            "it cannot be done in {} seconds",
+            seconds / 2
+        );
+    }
 }
 
 /// The value that `look` finds before the deadline; asked again and again.

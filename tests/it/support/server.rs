@@ -12,7 +12,7 @@ use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
 use super::client::Client;
-use super::{output_of, poll_until};
+use super::{output_of, poll_until, processes};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
 const DEADLINE: Duration = Duration::from_mins(3);
@@ -278,6 +278,11 @@ impl Drop for Server {
         } else {
             let log = self.log();
             assert!(!log.contains(IMPOSSIBLE), "--- log of the service\n{log}---");
+        }
+        // Without jobs there is nothing that outlives the service.
+        let jobs = fs::read_dir(self.data_dir().join("jobs"));
+        if jobs.is_ok_and(|mut jobs| jobs.next().is_some()) {
+            processes::end_all_in(self.folder.path());
         }
     }
 }
