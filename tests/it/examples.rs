@@ -60,8 +60,9 @@ const WRONG: &[(&str, u16, &str, &str)] = &[
 ];
 
 on_both_engines!(
+    a_release_on_postgres:
     offers_that_fit_become_agreements,
-    an_offer_that_conflicts_is_refused_with_the_nearest_starts
+    an_offer_that_conflicts_is_refused_with_the_nearest_starts,
 );
 
 async fn offers_that_fit_become_agreements(url: String) {

@@ -15,7 +15,10 @@ use crate::support::{eventually, run, size};
 /// Mutated requests that are sent; `BESPEAK_TEST_DOCUMENTS` asks for more.
 const MUTANTS: usize = 1_500;
 
-on_both_engines!(an_offer_in_json_is_an_offer_like_any_other);
+on_both_engines!(
+    a_release_on_postgres:
+    an_offer_in_json_is_an_offer_like_any_other,
+);
 
 async fn post(client: &Client, body: impl Into<String>) -> Answer {
     let request = client

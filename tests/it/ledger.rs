@@ -24,16 +24,17 @@ use crate::support::{eventually, poll_until, run};
 use domain::Domain;
 
 on_both_engines!(
+    a_forged_ledger_is_found,
+    accounts_show_what_was_posted_to_those_whose_it_is,
+    balances_and_entries_are_of_one_state;
+    a_release_on_postgres:
     a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute,
     what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing,
     what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excused,
     who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing,
     each_side_pays_for_what_it_owes,
-    a_forged_ledger_is_found,
-    accounts_show_what_was_posted_to_those_whose_it_is,
     a_guarantee_is_given_once_however_often_an_offer_lists_it,
     what_the_requester_owes_cannot_be_left_out,
-    balances_and_entries_are_of_one_state,
 );
 
 const NOW: i64 = 1_800_000_000;

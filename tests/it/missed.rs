@@ -17,7 +17,8 @@ use crate::support::assert_nothing_impossible;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    what_never_began_has_another_slot_after_a_restart,
+    what_never_began_has_another_slot_after_a_restart;
+    a_release_on_postgres:
     what_would_begin_late_has_a_whole_slot_where_there_is_one,
     what_never_started_has_another_slot_after_a_step_of_the_clock,
     what_is_late_in_the_second_of_a_loss_begins_in_what_is_left_of_its_slot,

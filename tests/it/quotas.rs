@@ -10,13 +10,14 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
+    a_party_has_so_many_node_hours_what_is_held_included;
+    a_release_on_postgres:
     a_party_has_the_offers_of_so_many_answers_held_and_no_more,
-    a_party_has_so_many_node_hours_what_is_held_included,
     a_party_plans_so_far_ahead,
     a_party_asks_so_often_a_minute,
     a_party_has_quotas_of_its_own_in_place_of_those_of_all,
-    a_party_has_half_of_any_thirty_days_while_others_have_work,
     a_wide_window_is_used_where_the_share_leaves_room,
+    a_party_has_half_of_any_thirty_days_while_others_have_work,
 );
 
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";

@@ -13,9 +13,10 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
 
 on_both_engines!(
-    an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     an_agreement_id_is_its_partys_only_once_and_finds_the_agreement,
-    an_agreement_id_has_a_length_that_the_store_can_index,
+    an_agreement_id_has_a_length_that_the_store_can_index;
+    a_release_on_postgres:
+    an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     a_named_offer_has_the_answer_of_its_own_operation_alone,
     an_acceptance_gives_no_id_that_another_agreement_has,
     an_answer_keeps_the_template_of_what_it_answers,

@@ -24,8 +24,9 @@ use crate::support::{eventually, run};
 const PATIENCE: Duration = Duration::from_mins(3);
 
 on_both_engines!(
+    a_killed_service_goes_on_where_the_file_was;
+    a_release_on_postgres:
     files_come_from_addresses_and_uploads_and_results_go_to_addresses,
-    a_killed_service_goes_on_where_the_file_was,
 );
 
 /// Sixteen nodes, a program that copies a file, and files of that server; with more keys of `[staging]`.

@@ -18,10 +18,11 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    a_timeline_begins_with_what_was_negotiated,
     operators_read_keys_and_refusals_in_the_trail,
     whoever_changes_what_was_noted_is_found,
-    a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads,
+    a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads;
+    a_release_on_postgres:
+    a_timeline_begins_with_what_was_negotiated,
     a_party_that_is_refused_without_end_is_noted_for_a_while_only,
 );
 
