@@ -20,7 +20,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::{Told, answered};
 use crate::support::{eventually, run, xml};
 
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,

@@ -142,7 +142,7 @@ fn a_checksum_of_an_input_file_can_be_fetched() {
             .post("/agreements", file("examples/sha256sum.xml"))
             .await
             .created();
-        eventually("the end of the job", Duration::from_mins(3), async || {
+        eventually("the end of the job", Duration::from_mins(1), async || {
             let state = client.get(&format!("/agreements/{id}/state")).await;
             (state.text("State") == "Complete").then_some(())
         })

@@ -20,7 +20,7 @@ use crate::support::stores::TestDatabase;
 use crate::support::{eventually, run, size};
 
 /// Work that is due when a service starts is over by then, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The kinds of rows that each fixture has, as words of a column, since version 20. A later version adds its own words to
 /// its own list, before it has a fixture.

@@ -329,7 +329,7 @@ fn of_a_choice_the_first_that_can_be_had_is_taken_and_the_answer_says_which() {
         let answer = client.post("/agreements", pended).await;
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
         let path = answer.headers["location"].to_str().expect("a path").to_owned();
-        eventually("its decision", Duration::from_mins(3), async || {
+        eventually("its decision", Duration::from_mins(1), async || {
             let view = client.get_json(&path).await;
             (view["state"] == "Observed").then(|| assert_eq!(view["choices"], taken(2), "{view}"))
         })

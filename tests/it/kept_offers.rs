@@ -21,7 +21,7 @@ on_both_engines!(
     an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has_changed,
 );
 
-const SOON: std::time::Duration = std::time::Duration::from_mins(3);
+const SOON: std::time::Duration = std::time::Duration::from_mins(1);
 const HOUR: i64 = 3_600;
 
 /// Four nodes, and one application that waits at most `most` seconds.

@@ -95,7 +95,7 @@ async fn survives_a_kill_after(acknowledgements: usize, url: &str) {
     {
         eventually(
             &format!("the end of job-{index}"),
-            Duration::from_mins(2),
+            Duration::from_mins(1),
             async || {
                 let state = client.get(&format!("/agreements/{id}/state")).await;
                 (state.text("State") == "Complete").then_some(())

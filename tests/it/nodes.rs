@@ -22,7 +22,7 @@ on_both_engines!(
 );
 
 /// How long a test waits for an event that should come within seconds, on a machine that may be busy.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 async fn say(client: &Client, path: &str, body: &Value) -> Answer {
     let request = client

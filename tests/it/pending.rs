@@ -15,7 +15,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::Told;
 use crate::support::{eventually, run, xml};
 
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Four nodes, and a provider that calls this machine.
 pub(crate) const OPEN: &str =

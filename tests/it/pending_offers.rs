@@ -25,7 +25,7 @@ on_both_engines!(
     what_became_of_a_rejected_acceptance_is_answered_when_it_comes_again,
 );
 
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 const HOUR: i64 = 3_600;
 
 /// The message that accepts a counter offer later.

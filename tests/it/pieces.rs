@@ -19,7 +19,7 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// No work here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(2);
+const SOON: Duration = Duration::from_mins(1);
 /// Steps of the work that counts: half of them before it gets the signal to save itself, where it has time for them.
 const STEPS: usize = 60;
 /// Seconds between an offer and its window, where it has to be taken before that.

@@ -35,7 +35,7 @@ on_both_engines!(
 );
 
 /// No job or task here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 const HOUR: i64 = 3_600;
 

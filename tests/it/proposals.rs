@@ -15,7 +15,7 @@ use crate::support::stores::on_both_engines;
 
 const HOUR: i64 = 3_600;
 /// Nothing here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 /// How long a proposal stands where a test waits for its lapse.
 const BRIEFLY: Duration = Duration::from_secs(5);
 pub(crate) const PROPOSING: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\

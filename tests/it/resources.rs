@@ -14,7 +14,7 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// How long a test waits for an event that should come within seconds, on a machine that may be busy.
-pub(crate) const SOON: Duration = Duration::from_mins(3);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 pub(crate) const HOUR: i64 = 3_600;
 
 on_both_engines!(

@@ -14,7 +14,7 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// No job here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(2);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The length of a dateTime to its seconds: fractions and zone come after.
 const SECONDS: usize = 19;

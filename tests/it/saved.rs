@@ -18,7 +18,7 @@ use crate::support::server::Server;
 use crate::support::stores::{TestDatabase, on_both_engines};
 
 /// No work here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 /// Seconds of the contract.
 const AGREED: i64 = 30;
 /// Seconds in which its work saves itself. It gets the signal within five seconds before these: a slot of this length leaves room

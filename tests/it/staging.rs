@@ -21,7 +21,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
 
 /// How long what should come within seconds may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 on_both_engines!(
     a_killed_service_goes_on_where_the_file_was;

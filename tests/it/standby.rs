@@ -22,7 +22,7 @@ use crate::support::stores::TestDatabase;
 use crate::support::{eventually, run};
 
 /// Far longer than a change of the leader takes.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The local resource belongs to the first process, which counts as gone soon.
 const SOON_SILENT: &str =

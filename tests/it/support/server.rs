@@ -15,7 +15,7 @@ use super::client::Client;
 use super::{fixture, output_of, poll_until};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The executable.
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
