@@ -17,20 +17,17 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Error, Planner, Resource, Settings, Suggestion};
-use bespeak::store::Store;
+use bespeak::planner::{Error, Resource, Settings, Suggestion};
 use scheduler::{Rate, Time};
 use tokio::sync::broadcast::Receiver;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::golden::{assert_golden, trail_of};
+use crate::support::domain::Domain;
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
-use crate::support::{assert_nothing_impossible, run, size};
+use crate::support::{run, size};
 
 /// Seeds on SQLite, two for each aim.
 const SEEDS: usize = 2 * AIMS.len();
@@ -43,7 +40,6 @@ const VERBS: usize = 90;
 const VERBS_MAX: usize = 20 * VERBS;
 /// After how many verbs everything that is stored is checked, which takes longer than the verbs.
 const CHECKED_EVERY: usize = 10;
-const NOW: i64 = 1_800_000_000;
 /// The template of work that is run again when it is lost.
 const RESTARTING: &str = "restarting";
 
@@ -148,41 +144,6 @@ async fn patient<T, A: Future<Output = Result<T, Error>>>(mut ask: impl FnMut() 
     }
 }
 
-/// A service without its doors.
-struct Domain {
-    store: Store,
-    planner: Planner,
-    suggestions: Receiver<Suggestion>,
-    stop: CancellationToken,
-    task: JoinHandle<()>,
-}
-
-impl Domain {
-    async fn start(url: &str, clock: &Clock, settings: Settings) -> Self {
-        let store = Store::open(url).await.expect("the database is there");
-        let lease = store.acquire_lease().await.expect("no other process decides");
-        let stop = CancellationToken::new();
-        let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
-            .await
-            .expect("the stored data make a plan");
-        let suggestions = planner.subscribe_suggestions();
-        Self {
-            store,
-            planner,
-            suggestions,
-            stop,
-            task,
-        }
-    }
-
-    async fn end(&mut self) {
-        assert_nothing_impossible(&self.planner).await;
-        self.stop.cancel();
-        (&mut self.task).await.expect("the planner does not panic");
-        self.store.close().await;
-    }
-}
-
 /// The resources of a seed: one, so that requests meet each other, or several.
 fn resources(seed: u64) -> Vec<Resource> {
     if seed.is_multiple_of(2) {
@@ -232,12 +193,11 @@ struct Told {
 
 /// A run from one seed.
 struct Campaign<'a> {
-    url: &'a str,
     seed: u64,
     aim: Aim,
     random: Random,
-    clock: Clock,
     domain: Domain,
+    suggestions: Receiver<Suggestion>,
     told: Told,
     seen: BTreeSet<Aim>,
     ender: Option<&'a SessionEnder>,
@@ -246,14 +206,13 @@ struct Campaign<'a> {
 impl<'a> Campaign<'a> {
     /// Lives through the verbs of a seed; what has happened.
     async fn live(url: &'a str, seed: u64, ender: Option<&'a SessionEnder>) -> BTreeSet<Aim> {
-        let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+        let domain = Domain::start(url, settings(seed)).await;
         let mut campaign = Self {
-            url,
             seed,
             aim: AIMS[usize::try_from(seed).expect("few") % AIMS.len()],
             random: Random::new(seed),
-            domain: Domain::start(url, &clock, settings(seed)).await,
-            clock,
+            suggestions: domain.planner.subscribe_suggestions(),
+            domain,
             told: Told::default(),
             seen: BTreeSet::new(),
             ender,
@@ -299,7 +258,7 @@ impl<'a> Campaign<'a> {
     }
 
     fn now(&self) -> Time {
-        self.clock.now()
+        self.domain.clock.now()
     }
 
     /// One verb. Where sessions are being ended, those of a negotiation, which are not said twice, are left out.
@@ -337,10 +296,9 @@ impl<'a> Campaign<'a> {
         if let Some(ender) = self.ender {
             ender.calm().await;
         }
-        let down = self.random.seconds(3) * 40 * MICROS_PER_SECOND;
-        self.domain.end().await;
-        self.clock.set(self.clock.micros() + down);
-        self.domain = Domain::start(self.url, &self.clock, settings(self.seed)).await;
+        let down = self.random.seconds(3) * 40;
+        self.domain.restart(settings(self.seed), down).await;
+        self.suggestions = self.domain.planner.subscribe_suggestions();
         // The first step of a dispatcher.
         patient(|| self.domain.planner.begin_due())
             .await

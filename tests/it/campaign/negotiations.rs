@@ -29,7 +29,7 @@ impl Campaign<'_> {
             parent,
             creator,
             state,
-            created: self.clock.micros(),
+            created: self.domain.clock.micros(),
             expires: None,
             terms: None,
             refusal: None,
@@ -74,7 +74,7 @@ impl Campaign<'_> {
     pub(super) async fn propose(&mut self) {
         // A suggestion comes with the answers, and is there before the next one.
         self.domain.planner.running().await.expect("it answers");
-        while let Ok(suggestion) = self.domain.suggestions.try_recv() {
+        while let Ok(suggestion) = self.suggestions.try_recv() {
             self.propose_what(suggestion).await;
         }
     }
@@ -85,7 +85,7 @@ impl Campaign<'_> {
             id: Uuid::now_v7(),
             party: about.party.clone(),
             agreement: Some(about.id),
-            created: self.clock.micros(),
+            created: self.domain.clock.micros(),
             expires: self.now() + 100,
             ended: None,
             proposed: Some(suggestion.reason),
@@ -139,7 +139,7 @@ impl Campaign<'_> {
             id: Uuid::now_v7(),
             party: party.into(),
             agreement,
-            created: self.clock.micros(),
+            created: self.domain.clock.micros(),
             expires: self.now() + 1 + self.random.seconds(400),
             ended: None,
             proposed: None,

@@ -1,15 +1,13 @@
 //! What parties ask for at random, and the price list of their provider.
 
-use bespeak::agreement::{
-    Compensation, Currency, Guarantee, GuaranteeState, Job, Money, Shape, Values, Worth,
-};
+use bespeak::agreement::{Compensation, Currency, Money, Shape, Values, Worth};
 use bespeak::planner::{Pricing, Proposal, Scaling};
 use scheduler::Fraction;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::pricing::Discount;
-use uuid::Uuid;
 
 use super::{Aim, Campaign, RESTARTING};
+use crate::support::domain::{guarantee, proposal};
 use crate::support::random::Random;
 
 /// Most nodes that are asked for.
@@ -77,13 +75,11 @@ impl Campaign<'_> {
             nodes: of,
             duration: duration * i64::from(nodes) / i64::from(of),
         });
+        let asked = proposal(1, 1, 0..1);
         // Often longer than it takes to find another place.
         let room = random.seconds(100) + random.seconds(2) * (20 + random.seconds(300));
         Proposal {
-            expires: None,
-            id: Uuid::now_v7(),
             party: party.into(),
-            name: None,
             template: if again { RESTARTING } else { "advance-reservation" }.into(),
             shapes: sizes.collect(),
             scaling: if scales || random.below(3) == 0 {
@@ -92,36 +88,15 @@ impl Campaign<'_> {
                 Scaling::Contract
             },
             preemption: cut.then(|| cuts(random, fewest < nodes)),
-            filters: Vec::new(),
-            barred: Vec::new(),
             fix_at_ppm: (random.below(5) == 0).then_some(300_000),
-            deviation_max: None,
             ready: Some(ready),
             deadline: Some(ready + duration + room),
-            job: runs.then(|| Job {
-                application: "sleep".into(),
-                arguments: vec!["1".into()],
-                ..Job::default()
-            }),
-            guarantees: [
-                ("START", "started le latest_start"),
-                ("COMPLETION", "completed le deadline"),
-            ]
-            .map(|(name, objective)| Guarantee {
-                name: name.into(),
-                objective: objective.into(),
-                qualifying_condition: None,
-                state: GuaranteeState::NotDetermined,
-                evidence: None,
-                values: penalties(),
-            })
-            .to_vec(),
-            choices: Vec::new(),
-            initiator_id: None,
-            document: "<offer/>".into(),
-            idempotency: None,
-            budget: None,
-            spender: None,
+            job: asked.job.filter(|_| runs),
+            guarantees: vec![
+                guarantee("START", "started le latest_start", penalties()),
+                guarantee("COMPLETION", "completed le deadline", penalties()),
+            ],
+            ..asked
         }
     }
 

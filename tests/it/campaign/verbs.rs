@@ -145,7 +145,7 @@ impl Campaign<'_> {
             // Somewhere in that second, for nothing happens on the dot.
             let within = self.random.seconds(900_000);
             let at = now.seconds() * MICROS_PER_SECOND + within;
-            self.clock.set(at.max(self.clock.micros()));
+            self.domain.clock.set(at.max(self.domain.clock.micros()));
             if next.is_none() {
                 return;
             }
@@ -174,7 +174,7 @@ impl Campaign<'_> {
                     "it begins inside its slot"
                 );
                 if self.random.below(4) > 0 {
-                    let at = self.clock.micros();
+                    let at = self.domain.clock.micros();
                     let started = patient(|| self.domain.planner.report_started(Run::from(&one), at)).await;
                     started.expect("it runs");
                 }
@@ -226,6 +226,6 @@ impl Campaign<'_> {
     }
 
     fn job_end(&self, one: &Agreement, outcome: RunOutcome) -> JobEnd {
-        JobEnd::new(outcome, one.slot_started(), self.clock.micros())
+        JobEnd::new(outcome, one.slot_started(), self.domain.clock.micros())
     }
 }

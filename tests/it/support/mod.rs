@@ -3,6 +3,7 @@
 pub(crate) mod chrome;
 pub(crate) mod client;
 pub(crate) mod data_server;
+pub(crate) mod domain;
 pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
