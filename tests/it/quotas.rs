@@ -202,20 +202,36 @@ async fn what_each_party_has_is_shown_to_itself_and_to_operators(url: String) {
     let climate = server.client_with(&server.key_for("climate", "consumer"));
     let small = json!({ "nodes": 1, "durationSeconds": HOUR });
     chemistry.post_json("/agreements", &small).await.created();
-    let days = |from: i64, days: i64| {
+    let days = |from: i64, days: i64, window: i64| {
         let start = hours_ahead(24 * from);
-        let window = json!({ "start": date_time(start), "end": date_time(start + days * DAY) });
+        let window = json!({ "start": date_time(start), "end": date_time(start + window * DAY) });
         json!({ "nodes": 4, "durationSeconds": days * DAY, "window": window })
     };
-    physics.post_json("/agreements", &days(2, 10)).await.created();
-    climate.post_json("/agreements", &days(12, 20)).await.created();
-    let refused = physics.post_json("/negotiations", &days(32, 10)).await.json();
+    physics.post_json("/agreements", &days(2, 15, 15)).await.created();
+    let refused = physics.post_json("/negotiations", &days(17, 5, 5)).await.json();
     assert_exceeded(&refused, "50 % of the node-hours");
+    // What is offered lies where the share leaves room.
+    let asked = physics
+        .post_json("/negotiations?dryRun=true", &days(10, 5, 60))
+        .await;
+    let (asked, room) = (asked.json(), date_time(hours_ahead(24 * 32)));
+    let offers = asked["offers"].as_array().expect("a list");
+    assert!(!offers.is_empty(), "{asked}");
+    assert!(
+        offers
+            .iter()
+            .all(|of| of["start"].as_str() >= Some(room.as_str())),
+        "{asked}"
+    );
+    climate
+        .post_json("/agreements", &days(17, 20, 20))
+        .await
+        .created();
     let usage = server.client().get_json("/usage").await;
     let parties = usage["parties"].as_array().expect("a list");
     let names: Vec<&Value> = parties.iter().map(|of| &of["party"]).collect();
     assert_eq!(names, ["chemistry", "climate", "physics"], "{usage}");
-    let on = json!([{ "resource": "local", "nodeHours": 960.0, "mostPercent": 33.33, "sharePercent": 50 }]);
+    let on = json!([{ "resource": "local", "nodeHours": 1440.0, "mostPercent": 50.0, "sharePercent": 50 }]);
     assert_eq!(parties[2]["resources"], on, "{usage}");
     assert_eq!(parties[2]["agreements"], 1, "{usage}");
     assert_eq!(parties[1]["resources"][0]["mostPercent"], 66.67, "{usage}");

@@ -101,9 +101,10 @@ macro_rules! on_both_engines {
     (a_release_on_postgres: $($release:ident),+ $(,)?) => {
         $crate::support::stores::on_both_engines!(; a_release_on_postgres: $($release),+);
     };
-    ($($fact:ident),* $(,)? $(; a_release_on_postgres: $($release:ident),+ $(,)?)?) => {
+    ($($(#[$mark:meta])* $fact:ident),* $(,)? $(; a_release_on_postgres: $($release:ident),+ $(,)?)?) => {
         mod sqlite {
             $(#[test]
+            $(#[$mark])*
             fn $fact() {
                 crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$fact);
             })*
@@ -114,6 +115,7 @@ macro_rules! on_both_engines {
         }
         mod postgres {
             $(#[test]
+            $(#[$mark])*
             fn $fact() {
                 crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$fact);
             })*
