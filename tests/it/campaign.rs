@@ -29,8 +29,8 @@ use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
 use crate::support::{run, size};
 
-/// Seeds on SQLite, two for each aim.
-const SEEDS: usize = 2 * AIMS.len();
+/// Seeds on SQLite, one for each aim.
+const SEEDS: usize = AIMS.len();
 /// Seeds with decisions that are compared with the golden ones. Their planners move nothing up between commands: that depends on how
 /// long these take.
 const GOLDEN: Range<u64> = 1..6;
@@ -169,7 +169,7 @@ fn settings(seed: u64) -> Settings {
     settings.proposals.moves_max = 3;
     // Short enough that there is a place after that and before the horizon.
     settings.negotiation.hold = 40;
-    settings.failures.repair = 300;
+    settings.failures.repair = 2 * invariants::AHEAD;
     settings.failures.settle = 20;
     settings.restarting = [RESTARTING.to_owned()].into();
     settings.overruns.percent = 60;

@@ -13,7 +13,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run, size};
 
 /// Mutated requests that are sent; `BESPEAK_TEST_DOCUMENTS` asks for more.
-const MUTANTS: usize = 1_500;
+const MUTANTS: usize = 500;
 
 on_both_engines!(
     a_release_on_postgres:

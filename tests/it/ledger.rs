@@ -6,7 +6,7 @@ use bespeak::agreement::{
 };
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::planner::{Failures, Pricing, Proposal, Resource, Settings, Termination};
-use bespeak::store::{Change, Finding, Invariant, Store};
+use bespeak::store::{Change, Finding, Invariant};
 use scheduler::Fraction;
 use serde_json::json;
 use uuid::Uuid;

@@ -2,6 +2,8 @@
 //! window or on a node that is gone. None is forgotten, and each keeps what was agreed. The check that an operator can run finds
 //! nothing.
 
+use std::collections::BTreeSet;
+
 use bespeak::agreement::Agreement;
 use bespeak::planner::NodeState;
 use bespeak::store::{self, Finding};
@@ -11,8 +13,8 @@ use super::{Aim, CHECKED_EVERY, Campaign, RECOVERY};
 use crate::golden::trail_of;
 use crate::support::eventually;
 
-/// Seconds in which the plan is looked at, second by second.
-const AHEAD: i64 = 400;
+/// Seconds in which the plan is looked at: nodes that are down are planned with again later.
+pub(super) const AHEAD: i64 = 400;
 
 impl Campaign<'_> {
     /// Asserts what must hold after a verb. Where sessions are being ended, only what is stored is looked at.
@@ -48,27 +50,36 @@ impl Campaign<'_> {
                 self.seen.extend((!here.is_empty()).then_some(Aim::Retiring));
             }
             // Work keeps nodes that leave until it ends.
-            let bound = || bindings.iter().filter(|of| of.resource == resource.name);
-            let leaving: Vec<Interval> = bound()
+            let bound: Vec<_> = bindings
+                .iter()
+                .filter(|of| of.resource == resource.name)
+                .collect();
+            let leaving: Vec<Interval> = bound
+                .iter()
                 .filter(|of| of.node >= resource.capacity)
                 .map(|of| of.interval)
                 .collect();
             self.seen.extend((!leaving.is_empty()).then_some(Aim::Leaving));
             let loads: Vec<_> = here.iter().flat_map(|of| of.loads()).collect();
-            // An agreement that ended within this second has its nodes until the second is over.
-            for second in (now + 2).seconds()..now.seconds() + AHEAD {
-                let at = Interval::of(Time(second), 1);
-                let used = loads.iter().filter(|(load, _)| load.contains(at));
+            // What is used and what is left change at these instants only. An agreement that ended within this second has its nodes
+            // until the second is over.
+            let begins = loads.iter().map(|(load, _)| load.start);
+            let changes = leaving.iter().flat_map(|of| [of.start, of.end]);
+            let instants = begins.chain(changes).map(|at| at.max(now + 2));
+            let instants: BTreeSet<Time> = instants.filter(|at| *at < now + AHEAD).collect();
+            for at in instants {
+                let second = Interval::of(at, 1);
+                let used = loads.iter().filter(|(load, _)| load.contains(second));
                 let used: u32 = used.map(|(_, nodes)| nodes).sum();
-                let leaving = leaving.iter().filter(|of| of.contains(at)).count();
+                let leaving = leaving.iter().filter(|of| of.contains(second)).count();
                 let left = stay + u32::try_from(leaving).expect("few");
                 assert!(
                     used <= left,
-                    "{when}: {} has {left} nodes at {second}, {used} are used",
+                    "{when}: {} has {left} nodes at {at:?}, {used} are used",
                     resource.name
                 );
             }
-            for binding in bound() {
+            for binding in bound {
                 let runs = here.iter().any(|of| of.id == binding.agreement);
                 // An agreement that was lost within this second has had its nodes until the second is over.
                 let lasts = binding.interval.end > now + 1;

@@ -26,10 +26,10 @@ pub(crate) struct Client {
     unchecked: Arc<Unchecked>,
 }
 
-/// Answers in XML, checked together when the last client that has them goes: a run of xmllint reads the schemas first, which
+/// Answers of a service in XML, checked together when it and its last client go: a run of xmllint reads the schemas first, which
 /// takes longer than a hundred documents.
 #[derive(Debug, Default)]
-struct Unchecked(Mutex<Vec<String>>);
+pub(super) struct Unchecked(Mutex<Vec<String>>);
 
 impl Drop for Unchecked {
     fn drop(&mut self) {
@@ -53,7 +53,7 @@ pub(crate) struct Answer {
 }
 
 impl Client {
-    pub(super) fn new(address: SocketAddr, key: &str) -> Self {
+    pub(super) fn new(address: SocketAddr, key: &str, unchecked: &Arc<Unchecked>) -> Self {
         static PROVIDER: Once = Once::new();
         // The client is built without a provider of its own; an executable installs one in `main`.
         PROVIDER.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
@@ -67,7 +67,7 @@ impl Client {
             http,
             base: format!("http://{address}"),
             key: key.to_owned(),
-            unchecked: Arc::default(),
+            unchecked: Arc::clone(unchecked),
         }
     }
 
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// The answer to a request; its body is checked, that of XML at the latest when this client goes.
+    /// The answer to a request; its body is checked, that of XML at the latest when the service and its last client go.
     pub(crate) async fn send(&self, request: reqwest::RequestBuilder) -> Answer {
         let answer = self.try_send(request).await.expect("the service answers");
         if answer.content_type() == "application/xml" {

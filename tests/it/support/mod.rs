@@ -29,8 +29,11 @@ use std::time::{Duration, Instant};
 use bespeak::metrics::Exposition;
 use bespeak::planner::Planner;
 
-/// How long to wait between two looks at something that will change.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How long to wait for the next look at something that will change: a tenth of the wait so far, within bounds. A look may cost an
+/// answer of the service.
+fn pause(waited: Duration) -> Duration {
+    (waited / 10).clamp(Duration::from_millis(5), Duration::from_millis(200))
+}
 
 /// Runs a test's future on a runtime of its own.
 pub(crate) fn run<F: Future>(test: F) -> F::Output {
@@ -87,7 +90,7 @@ pub(crate) fn poll_until(deadline: Duration, mut done: impl FnMut() -> bool) -> 
         if started.elapsed() >= deadline {
             return false;
         }
-        thread::sleep(POLL_INTERVAL);
+        thread::sleep(pause(started.elapsed()));
     }
 }
 
@@ -142,6 +145,6 @@ pub(crate) async fn eventually<T>(
             started.elapsed() < deadline,
             "waited {deadline:?} for {what}, which did not come"
         );
-        tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::time::sleep(pause(started.elapsed())).await;
     }
 }

@@ -5,13 +5,14 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bespeak::planner::IMPOSSIBLE;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
-use super::client::Client;
+use super::client::{Client, Unchecked};
 use super::{fixture, output_of, poll_until};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
@@ -35,6 +36,7 @@ pub(crate) struct Server {
     address: SocketAddr,
     key: String,
     folder: TempDir,
+    unchecked: Arc<Unchecked>,
     database_url: Option<String>,
     /// The commands of a shell before it becomes the service; none where it is started directly.
     shell: Option<&'static str>,
@@ -77,6 +79,7 @@ impl Server {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             key: String::new(),
             folder,
+            unchecked: Arc::default(),
             database_url: url.map(str::to_owned),
             shell,
         };
@@ -91,7 +94,7 @@ impl Server {
 
     /// A client with another key.
     pub(crate) fn client_with(&self, key: &str) -> Client {
-        Client::new(self.address, key)
+        Client::new(self.address, key, &self.unchecked)
     }
 
     /// Where the service listens.
