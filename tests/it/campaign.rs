@@ -8,6 +8,7 @@ mod http;
 mod invariants;
 mod negotiations;
 mod requests;
+mod states;
 mod templates;
 mod verbs;
 
@@ -74,7 +75,7 @@ fn random_verbs_break_no_invariant_on_postgres() {
 
 #[test]
 fn random_verbs_break_no_invariant_while_the_sessions_of_the_service_are_being_ended() {
-    for seed in seeds(SEEDS / 2) {
+    for seed in seeds(SEEDS) {
         let database = TestDatabase::postgres();
         run(async {
             // The decider's session, which holds its lease, among them.

@@ -2,6 +2,7 @@
 //! rules are tested on it, without a server.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
@@ -12,7 +13,10 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::assert_nothing_impossible;
+use super::{assert_nothing_impossible, eventually};
+
+/// How long a database may take to be opened.
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// When tests begin, in seconds.
 pub(crate) const NOW: i64 = 1_800_000_000;
@@ -34,7 +38,8 @@ impl Domain {
     }
 
     async fn start_by(url: &str, settings: Settings, clock: Clock) -> Self {
-        let store = Store::open(url).await.expect("the database is there");
+        // Where the machine has much to do, a connection may not come in time.
+        let store = eventually("the database", DEADLINE, async || Store::open(url).await.ok()).await;
         let lease = store.acquire_lease().await.expect("no other process decides");
         let stop = CancellationToken::new();
         let (planner, task) = Planner::start(settings, store.clone(), lease, clock.clone(), stop.clone())
