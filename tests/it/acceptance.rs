@@ -12,7 +12,7 @@ use crate::support::server::Server;
 use crate::support::size;
 use crate::support::stores::on_both_engines;
 
-const SOON: std::time::Duration = std::time::Duration::from_mins(3);
+const SOON: std::time::Duration = std::time::Duration::from_mins(1);
 /// Clients that accept the last slot; `BESPEAK_TEST_RACERS` asks for more.
 const CLIENTS: usize = 100;
 const HOUR: i64 = 3_600;

@@ -36,7 +36,7 @@ const CLIENTS: usize = 4;
 /// Agreements that there are before the backup.
 const BEFORE: usize = 24;
 const SLOT: i64 = 600;
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The executable without anything from the environment but where temporary files go.
 pub(crate) fn bespeak(arguments: &[&str], temporary: &Path) -> Output {

@@ -20,13 +20,14 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::{Told, answered};
 use crate::support::{eventually, run, xml};
 
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 on_both_engines!(
     every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_it_was_told,
+    an_address_that_is_replaced_during_a_call_is_told_nothing_more;
+    a_release_on_postgres:
     a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_endpoint,
     proposals_and_what_could_not_be_kept_are_told_and_listed,
-    an_address_that_is_replaced_during_a_call_is_told_nothing_more,
 );
 
 async fn put(client: &Client, name: &str, body: &Value) -> Answer {

@@ -20,7 +20,7 @@ on_both_engines!(
 );
 
 /// Far longer than a check takes.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The first agreement was accepted in other words.
 const CHANGE_THE_PAST: &str =

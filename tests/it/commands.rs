@@ -9,6 +9,7 @@ use crate::support::{eventually, run};
 use std::time::Duration;
 
 on_both_engines!(
+    a_release_on_postgres:
     the_client_commands_follow_an_offer_to_its_end,
     a_revoked_key_lets_nobody_in,
 );

@@ -15,8 +15,9 @@ use crate::support::stores::on_both_engines;
 use crate::support::{poll_until, run};
 
 on_both_engines!(
+    a_key_gives_the_same_answer_whatever_has_happened_since;
+    a_release_on_postgres:
     an_agreement_is_ended_only_in_the_version_that_was_seen,
-    a_key_gives_the_same_answer_whatever_has_happened_since,
     a_refusal_is_repeated_under_its_key,
 );
 

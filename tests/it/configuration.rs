@@ -9,7 +9,7 @@ use crate::support::server::Server;
 use crate::support::{output_of, run};
 
 /// A service that has not refused its configuration by then has taken it.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Configurations that are wrong, and the words that the message must have.
 const WRONG: &[(&str, &[&str])] = &[

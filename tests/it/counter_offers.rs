@@ -1,8 +1,6 @@
 //! Offers and their answers: one that fits is held, one that does not is countered with the nearest, and each offer of a message
 //! stands on its own.
 
-mod random;
-
 use std::fs;
 
 use reqwest::StatusCode;
@@ -13,11 +11,12 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
+    a_hold_outlives_a_crash_and_ends_with_its_negotiation;
+    a_release_on_postgres:
     what_fits_is_offered_as_it_was_asked_and_held,
     what_does_not_fit_is_countered_with_the_nearest,
     what_scales_is_countered_with_other_sizes_which_can_be_accepted,
     no_counter_offer_breaks_a_creation_constraint,
-    a_hold_outlives_a_crash_and_ends_with_its_negotiation,
 );
 
 const HOUR: i64 = 3_600;

@@ -8,7 +8,10 @@ use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(a_quote_without_a_hold_keeps_nothing_and_counts_for_no_quota,);
+on_both_engines!(
+    a_release_on_postgres:
+    a_quote_without_a_hold_keeps_nothing_and_counts_for_no_quota,
+);
 
 const HOUR: i64 = 3_600;
 

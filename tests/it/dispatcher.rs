@@ -36,7 +36,7 @@ use crate::support::block_on;
 use crate::support::processes::JobsFolder;
 
 /// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(1);
 const CAPACITY: u32 = 64;
 /// The template of work that is run again when it is lost.
 const RESTARTING: &str = "restarting";

@@ -8,7 +8,10 @@ use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(a_dry_run_is_answered_like_the_request_and_leaves_nothing);
+on_both_engines!(
+    a_release_on_postgres:
+    a_dry_run_is_answered_like_the_request_and_leaves_nothing,
+);
 
 const HOUR: i64 = 3_600;
 

@@ -60,8 +60,9 @@ const WRONG: &[(&str, u16, &str, &str)] = &[
 ];
 
 on_both_engines!(
+    a_release_on_postgres:
     offers_that_fit_become_agreements,
-    an_offer_that_conflicts_is_refused_with_the_nearest_starts
+    an_offer_that_conflicts_is_refused_with_the_nearest_starts,
 );
 
 async fn offers_that_fit_become_agreements(url: String) {
@@ -141,7 +142,7 @@ fn a_checksum_of_an_input_file_can_be_fetched() {
             .post("/agreements", file("examples/sha256sum.xml"))
             .await
             .created();
-        eventually("the end of the job", Duration::from_mins(3), async || {
+        eventually("the end of the job", Duration::from_mins(1), async || {
             let state = client.get(&format!("/agreements/{id}/state")).await;
             (state.text("State") == "Complete").then_some(())
         })

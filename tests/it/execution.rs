@@ -30,7 +30,7 @@ use uuid::Uuid;
 use crate::support::processes::JobsFolder;
 
 /// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder for jobs and files that goes away with the test.
 struct Place {

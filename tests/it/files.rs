@@ -37,7 +37,7 @@ fn sum(file: &str) -> String {
 }
 
 async fn ended(client: &Client, id: &str) -> serde_json::Value {
-    eventually("the job to end", Duration::from_mins(3), async || {
+    eventually("the job to end", Duration::from_mins(1), async || {
         let view = client.get_json(&format!("/agreements/{id}")).await;
         (view["state"] == "Complete").then_some(view)
     })
@@ -207,7 +207,7 @@ fn what_a_job_leaves_in_its_folder_is_listed_and_fetched() {
         server.stop();
         server.restart();
         let folder = server.data_dir().join("jobs").join(&id);
-        eventually("its folder to be packed", Duration::from_mins(3), async || {
+        eventually("its folder to be packed", Duration::from_mins(1), async || {
             (!folder.join("spec.json").exists()).then_some(())
         })
         .await;
@@ -306,7 +306,7 @@ fn what_a_job_has_left_goes_when_its_party_says_so_and_not_while_it_runs() {
         let view = ended(&physics, &over).await;
         assert_eq!(view["outcome"], "completed", "{view}");
         let folder = |id: &str| server.data_dir().join("jobs").join(id);
-        eventually("the job to run", Duration::from_mins(3), async || {
+        eventually("the job to run", Duration::from_mins(1), async || {
             folder(&running).join("claim.json").exists().then_some(())
         })
         .await;
@@ -326,7 +326,7 @@ fn what_a_job_has_left_goes_when_its_party_says_so_and_not_while_it_runs() {
         assert!(server.run(&["terminate", &running]).status.success());
         eventually(
             "the files of the stopped job to go",
-            Duration::from_mins(3),
+            Duration::from_mins(1),
             async || {
                 let removed = server.run(&["output", &running, "--remove"]);
                 removed.status.success().then_some(())

@@ -14,6 +14,7 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
+    a_release_on_postgres:
     an_offer_is_countered_let_go_of_and_advertised_in_json,
     several_requests_are_answered_each_on_its_own,
 );

@@ -8,7 +8,10 @@ use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
-on_both_engines!(a_loop_of_four_calls_asks_accepts_changes_and_ends);
+on_both_engines!(
+    a_release_on_postgres:
+    a_loop_of_four_calls_asks_accepts_changes_and_ends,
+);
 
 async fn a_loop_of_four_calls_asks_accepts_changes_and_ends(url: String) {
     let server = Server::start(&url);

@@ -21,10 +21,10 @@ const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 
                       [pricing]\ncurrency = \"EUR\"\nnode_hour = \"3.60\"\ncancellation_percent = 10\nchange_percent = 2\n";
 
 on_both_engines!(
-    a_later_end_keeps_the_job_that_runs_over_a_kill,
+    a_later_end_keeps_the_job_that_runs_over_a_kill;
+    a_release_on_postgres:
     what_has_begun_cannot_change_its_size_start_or_arguments,
-    the_nodes_after_a_slot_are_had_where_others_can_make_room;
-    in_real_time:
+    the_nodes_after_a_slot_are_had_where_others_can_make_room,
     an_earlier_end_stops_the_job_then_and_frees_its_nodes,
     a_later_end_is_accepted_now_and_decided_later,
     a_job_that_is_not_over_goes_on_where_its_template_and_its_nodes_allow,

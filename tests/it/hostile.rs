@@ -18,7 +18,7 @@ use crate::support::server::Server;
 use crate::support::{run, size, xml};
 
 /// Documents that are sent; `BESPEAK_TEST_DOCUMENTS` asks for more.
-const DOCUMENTS: usize = 5_000;
+const DOCUMENTS: usize = 1_000;
 
 /// Connections that send them.
 const CLIENTS: usize = 6;
@@ -33,7 +33,7 @@ const SLOWEST: Duration = Duration::from_mins(1);
 const MEMORY_MAX: u64 = 256 * 1_024;
 
 #[test]
-fn five_thousand_hostile_documents_are_refused_and_a_good_client_is_served() {
+fn hostile_documents_are_refused_and_a_good_client_is_served() {
     run(async {
         let server = Server::local();
         let total = size("BESPEAK_TEST_DOCUMENTS", DOCUMENTS);

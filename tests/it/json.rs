@@ -13,9 +13,12 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run, size};
 
 /// Mutated requests that are sent; `BESPEAK_TEST_DOCUMENTS` asks for more.
-const MUTANTS: usize = 1_500;
+const MUTANTS: usize = 500;
 
-on_both_engines!(an_offer_in_json_is_an_offer_like_any_other);
+on_both_engines!(
+    a_release_on_postgres:
+    an_offer_in_json_is_an_offer_like_any_other,
+);
 
 async fn post(client: &Client, body: impl Into<String>) -> Answer {
     let request = client
@@ -326,7 +329,7 @@ fn of_a_choice_the_first_that_can_be_had_is_taken_and_the_answer_says_which() {
         let answer = client.post("/agreements", pended).await;
         assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
         let path = answer.headers["location"].to_str().expect("a path").to_owned();
-        eventually("its decision", Duration::from_mins(3), async || {
+        eventually("its decision", Duration::from_mins(1), async || {
             let view = client.get_json(&path).await;
             (view["state"] == "Observed").then(|| assert_eq!(view["choices"], taken(2), "{view}"))
         })

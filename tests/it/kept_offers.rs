@@ -15,12 +15,13 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    a_held_offer_is_accepted_as_it_was_offered_after_the_catalogue_and_the_templates_have_changed,
+    a_held_offer_is_accepted_as_it_was_offered_after_the_catalogue_and_the_templates_have_changed;
+    a_release_on_postgres:
     a_held_offer_of_an_application_that_is_gone_is_withdrawn,
     an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has_changed,
 );
 
-const SOON: std::time::Duration = std::time::Duration::from_mins(3);
+const SOON: std::time::Duration = std::time::Duration::from_mins(1);
 const HOUR: i64 = 3_600;
 
 /// Four nodes, and one application that waits at most `most` seconds.

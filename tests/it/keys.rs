@@ -17,11 +17,12 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(
     a_key_works_until_an_operator_revokes_it_and_the_trail_names_the_key_of_the_operator,
     the_same_request_makes_one_key_and_shows_it_once,
+    of_two_operators_who_revoke_each_other_at_once_one_stays;
+    a_release_on_postgres:
     a_request_for_a_key_is_told_each_of_its_faults,
     a_key_expires_at_another_time_or_never,
     an_expired_key_is_not_revived,
     the_last_key_of_operators_stays,
-    of_two_operators_who_revoke_each_other_at_once_one_stays,
     the_command_line_does_the_same_from_anywhere,
 );
 

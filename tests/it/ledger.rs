@@ -1,95 +1,75 @@
 //! Debts: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
-mod domain;
-
 use bespeak::agreement::{
-    Account, Agreement, Compensation, Currency, Guarantee, GuaranteeState, Job, JobEnd, Limit, Money,
-    Obligated, Posting, PostingKind, Run, RunOutcome, Shape, Values, Worth,
+    Account, Compensation, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money, Obligated, Posting,
+    PostingKind, Run, RunOutcome, Values, Worth,
 };
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Failures, Planner, Pricing, Proposal, Resource, Scaling, Settings, Termination};
-use bespeak::store::{Change, Finding, Invariant, Store};
-use scheduler::{Fraction, Time};
+use bespeak::clock::MICROS_PER_SECOND;
+use bespeak::planner::{Failures, Pricing, Proposal, Resource, Settings, Termination};
+use bespeak::store::{Change, Finding, Invariant};
+use scheduler::Fraction;
 use serde_json::json;
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::{agreement, create, decide, tamper};
+use crate::support::domain::{self, Domain, NOW, guarantee};
 use crate::support::offers::{Offer, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 use crate::support::{eventually, poll_until, run};
 
-use domain::Domain;
-
 on_both_engines!(
+    a_forged_ledger_is_found,
+    accounts_show_what_was_posted_to_those_whose_it_is,
+    balances_and_entries_are_of_one_state;
+    a_release_on_postgres:
     a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute,
     what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing,
     what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excused,
     who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing,
     each_side_pays_for_what_it_owes,
-    a_forged_ledger_is_found,
-    accounts_show_what_was_posted_to_those_whose_it_is,
     a_guarantee_is_given_once_however_often_an_offer_lists_it,
     what_the_requester_owes_cannot_be_left_out,
-    balances_and_entries_are_of_one_state,
 );
-
-const NOW: i64 = 1_800_000_000;
 
 fn eur(micros: i64) -> Money {
     Money::new(micros, Currency::parse("EUR").expect("three capital letters"))
 }
 
+/// A price list of a euro a node-hour and a tenth for ending an agreement.
+fn settings(failures: Failures) -> Settings {
+    let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 86_400);
+    let mut pricing = Pricing::flat(1_000_000, eur(0).currency);
+    pricing.cancellation = Fraction::percent(10);
+    (settings.pricing, settings.failures) = (Some(pricing), failures);
+    settings
+}
+
+/// A planner with this price list.
+async fn start(url: &str) -> Domain {
+    Domain::start(url, settings(Failures::default())).await
+}
+
+/// The balance of the party's account, in millionths of a euro, once everything balances.
+async fn balance(domain: &Domain) -> i64 {
+    domain.assert_verified().await;
+    let (all, _) = domain.store.account(None, None, 1).await.expect("it can be read");
+    assert_eq!(all.iter().map(|of| of.amount.micros).sum::<i64>(), 0);
+    let party = Account::Party("physics".to_owned());
+    let own = all.into_iter().find(|of| of.account == party);
+    own.map_or(0, |of| of.amount.micros)
+}
+
 /// A node for ten minutes, in a window from 100 to 1000 seconds from the start of the test.
 fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
     Proposal {
-        expires: None,
-        id: Uuid::now_v7(),
-        party: "physics".into(),
-        name: None,
-        template: "t".into(),
-        shapes: vec![Shape {
-            nodes: 1,
-            duration: 600,
-        }],
-        scaling: Scaling::Contract,
-        preemption: None,
-        filters: Vec::new(),
-        barred: Vec::new(),
-        fix_at_ppm: None,
-        deviation_max: None,
-        choices: Vec::new(),
-        initiator_id: None,
-        ready: Some(Time(NOW + 100)),
-        deadline: Some(Time(NOW + 1_000)),
-        job: Some(Job {
-            application: "sleep".into(),
-            arguments: vec!["1".into()],
-            ..Job::default()
-        }),
         guarantees,
-        budget: None,
-        spender: None,
-        document: "<offer/>".into(),
-        idempotency: None,
+        ..domain::proposal(1, 600, 100..1_000)
     }
 }
 
 /// The price of such a proposal, in millionths of a euro.
 const PRICE: i64 = 166_667;
-
-fn guarantee(name: &str, objective: &str, values: Values) -> Guarantee {
-    Guarantee {
-        name: name.into(),
-        objective: objective.into(),
-        qualifying_condition: None,
-        state: GuaranteeState::NotDetermined,
-        evidence: None,
-        values,
-    }
-}
 
 fn penalty(worth: Worth, every: Option<i64>) -> Values {
     Values {
@@ -112,7 +92,7 @@ fn ended(outcome: RunOutcome, at: i64) -> JobEnd {
 }
 
 async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url: String) {
-    let domain = Domain::new(&url).await;
+    let mut domain = start(&url).await;
     let start = penalty(Worth::Amount(eur(1_000)), Some(60));
     let completion = penalty(Worth::PricePart(50_000_000), None);
     let id = domain
@@ -124,27 +104,27 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
         .id;
     domain.pass(400).await;
     assert_eq!(
-        domain.balance().await,
+        balance(&domain).await,
         0,
         "the latest start of the window is not over"
     );
-    let domain = domain.restart(&url).await;
+    domain.restart(settings(Failures::default()), 0).await;
     domain.pass(430).await;
     let late = domain.stored(id).await;
     assert_eq!(late.guarantees[0].state, GuaranteeState::Violated);
     assert_eq!(late.guarantees[1].state, GuaranteeState::NotDetermined);
     let since = late.guarantees[0].values.determined.expect("it was found") / MICROS_PER_SECOND - NOW;
     assert!((405..=420).contains(&since), "found at {since}");
-    assert_eq!(domain.balance().await, 1_000);
+    assert_eq!(balance(&domain).await, 1_000);
     domain.pass(since + 59).await;
-    assert_eq!(domain.balance().await, 1_000);
+    assert_eq!(balance(&domain).await, 1_000);
     domain.pass(since + 121).await;
-    assert_eq!(domain.balance().await, 3_000, "once, and for each of two minutes");
+    assert_eq!(balance(&domain).await, 3_000, "once, and for each of two minutes");
     // Postings that were due while the service was down are made later.
-    let domain = domain.restart(&url).await;
+    domain.restart(settings(Failures::default()), 0).await;
     domain.clock.set((NOW + since + 241) * MICROS_PER_SECOND);
     domain.pass(since + 241).await;
-    assert_eq!(domain.balance().await, 5_000);
+    assert_eq!(balance(&domain).await, 5_000);
     domain.clock.set((NOW + 700) * MICROS_PER_SECOND);
     domain
         .planner
@@ -152,10 +132,10 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
         .await
         .expect("it is stored");
     // The price is owed for the slot, and half of it is paid back, rounded to the nearest millionth.
-    assert_eq!(domain.balance().await, 5_000 - PRICE + 83_334);
+    assert_eq!(balance(&domain).await, 5_000 - PRICE + 83_334);
     domain.pass(5_000).await;
     assert_eq!(
-        domain.balance().await,
+        balance(&domain).await,
         5_000 - PRICE + 83_334,
         "an agreement that is over pays no more"
     );
@@ -166,12 +146,12 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
 }
 
 async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url: String) {
-    let domain = Domain::new(&url).await;
+    let domain = start(&url).await;
     let early = domain.place(proposal(Vec::new())).await;
     assert_eq!(early.price, Some(eur(PRICE)));
     let order = || Termination::of(early.id, None);
     domain.planner.terminate(order()).await.expect("it is stored");
-    assert_eq!(domain.balance().await, -16_667, "a tenth of the price");
+    assert_eq!(balance(&domain).await, -16_667, "a tenth of the price");
     let half = penalty(Worth::PricePart(50_000_000), None);
     let lost = domain
         .place(proposal(vec![guarantee(
@@ -187,24 +167,21 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
         .await
         .expect("it is stored");
     assert_eq!(
-        domain.balance().await,
+        balance(&domain).await,
         83_334 - 16_667,
         "no price, and the penalty"
     );
 }
 
 async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excused(url: String) {
-    let mut domain = Domain::new(&url).await;
+    let mut domain = start(&url).await;
     for (taken_back_pays, penalties) in [(true, 2 * 83_334), (false, 0)] {
-        domain.stop.cancel();
-        domain.task.await.expect("the planner does not panic");
-        domain.store.close().await;
         let failures = Failures {
             taken_back_pays,
             ..Failures::default()
         };
-        domain = Domain::start_with(&url, domain.clock, failures).await;
-        let before = domain.balance().await;
+        domain.restart(settings(failures), 0).await;
+        let before = balance(&domain).await;
         let half = || penalty(Worth::PricePart(50_000_000), None);
         let asked = || proposal(vec![guarantee("COMPLETION", "completed le deadline", half())]);
         let (waits, runs) = (domain.place(asked()).await.id, domain.place(asked()).await.id);
@@ -221,7 +198,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
             .await
             .expect("it is stored");
         assert_eq!(taken.guarantees[0].state, GuaranteeState::Violated);
-        assert_eq!(domain.balance().await - before, penalties);
+        assert_eq!(balance(&domain).await - before, penalties);
         let told = domain.store.events(runs).await.expect("they can be read");
         assert!(
             told.iter()
@@ -238,7 +215,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
 }
 
 async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(url: String) {
-    let domain = Domain::new(&url).await;
+    let domain = start(&url).await;
     let half = || penalty(Worth::PricePart(50_000_000), None);
     let reward = Values {
         rewards: half().penalties,
@@ -256,19 +233,19 @@ async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(ur
     let told = domain.planner.report_ended(Run::first(id), turned_away).await;
     told.expect("it is stored");
     assert_eq!(
-        domain.balance().await,
+        balance(&domain).await,
         -PRICE,
         "the slot was kept for it, and nothing it had was broken"
     );
     domain.pass(5_000).await;
-    assert_eq!(domain.balance().await, -PRICE);
+    assert_eq!(balance(&domain).await, -PRICE);
     for of in domain.stored(id).await.guarantees {
         assert_eq!(of.state, GuaranteeState::NotDetermined, "{of:?}");
     }
 }
 
 async fn each_side_pays_for_what_it_owes(url: String) {
-    let domain = Domain::new(&url).await;
+    let domain = start(&url).await;
     let modest = Values {
         obligated: Obligated::Consumer,
         ..penalty(Worth::Amount(eur(700)), None)
@@ -298,13 +275,13 @@ async fn each_side_pays_for_what_it_owes(url: String) {
         .report_started(Run::first(id), at)
         .await
         .expect("it is stored");
-    assert_eq!(domain.balance().await, -700 - 50);
+    assert_eq!(balance(&domain).await, -700 - 50);
     domain
         .planner
         .report_ended(Run::first(id), ended(RunOutcome::Completed, 110))
         .await
         .expect("it is stored");
-    assert_eq!(domain.balance().await, -750 - PRICE);
+    assert_eq!(balance(&domain).await, -750 - PRICE);
 }
 
 async fn a_forged_ledger_is_found(url: String) {
@@ -336,7 +313,7 @@ async fn a_forged_ledger_is_found(url: String) {
             "are not those of its entries",
         ),
     ];
-    let domain = Domain::new(&url).await;
+    let domain = start(&url).await;
     let id = domain.place(proposal(Vec::new())).await.id;
     domain.pass(100).await;
     domain
@@ -344,7 +321,7 @@ async fn a_forged_ledger_is_found(url: String) {
         .report_ended(Run::first(id), ended(RunOutcome::Completed, 110))
         .await
         .expect("it is stored");
-    assert_eq!(domain.balance().await, -PRICE);
+    assert_eq!(balance(&domain).await, -PRICE);
     let whole = "CREATE TABLE kept AS SELECT * FROM ledger; CREATE TABLE kept_days AS SELECT * FROM ledger_days; CREATE TABLE agreed AS SELECT id, price_micros FROM agreements";
     tamper(&url, whole).await;
     for (sql, said) in damage {
@@ -356,7 +333,7 @@ async fn a_forged_ledger_is_found(url: String) {
             DELETE FROM ledger_days; INSERT INTO ledger_days SELECT * FROM kept_days; \
             UPDATE agreements SET price_micros = (SELECT a.price_micros FROM agreed a WHERE a.id = agreements.id)";
         tamper(&url, mended).await;
-        assert_eq!(domain.balance().await, -PRICE);
+        assert_eq!(balance(&domain).await, -PRICE);
     }
 }
 

@@ -10,8 +10,9 @@ use crate::support::stores::on_both_engines;
 
 on_both_engines!(
     agreements_are_filtered_and_tell_what_they_replace,
+    negotiations_are_filtered_by_how_they_stand;
+    a_release_on_postgres:
     pages_are_linked_with_their_filters,
-    negotiations_are_filtered_by_how_they_stand,
 );
 
 const HOUR: i64 = 3_600;

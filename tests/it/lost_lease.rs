@@ -17,7 +17,7 @@ use crate::support::server::Server;
 use crate::support::stores::{TestDatabase, on_both_engines};
 
 /// Far longer than the service takes to notice anything.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The processes of sessions that hold the deciders' lock.
 const HOLDERS: &str = "SELECT pid FROM pg_locks JOIN pg_stat_activity USING (pid) \

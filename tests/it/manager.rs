@@ -18,7 +18,7 @@ use crate::support::stores::TestDatabase;
 use crate::support::{poll_until, run};
 
 /// Far longer than anything takes here.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 /// The manager wants to hear that the service is alive at least every 200 milliseconds.
 const WATCHDOG: &str = "200000";
 /// Ten times the interval at which it is told.

@@ -244,7 +244,7 @@ fn variables_of_service_properties_decide_about_offers_and_guarantees() {
             .post("/agreements", with(&Offer::reserve(2, 1).xml()))
             .await
             .created();
-        let shown = eventually("an assessed guarantee", Duration::from_mins(3), async || {
+        let shown = eventually("an assessed guarantee", Duration::from_mins(1), async || {
             let shown = client.get_json(&format!("/agreements/{id}")).await;
             (shown["guarantees"][0]["state"] != "NotDetermined").then_some(shown)
         })

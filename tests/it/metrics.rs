@@ -16,7 +16,7 @@ use crate::support::stores::on_both_engines;
 on_both_engines!(what_was_done_is_counted, what_came_of_agreements_is_counted);
 
 /// How long a job may take to be over on a machine that is busy.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Labels in the order in which they stand.
 type Labels = Vec<(String, String)>;

@@ -24,7 +24,7 @@ fn expiring(at: i64) -> String {
 
 const INITIATE: &str = "tests/messages/m12-initiate-negotiation-input.xml";
 
-const SOON: std::time::Duration = std::time::Duration::from_mins(3);
+const SOON: std::time::Duration = std::time::Duration::from_mins(1);
 const END: &str = "tests/messages/m17-negotiation-terminate-input.xml";
 
 async fn a_negotiation_is_opened_shown_and_ended(url: String) {

@@ -12,7 +12,8 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    what_an_operator_says_moves_what_is_planned_and_is_known_after_a_crash,
+    what_an_operator_says_moves_what_is_planned_and_is_known_after_a_crash;
+    a_release_on_postgres:
     work_on_a_node_that_is_said_to_be_down_is_lost_and_on_a_drained_one_it_ends,
     a_saying_that_means_nothing_is_refused,
     nodes_are_listed_and_said_at_the_command_line,
@@ -21,7 +22,7 @@ on_both_engines!(
 );
 
 /// How long a test waits for an event that should come within seconds, on a machine that may be busy.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 async fn say(client: &Client, path: &str, body: &Value) -> Answer {
     let request = client

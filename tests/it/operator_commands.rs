@@ -11,9 +11,10 @@ use crate::store::{agreement, create, decide, tamper};
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
+    verify_says_that_nothing_is_wrong_or_what_is;
+    a_release_on_postgres:
     a_key_that_is_made_works_until_it_is_revoked,
     a_key_for_nobody_or_for_too_long_is_refused,
-    verify_says_that_nothing_is_wrong_or_what_is,
 );
 
 /// Runs the real executable on a database.

@@ -14,8 +14,9 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
+    maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts;
+    a_release_on_postgres:
     a_frozen_resource_takes_nothing_new_and_keeps_what_is_agreed,
-    maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts,
     a_dry_run_names_whom_it_hurts_and_what_it_costs,
     an_evicted_party_is_told_the_reason_and_is_paid_once,
     a_waiting_agreement_is_moved_inside_what_was_agreed_and_no_further,

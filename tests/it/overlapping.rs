@@ -29,7 +29,7 @@ on_both_engines!(
 /// Names the database for the process that [`decides_two_batches`] is.
 const DATABASE: &str = "BESPEAK_TEST_OVERLAPPING_DATABASE";
 /// Far longer than a decision takes.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The agreements with an acceptance that has been decided, stored or not.
 static DECIDED: Mutex<BTreeSet<Uuid>> = Mutex::new(BTreeSet::new());

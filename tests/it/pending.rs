@@ -15,7 +15,7 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::Told;
 use crate::support::{eventually, run, xml};
 
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Four nodes, and a provider that calls this machine.
 pub(crate) const OPEN: &str =
@@ -23,8 +23,9 @@ pub(crate) const OPEN: &str =
 
 on_both_engines!(
     a_pending_agreement_is_decided_afterwards_also_over_a_kill,
+    a_decision_is_told_once_also_where_that_cannot_be_stored_at_first;
+    a_release_on_postgres:
     a_decision_is_told_in_spite_of_errors_silence_and_a_restart,
-    a_decision_is_told_once_also_where_that_cannot_be_stored_at_first,
     what_can_be_read_no_more_is_rejected,
 );
 

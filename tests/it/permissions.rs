@@ -109,8 +109,9 @@ fn input(path: &str) -> String {
 }
 
 on_both_engines!(
+    a_list_holds_what_is_ones_own;
+    a_release_on_postgres:
     every_operation_asks_for_a_key_and_shows_a_party_its_own_only,
-    a_list_holds_what_is_ones_own
 );
 
 #[expect(clippy::too_many_lines, reason = "one story, step by step")]

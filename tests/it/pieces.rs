@@ -33,7 +33,7 @@ const ROOM: i64 = 8;
 
 on_both_engines!(
     a_service_that_is_killed_in_a_piece_and_between_two_goes_on_where_the_work_was;
-    in_real_time:
+    a_release_on_postgres:
     work_is_saved_at_the_end_of_a_piece_and_every_step_is_done_once,
     terminated_between_two_pieces_nothing_more_runs_and_its_time_is_free,
     a_program_that_does_not_save_its_work_in_time_is_stopped_and_goes_on_in_no_other_piece,

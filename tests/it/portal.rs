@@ -28,7 +28,7 @@ use crate::support::{eventually, run};
 use browser::{Browser, Form, Page};
 
 /// How long a job that does nothing may take on a busy machine.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Four nodes, `sleep`, and an application that prints its arguments.
 const CONFIGURATION: &str = r#"

@@ -28,13 +28,14 @@ on_both_engines!(
     old_samples_become_hours_and_say_the_same,
     a_sample_of_no_resource_is_refused,
     what_runs_seldom_is_not_forgotten_for_what_runs_often,
-    old_executions_become_sums_and_no_estimate_changes,
+    old_executions_become_sums_and_no_estimate_changes;
+    a_release_on_postgres:
     a_slot_is_sized_by_what_executions_took_and_says_how_sure_it_is,
     predict_and_the_offer_that_follows_agree_to_the_second,
 );
 
 /// No job or task here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 const HOUR: i64 = 3_600;
 

@@ -9,7 +9,8 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    a_price_is_the_same_wherever_it_is_shown_and_after_a_restart,
+    a_price_is_the_same_wherever_it_is_shown_and_after_a_restart;
+    a_release_on_postgres:
     a_budget_that_is_too_low_is_refused_with_the_lowest_that_will_do,
     what_is_further_away_and_dearer_is_not_offered,
     what_a_change_costs_is_one_number_from_the_quote_to_the_ledger,

@@ -15,7 +15,7 @@ use crate::support::stores::on_both_engines;
 
 const HOUR: i64 = 3_600;
 /// Nothing here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 /// How long a proposal stands where a test waits for its lapse.
 const BRIEFLY: Duration = Duration::from_secs(5);
 pub(crate) const PROPOSING: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
@@ -23,7 +23,8 @@ pub(crate) const PROPOSING: &str = "[[resource]]\nname = \"local\"\nkind = \"loc
                          [negotiation]\nproposals_max = 5\nproposal_discount_percent = 25\n";
 
 on_both_engines!(
-    a_move_that_would_let_more_in_is_proposed_and_left_to_its_party,
+    a_move_that_would_let_more_in_is_proposed_and_left_to_its_party;
+    a_release_on_postgres:
     whoever_cannot_be_kept_a_promise_is_offered_another_place,
     whoever_has_lost_what_ran_is_offered_to_run_it_again,
     a_proposal_that_is_declined_leaves_everything_as_it_was,

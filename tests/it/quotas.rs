@@ -1,22 +1,26 @@
 //! The bounds of one party for agreements, requests and kept data: each bound has its own words, and binds no other party.
 
+use std::ops::Range;
+
+use bespeak::planner::{Error, Proposal, Quotas, Resource, Settings, Termination};
 use reqwest::Method;
+use scheduler::{Reason, Time};
 use serde_json::{Value, json};
 
 use crate::support::client::Client;
+use crate::support::domain::{Domain, NOW, proposal};
 use crate::support::negotiation::{Said, negotiate, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::run;
 use crate::support::server::Server;
-use crate::support::stores::on_both_engines;
+use crate::support::stores::{TestDatabase, on_both_engines};
 
 on_both_engines!(
+    a_party_has_so_many_node_hours_what_is_held_included;
+    a_release_on_postgres:
     a_party_has_the_offers_of_so_many_answers_held_and_no_more,
-    a_party_has_so_many_node_hours_what_is_held_included,
-    a_party_plans_so_far_ahead,
     a_party_asks_so_often_a_minute,
-    a_party_has_quotas_of_its_own_in_place_of_those_of_all,
-    a_party_has_half_of_any_thirty_days_while_others_have_work,
-    a_wide_window_is_used_where_the_share_leaves_room,
+    what_each_party_has_is_shown_to_itself_and_to_operators,
 );
 
 const NODES: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
@@ -125,20 +129,6 @@ async fn a_party_has_so_many_node_hours_what_is_held_included(url: String) {
     server.assert_verified();
 }
 
-async fn a_party_plans_so_far_ahead(url: String) {
-    let (server, physics, _) = bounded(&url, "[quotas]\nhorizon_hours = 24");
-    assert_offered(&ask(&physics, 1, 20).await);
-    assert_exceeded(&ask(&physics, 1, 26).await, "may plan 24 hours ahead");
-    // A window that is left open ends where the quota does, and not with an error.
-    let open = json!({ "nodes": 1, "durationSeconds": HOUR }).to_string();
-    let request = physics
-        .request(Method::POST, "/negotiations")
-        .header("content-type", "application/json");
-    let answer = physics.send(request.body(open)).await;
-    assert_eq!(answer.status.as_u16(), 201, "{answer:?}");
-    server.assert_verified();
-}
-
 async fn a_party_asks_so_often_a_minute(url: String) {
     let (server, physics, chemistry) = bounded(&url, "[quotas]\nprobes_per_minute = 3");
     let id = open(&physics).await;
@@ -204,75 +194,46 @@ async fn a_party_asks_so_often_a_minute(url: String) {
     server.assert_verified();
 }
 
-async fn a_party_has_quotas_of_its_own_in_place_of_those_of_all(url: String) {
-    let bound =
-        "[quotas]\nnode_hours = 2\nhorizon_hours = 48\n[[quota]]\nparty = \"physics\"\nnode_hours = 4\n";
-    let (server, physics, chemistry) = bounded(&url, bound);
-    assert_offered(&ask(&physics, 4, 3).await);
-    assert_exceeded(&ask(&chemistry, 3, 5).await, "2 node-hours");
-    // What is not said of it in particular holds as for all.
-    assert_exceeded(&ask(&physics, 1, 50).await, "48 hours");
-    server.assert_verified();
-}
-
 const DAY: i64 = 24 * HOUR;
 
-/// Asks for all nodes for some days from a day on, anywhere in a window of so many days.
-fn days(from: i64, days: i64, window: i64) -> Value {
-    let start = hours_ahead(24 * from);
-    json!({
-        "nodes": 4,
-        "durationSeconds": days * DAY,
-        "window": { "start": date_time(start), "end": date_time(start + window * DAY) },
-    })
-}
-
-async fn a_party_has_half_of_any_thirty_days_while_others_have_work(url: String) {
-    let bound = "horizon_days = 400\n[[quota]]\nparty = [\"climate\", \"weather\"]\nshare_percent = 100\n";
-    let (mut server, physics, chemistry) = bounded(&url, bound);
-    let accept = |client: &Client, body: Value| {
-        let client = client.clone();
-        async move { client.post_json("/agreements", &body).await }
-    };
-    // Nobody else has work, so all of it may be had.
-    let alone = accept(&physics, days(1, 20, 20)).await.created();
-    physics.post(&format!("/agreements/{alone}/terminate"), "").await;
+async fn what_each_party_has_is_shown_to_itself_and_to_operators(url: String) {
+    let bound = "horizon_days = 100\n[[quota]]\nparty = [\"climate\", \"weather\"]\nshare_percent = 100\n";
+    let (server, physics, chemistry) = bounded(&url, bound);
+    let climate = server.client_with(&server.key_for("climate", "consumer"));
     let small = json!({ "nodes": 1, "durationSeconds": HOUR });
-    accept(&chemistry, small).await.created();
-    // 300 days of the year, ten at a time: 15 of each 30 are had.
-    let mut had = 0;
-    for from in (2..302).step_by(10) {
-        let answer = accept(&physics, days(from, 10, 10)).await;
-        if answer.status.as_u16() == 201 {
-            had += 10;
-            continue;
-        }
-        let refusal = &answer.json()["refusal"];
-        assert_eq!(refusal["reason"], "QUOTA_EXCEEDED", "{answer:?}");
-        let told = refusal["bindingConstraint"].to_string();
-        assert!(
-            told.contains("50 % of the node-hours") && told.contains("1440 node-hours and has 960"),
-            "{told}"
-        );
-    }
-    assert_eq!(had, 100, "ten days of each thirty");
-    // It holds after a restart, for counter offers, and not for a party of which the configuration says otherwise.
-    server.kill9();
-    server.restart();
-    let client = |party| server.client_with(&server.key_for(party, "consumer"));
-    let (physics, climate) = (client("physics"), client("climate"));
-    let refused = physics.post_json("/negotiations", &days(12, 10, 10)).await.json();
-    assert_eq!(refused["refusal"]["reason"], "QUOTA_EXCEEDED", "{refused}");
-    assert_eq!(refused["offers"], json!([]), "{refused}");
-    accept(&climate, days(12, 20, 20)).await.created();
-    // Operators see what each has; a party sees its own.
+    chemistry.post_json("/agreements", &small).await.created();
+    let days = |from: i64, days: i64, window: i64| {
+        let start = hours_ahead(24 * from);
+        let window = json!({ "start": date_time(start), "end": date_time(start + window * DAY) });
+        json!({ "nodes": 4, "durationSeconds": days * DAY, "window": window })
+    };
+    physics.post_json("/agreements", &days(2, 15, 15)).await.created();
+    let refused = physics.post_json("/negotiations", &days(17, 5, 5)).await.json();
+    assert_exceeded(&refused, "50 % of the node-hours");
+    // What is offered lies where the share leaves room.
+    let asked = physics
+        .post_json("/negotiations?dryRun=true", &days(10, 5, 60))
+        .await;
+    let (asked, room) = (asked.json(), date_time(hours_ahead(24 * 32)));
+    let offers = asked["offers"].as_array().expect("a list");
+    assert!(!offers.is_empty(), "{asked}");
+    assert!(
+        offers
+            .iter()
+            .all(|of| of["start"].as_str() >= Some(room.as_str())),
+        "{asked}"
+    );
+    climate
+        .post_json("/agreements", &days(17, 20, 20))
+        .await
+        .created();
     let usage = server.client().get_json("/usage").await;
     let parties = usage["parties"].as_array().expect("a list");
     let names: Vec<&Value> = parties.iter().map(|of| &of["party"]).collect();
     assert_eq!(names, ["chemistry", "climate", "physics"], "{usage}");
-    let on = json!([{ "resource": "local", "nodeHours": 9_600.0, "mostPercent": 33.33, "sharePercent": 50 }]);
+    let on = json!([{ "resource": "local", "nodeHours": 1440.0, "mostPercent": 50.0, "sharePercent": 50 }]);
     assert_eq!(parties[2]["resources"], on, "{usage}");
-    assert_eq!(parties[2]["agreements"], 10, "{usage}");
+    assert_eq!(parties[2]["agreements"], 1, "{usage}");
     assert_eq!(parties[1]["resources"][0]["mostPercent"], 66.67, "{usage}");
     let own = physics.get_json("/usage").await;
     assert_eq!(own["parties"], json!([parties[2]]), "{own}");
@@ -282,24 +243,135 @@ async fn a_party_has_half_of_any_thirty_days_while_others_have_work(url: String)
     server.assert_verified();
 }
 
-async fn a_wide_window_is_used_where_the_share_leaves_room(url: String) {
-    let (server, physics, chemistry) = bounded(&url, "horizon_days = 100\n");
-    let small = json!({ "nodes": 1, "durationSeconds": HOUR });
-    chemistry.post_json("/agreements", &small).await.created();
-    physics.post_json("/agreements", &days(2, 15, 15)).await.created();
-    // Its share of each 30 days with the first is used up.
-    let later = physics.post_json("/agreements", &days(2, 5, 60)).await;
-    let start = later.json()["plannedStart"].clone();
-    assert_eq!(later.status.as_u16(), 201, "{later:?}");
-    let expected = date_time(hours_ahead(24 * 2) + 30 * DAY);
-    assert_eq!(start, json!(expected), "{later:?}");
-    // What is agreed is the window that was asked for.
-    let asked = date_time(hours_ahead(24 * 2) + 60 * DAY);
-    assert_eq!(later.json()["deadline"], json!(asked), "{later:?}");
-    // What is offered at other times lies there, too.
-    let asked = physics.post_json("/negotiations", &days(10, 5, 60)).await.json();
-    for offer in asked["offers"].as_array().expect("a list") {
-        assert!(offer["start"].as_str() >= Some(expected.as_str()), "{asked}");
+/// A planner of four nodes with quotas for all parties, and others for some.
+async fn planner(quotas: Quotas, of_parties: &[(&str, Quotas)]) -> (TestDatabase, Domain, Settings) {
+    let database = TestDatabase::sqlite();
+    let of_parties = of_parties.iter().map(|(party, of)| ((*party).to_owned(), *of));
+    let settings = Settings {
+        quotas,
+        quotas_of_parties: of_parties.collect(),
+        ..Settings::new(vec![Resource::new("local", "local", 4)], 400 * DAY)
+    };
+    let domain = Domain::start(database.url(), settings.clone()).await;
+    (database, domain, settings)
+}
+
+/// A request of a party for nodes that run nothing.
+fn of_party(party: &str, nodes: u32, duration: i64, window: Range<i64>) -> Proposal {
+    Proposal {
+        party: party.into(),
+        job: None,
+        ..proposal(nodes, duration, window)
     }
-    server.assert_verified();
+}
+
+/// Asserts that a request is beyond a quota, in these words.
+async fn assert_beyond(domain: &Domain, request: Proposal, words: &str) {
+    let refusal = domain.refuse(request).await;
+    assert_eq!(refusal.reason, Reason::QuotaExceeded, "{refusal:?}");
+    assert!(refusal.binding.contains(words), "{refusal:?}");
+}
+
+/// All nodes for some days from a day on, anywhere in a window of so many days.
+fn days(party: &str, from: i64, days: i64, window: i64) -> Proposal {
+    of_party(party, 4, days * DAY, from * DAY..(from + window) * DAY)
+}
+
+#[test]
+fn a_party_plans_so_far_ahead() {
+    run(async {
+        let quotas = Quotas {
+            horizon: Some(DAY),
+            ..Quotas::default()
+        };
+        let (_database, domain, _) = planner(quotas, &[]).await;
+        domain
+            .place(of_party("physics", 1, HOUR, 20 * HOUR..21 * HOUR))
+            .await;
+        let late = of_party("physics", 1, HOUR, 26 * HOUR..27 * HOUR);
+        assert_beyond(&domain, late, "may plan 24 hours ahead").await;
+        // A window that is left open ends where the quota does, and not with an error.
+        let open = Proposal {
+            ready: None,
+            deadline: None,
+            ..of_party("physics", 1, HOUR, 0..HOUR)
+        };
+        let made = domain.place(open).await;
+        assert!(made.deadline <= Time(NOW + DAY), "{made:?}");
+    });
+}
+
+#[test]
+fn a_party_has_quotas_of_its_own_in_place_of_those_of_all() {
+    run(async {
+        let of = |node_hours| Quotas {
+            node_hours: Some(node_hours),
+            horizon: Some(2 * DAY),
+            ..Quotas::default()
+        };
+        let (_database, domain, _) = planner(of(2), &[("physics", of(4))]).await;
+        domain
+            .place(of_party("physics", 4, HOUR, 3 * HOUR..4 * HOUR))
+            .await;
+        let more = of_party("chemistry", 3, HOUR, 5 * HOUR..6 * HOUR);
+        assert_beyond(&domain, more, "2 node-hours").await;
+    });
+}
+
+/// Half of the node-hours of any thirty days.
+const HALF: Quotas = Quotas {
+    node_hours: None,
+    horizon: None,
+    probes_per_minute: None,
+    share_percent: Some(50),
+};
+
+#[test]
+fn a_party_has_half_of_any_thirty_days_while_others_have_work() {
+    run(async {
+        let all = Quotas {
+            share_percent: Some(100),
+            ..HALF
+        };
+        let (_database, mut domain, settings) = planner(HALF, &[("climate", all)]).await;
+        // Nobody else has work, so all of it may be had.
+        let alone = domain.place(days("physics", 1, 20, 20)).await;
+        let given_back = domain.planner.terminate(Termination::of(alone.id, None)).await;
+        given_back.expect("it is stored");
+        domain.place(of_party("chemistry", 1, HOUR, 0..DAY)).await;
+        // 300 days of the year, ten at a time: 15 of each 30 are had.
+        let words = ["50 % of the node-hours", "1440 node-hours and has 960"];
+        let mut had = 0;
+        for from in (2..302).step_by(10) {
+            match domain.planner.place(days("physics", from, 10, 10)).await {
+                Ok(_) => had += 10,
+                Err(Error::Refused(refusal)) => {
+                    assert_eq!(refusal.reason, Reason::QuotaExceeded, "{refusal:?}");
+                    assert!(words.iter().all(|of| refusal.binding.contains(of)), "{refusal:?}");
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+        assert_eq!(had, 100, "ten days of each thirty");
+        // It holds after a restart, and not for a party of which the configuration says otherwise.
+        domain.restart(settings, 0).await;
+        assert_beyond(&domain, days("physics", 12, 10, 10), words[0]).await;
+        domain.place(days("climate", 12, 20, 20)).await;
+        domain.assert_verified().await;
+    });
+}
+
+#[test]
+fn a_wide_window_is_used_where_the_share_leaves_room() {
+    run(async {
+        let (_database, domain, _) = planner(HALF, &[]).await;
+        domain.place(of_party("chemistry", 1, HOUR, 0..DAY)).await;
+        domain.place(days("physics", 2, 15, 15)).await;
+        // Its share of each 30 days with the first is used up.
+        let later = domain.place(days("physics", 2, 5, 60)).await;
+        assert_eq!(later.placement().start, Time(NOW + 32 * DAY), "{later:?}");
+        // What is agreed is the window that was asked for.
+        assert_eq!(later.deadline, Time(NOW + 62 * DAY), "{later:?}");
+        domain.assert_verified().await;
+    });
 }

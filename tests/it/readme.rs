@@ -19,7 +19,7 @@ use crate::support::poll_until;
 use crate::support::server::Server;
 
 /// How long a reader waits at most until a command prints the output of its page.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A command of a session and its output.
 #[derive(Debug, Default)]
@@ -160,7 +160,7 @@ fn go_through(page: &str, mut shell: Shell, here: impl Fn(&str) -> String) {
 fn wait_past_midnight() {
     const DAY: i64 = 24 * 3_600;
     const SESSIONS: i64 = 2 * 60;
-    let early = poll_until(Duration::from_mins(3), || now().rem_euclid(DAY) < DAY - SESSIONS);
+    let early = poll_until(Duration::from_mins(1), || now().rem_euclid(DAY) < DAY - SESSIONS);
     assert!(early, "no day takes so long to end");
 }
 

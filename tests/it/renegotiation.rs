@@ -13,8 +13,9 @@ use crate::support::stores::on_both_engines;
 const HOUR: i64 = 3_600;
 
 on_both_engines!(
+    of_two_changes_at_once_one_wins;
+    a_release_on_postgres:
     an_agreement_is_changed_in_every_way_and_may_use_its_own_place,
-    of_two_changes_at_once_one_wins,
 );
 
 /// Opens a negotiation about an agreement.

@@ -369,7 +369,7 @@ async fn of_the_same_words_with_an_id_at_once_there_is_one_effect(url: String) {
     let later = later.replace("wsag:CreateAgreementInput", "wsag:CreatePendingAgreementInput");
     let before = offers_in(&client, negotiation).await;
     offer_from_many(&client, later.clone(), StatusCode::ACCEPTED).await;
-    eventually("its decision", Duration::from_mins(3), async || {
+    eventually("its decision", Duration::from_mins(1), async || {
         let page = client.get_json("/agreements?agreementId=later").await;
         (page["agreements"][0]["state"] == "Observed").then_some(())
     })
@@ -434,7 +434,7 @@ async fn a_request_that_was_cut_off_is_finished_by_its_repetition(url: String) {
         let (request, client) = (request.clone(), client.clone());
         tokio::spawn(async move { client.try_send(request.request(&client)).await })
     };
-    eventually("the first of many offers", Duration::from_mins(3), async || {
+    eventually("the first of many offers", Duration::from_mins(1), async || {
         (offers_in(&client, about).await > 0).then_some(())
     })
     .await;

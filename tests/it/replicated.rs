@@ -15,7 +15,7 @@ use crate::support::run;
 use crate::support::server::Server;
 
 /// Far longer than anything here takes.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 #[test]
 fn a_standby_alone_is_refused_and_a_primary_whose_standby_is_not_waited_for_is_warned_of() {

@@ -14,14 +14,15 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 /// How long a test waits for an event that should come within seconds, on a machine that may be busy.
-pub(crate) const SOON: Duration = Duration::from_mins(3);
+pub(crate) const SOON: Duration = Duration::from_mins(1);
 pub(crate) const HOUR: i64 = 3_600;
 
 on_both_engines!(
+    a_service_that_is_killed_meanwhile_has_each_change_whole_or_not_at_all;
+    a_release_on_postgres:
     a_resource_is_added_under_load_and_runs_jobs_from_then_on,
     fewer_nodes_move_and_break_what_waits_as_the_dry_run_said,
     a_retired_resource_takes_nothing_new_and_its_job_goes_on,
-    a_service_that_is_killed_meanwhile_has_each_change_whole_or_not_at_all,
     other_resources_in_the_file_do_not_keep_the_service_from_starting,
     a_word_of_an_operator_holds_until_the_file_says_something_else,
     a_signal_has_a_good_file_taken_over_and_a_faulty_one_refused,

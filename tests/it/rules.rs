@@ -13,9 +13,10 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
 
 on_both_engines!(
-    an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     an_agreement_id_is_its_partys_only_once_and_finds_the_agreement,
-    an_agreement_id_has_a_length_that_the_store_can_index,
+    an_agreement_id_has_a_length_that_the_store_can_index;
+    a_release_on_postgres:
+    an_agreement_has_the_id_that_its_initiator_asked_for_or_else_its_own,
     a_named_offer_has_the_answer_of_its_own_operation_alone,
     an_acceptance_gives_no_id_that_another_agreement_has,
     an_answer_keeps_the_template_of_what_it_answers,
@@ -136,7 +137,7 @@ fn later(offer: &str) -> String {
 async fn decided(client: &Client, answer: &Answer) -> (Uuid, serde_json::Value) {
     assert_eq!(answer.status, StatusCode::ACCEPTED, "{answer:?}");
     let path = answer.headers["location"].to_str().expect("a path").to_owned();
-    let shown = eventually("its decision", Duration::from_mins(3), async || {
+    let shown = eventually("its decision", Duration::from_mins(1), async || {
         let shown = client.get_json(&path).await;
         (shown["state"] != "Pending").then_some(shown)
     })
@@ -523,7 +524,7 @@ async fn nothing_is_negotiated_in_what_has_ended(url: String) {
         .remove(0);
     client.post(&format!("/negotiations/{ended}/terminate"), "").await;
     // Its time may be over as it arrives.
-    let expired = eventually("a brief negotiation", Duration::from_mins(3), async || {
+    let expired = eventually("a brief negotiation", Duration::from_mins(1), async || {
         let soon = date_time(now() + 5);
         let short = format!(
             "<wsag-neg:NegotiationContext \
@@ -537,7 +538,7 @@ async fn nothing_is_negotiated_in_what_has_ended(url: String) {
         (opened.status != StatusCode::UNPROCESSABLE_ENTITY).then(|| opened.created())
     })
     .await;
-    eventually("its end", Duration::from_mins(3), async || {
+    eventually("its end", Duration::from_mins(1), async || {
         let view = client.get_json(&format!("/negotiations/{expired}")).await;
         (view["state"] == "expired").then_some(())
     })

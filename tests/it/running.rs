@@ -25,10 +25,10 @@ const TERMINATE: &str = "<wsag:TerminateInput xmlns:wsag=\"http://schemas.ggf.or
                          <r:Reason xmlns:r=\"urn:example:reason\">no longer needed</r:Reason></wsag:TerminateInput>";
 
 on_both_engines!(
-    a_job_goes_through_its_states_and_fulfils_its_guarantee,
+    a_job_goes_through_its_states_and_fulfils_its_guarantee;
+    a_release_on_postgres:
     terminate_works_in_every_state_that_allows_it,
-    a_job_has_a_control_group_where_the_service_says_so_and_only_there;
-    in_real_time:
+    a_job_has_a_control_group_where_the_service_says_so_and_only_there,
     a_job_that_overruns_its_slot_is_stopped_and_violates_its_guarantee,
     an_early_end_frees_the_rest_of_the_slot,
     a_job_that_fails_by_itself_shows_its_exit_status_and_got_what_it_was_promised,

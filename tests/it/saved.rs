@@ -18,7 +18,7 @@ use crate::support::server::Server;
 use crate::support::stores::{TestDatabase, on_both_engines};
 
 /// No work here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 /// Seconds of the contract.
 const AGREED: i64 = 30;
 /// Seconds in which its work saves itself. It gets the signal within five seconds before these: a slot of this length leaves room
@@ -34,7 +34,7 @@ const TWICE: &str =
 
 on_both_engines!(
     work_that_was_told_to_save_itself_does_so_without_the_service_and_goes_on_after_kills;
-    in_real_time:
+    a_release_on_postgres:
     the_rest_of_work_that_is_not_over_goes_on_in_another_place_and_every_step_is_done_once,
     work_that_does_not_save_itself_in_time_ends_with_its_slot,
 );

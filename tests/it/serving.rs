@@ -38,7 +38,7 @@ async fn a_running_job_is_followed_on_over_a_restart(url: String) {
     let path = format!("/agreements/{id}");
     let state = async |server: &Server, wanted: &str| {
         let client = server.client();
-        eventually(&format!("{wanted} of {id}"), Duration::from_mins(3), async || {
+        eventually(&format!("{wanted} of {id}"), Duration::from_mins(1), async || {
             let shown = client.get_json(&path).await;
             (shown["serviceState"] == wanted && shown["started"].is_string()).then_some(shown)
         })
@@ -212,7 +212,7 @@ max = 1000000
         let client = server.client();
         let offer = Offer::sleep(400_000, 600).xml().replace(">sleep<", ">count<");
         let id = client.post("/agreements", offer).await.created();
-        eventually("the end of the job", Duration::from_mins(3), async || {
+        eventually("the end of the job", Duration::from_mins(1), async || {
             let shown = client.get_json(&format!("/agreements/{id}")).await;
             (shown["state"] == "Complete").then_some(())
         })
@@ -252,7 +252,7 @@ fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_ar
             .post("/agreements", Offer::sleep(0, 600).xml())
             .await
             .created();
-        eventually("the end of the job", Duration::from_mins(3), async || {
+        eventually("the end of the job", Duration::from_mins(1), async || {
             let shown = client.get_json(&format!("/agreements/{id}")).await;
             (shown["state"] == "Complete").then_some(())
         })

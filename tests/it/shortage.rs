@@ -19,7 +19,7 @@ const HALF_SENT: usize = 400;
 /// Jobs that are due meanwhile.
 const JOBS: usize = 14;
 /// No job here takes so long, on a machine that runs other tests.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 /// Fourteen nodes, and clients that may take their time.
 const PATIENT: &str = "[limits]\nheader_seconds = 600\nbody_seconds = 600\n\

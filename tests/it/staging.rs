@@ -21,11 +21,12 @@ use crate::support::stores::on_both_engines;
 use crate::support::{eventually, run};
 
 /// How long what should come within seconds may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 on_both_engines!(
+    a_killed_service_goes_on_where_the_file_was;
+    a_release_on_postgres:
     files_come_from_addresses_and_uploads_and_results_go_to_addresses,
-    a_killed_service_goes_on_where_the_file_was,
 );
 
 /// Sixteen nodes, a program that copies a file, and files of that server; with more keys of `[staging]`.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::support::{output_of, poll_until};
 
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 /// Seconds that a client has for its request, so that none is cut off.
 const PATIENT: u32 = 600;
 

@@ -18,10 +18,11 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    a_timeline_begins_with_what_was_negotiated,
     operators_read_keys_and_refusals_in_the_trail,
     whoever_changes_what_was_noted_is_found,
-    a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads,
+    a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_signed_heads;
+    a_release_on_postgres:
+    a_timeline_begins_with_what_was_negotiated,
     a_party_that_is_refused_without_end_is_noted_for_a_while_only,
 );
 
@@ -281,7 +282,7 @@ async fn a_party_that_is_refused_without_end_is_noted_for_a_while_only(url: Stri
     // Two minutes' worth and more, in less than a minute unless the machine is very slow.
     eventually(
         "a minute with many refusals",
-        Duration::from_mins(3),
+        Duration::from_mins(1),
         async || {
             for _ in 0..70 {
                 let refused = physics.post("/agreements", offer(1)).await;
@@ -333,7 +334,7 @@ async fn a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_sig
     let store = Store::open_existing(&url).await.expect("the store is there");
     let lines = store.trail(0, 100).await.expect("they can be read");
     let last = lines.last().expect("a line").number;
-    eventually("the head of the last line", Duration::from_mins(3), async || {
+    eventually("the head of the last line", Duration::from_mins(1), async || {
         let signed = std::fs::read_to_string(&heads).unwrap_or_default();
         signed.contains(&format!("\"number\":{last},")).then_some(())
     })

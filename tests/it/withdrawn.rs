@@ -10,7 +10,8 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
-    an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_place,
+    an_offer_is_kept_on_other_nodes_or_withdrawn_with_fresh_ones_in_its_place;
+    a_release_on_postgres:
     agreements_make_room_for_offers_and_offers_for_agreements,
 );
 

@@ -21,9 +21,10 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::{Told, answered};
 
 on_both_engines!(
-    a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
     an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
-    a_party_whose_last_key_is_revoked_during_a_call_is_told_nothing_more,
+    a_party_whose_last_key_is_revoked_during_a_call_is_told_nothing_more;
+    a_release_on_postgres:
+    a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
 );
 
 const DEADLINE: Duration = Duration::from_mins(1);

@@ -9,7 +9,7 @@ use crate::support::offers::{date_time, hours_ahead, now};
 use crate::support::{eventually, in_seconds, run};
 
 /// How long what should come within seconds may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(1);
 const HOUR: i64 = 3_600;
 
 /// A domain with one node, and its peer with enough, where it costs half of the price to end an agreement.

@@ -9,7 +9,7 @@ use crate::support::offers::hours_ahead;
 use crate::support::{eventually, run};
 
 /// How long what should come within seconds may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(3);
+const PATIENCE: Duration = Duration::from_mins(1);
 const HOUR: i64 = 3_600;
 
 /// Four domains, each of which knows the next one only. The third has nodes.

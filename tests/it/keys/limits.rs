@@ -12,9 +12,10 @@ use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
 on_both_engines!(
+    of_many_requests_at_once_no_more_are_taken_than_the_cap_allows;
+    a_release_on_postgres:
     with_a_key_for_reading_only_the_pages_show_no_forms_and_take_none,
     the_agreements_of_a_key_cost_no_more_than_its_cap,
-    of_many_requests_at_once_no_more_are_taken_than_the_cap_allows,
     offers_pending_requests_and_the_pages_keep_to_the_cap,
     a_key_with_limits_makes_and_changes_no_keys,
     a_cap_is_in_the_currency_of_the_price_list,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, LOCATION, SET_COOKIE};
 use reqwest::{Client, Method, StatusCode, redirect};
 
+use crate::support::client::NO_CERTIFICATES;
 use crate::support::server::Server;
 
 /// Visits the pages of one service.
@@ -37,6 +38,7 @@ impl Browser {
         drop(rustls::crypto::ring::default_provider().install_default());
         let http = Client::builder()
             .no_proxy()
+            .tls_certs_only(NO_CERTIFICATES)
             .redirect(redirect::Policy::none())
             .build();
         Self {

@@ -12,7 +12,10 @@ use crate::support::{eventually, run};
 
 const HOUR: i64 = 3_600;
 
-on_both_engines!(a_reservation_is_extended_by_an_offer_that_is_taken);
+on_both_engines!(
+    a_release_on_postgres:
+    a_reservation_is_extended_by_an_offer_that_is_taken,
+);
 
 /// Four nodes at a euro an hour, half of which a cancellation costs.
 const PRICED: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\

@@ -11,7 +11,7 @@ use crate::support::offers::{Offer, hours_ahead};
 use crate::support::run;
 
 /// How long an event may take on a busy machine.
-const SOON: Duration = Duration::from_mins(3);
+const SOON: Duration = Duration::from_mins(1);
 
 /// The links of the navigation, each with what it says of the present page.
 fn links(page: &Page) -> Vec<(String, Option<String>)> {

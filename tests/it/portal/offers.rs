@@ -278,7 +278,7 @@ fn what_the_provider_proposes_is_shown_with_the_reason_and_accepted_by_a_button(
         let down = server.run(&["nodes", "local", "0", "--set", "down"]);
         assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
         let path = format!("/agreements/{broken}");
-        let offer = eventually("a proposal", Duration::from_mins(3), async || {
+        let offer = eventually("a proposal", Duration::from_mins(1), async || {
             let shown = client.get_json(&path).await;
             shown["proposals"][0]["offers"].get(0).cloned()
         })
@@ -330,7 +330,7 @@ fn a_lost_reservation_whose_proposal_is_declined_can_be_asked_for_again() {
         );
         let down = server.run(&["nodes", "local", "0", "--set", "down"]);
         assert!(down.status.success(), "{}", String::from_utf8_lossy(&down.stderr));
-        let page = eventually("a proposal", Duration::from_mins(3), async || {
+        let page = eventually("a proposal", Duration::from_mins(1), async || {
             let page = browser.get(&path).await;
             page.body.contains("another place</a>").then_some(page)
         })

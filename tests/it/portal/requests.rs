@@ -30,7 +30,10 @@ async fn held(server: &Server, negotiation: &str) -> Vec<Value> {
         .collect()
 }
 
-on_both_engines!(a_request_becomes_offers_of_which_one_is_taken_once);
+on_both_engines!(
+    a_release_on_postgres:
+    a_request_becomes_offers_of_which_one_is_taken_once,
+);
 
 async fn a_request_becomes_offers_of_which_one_is_taken_once(url: String) {
     let server = priced(Some(&url));

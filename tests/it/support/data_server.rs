@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -20,6 +21,9 @@ pub(crate) enum Behaviour {
     /// Answers this status, with this body.
     Status(u16),
 }
+
+/// How long to wait for a client to go before it is looked again whether to answer on.
+const LOOKED_EVERY: Duration = Duration::from_millis(10);
 
 /// A request as it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -197,7 +201,7 @@ impl DataServer {
         while let Some(Behaviour::SilentAfter(_)) = self.behaviour(&path) {
             let mut end = [0];
             let gone = stream.read(&mut end);
-            let waited = tokio::time::timeout(super::POLL_INTERVAL, gone).await;
+            let waited = tokio::time::timeout(LOOKED_EVERY, gone).await;
             if matches!(waited, Ok(Ok(0) | Err(_))) {
                 break;
             }

@@ -3,6 +3,7 @@
 pub(crate) mod chrome;
 pub(crate) mod client;
 pub(crate) mod data_server;
+pub(crate) mod domain;
 pub(crate) mod fixture;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
@@ -29,8 +30,11 @@ use std::time::{Duration, Instant};
 use bespeak::metrics::Exposition;
 use bespeak::planner::Planner;
 
-/// How long to wait between two looks at something that will change.
-const POLL_INTERVAL: Duration = Duration::from_millis(10);
+/// How long to wait for the next look at something that will change: a tenth of the wait so far, within bounds. A look may cost an
+/// answer of the service.
+fn pause(waited: Duration) -> Duration {
+    (waited / 10).clamp(Duration::from_millis(5), Duration::from_millis(200))
+}
 
 /// A machine that needs so many seconds for what takes less than one is none.
 const SECONDS_MAX: i64 = 160;
@@ -90,7 +94,7 @@ pub(crate) fn poll_until(deadline: Duration, mut done: impl FnMut() -> bool) -> 
         if started.elapsed() >= deadline {
             return false;
         }
-        thread::sleep(POLL_INTERVAL);
+        thread::sleep(pause(started.elapsed()));
     }
 }
 
@@ -162,6 +166,6 @@ pub(crate) async fn eventually<T>(
             started.elapsed() < deadline,
             "waited {deadline:?} for {what}, which did not come"
         );
-        tokio::time::sleep(POLL_INTERVAL).await;
+        tokio::time::sleep(pause(started.elapsed())).await;
     }
 }

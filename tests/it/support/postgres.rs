@@ -45,7 +45,7 @@ cd /; rm -rf "$folder"
 const PORT_ATTEMPTS: u32 = 5;
 
 /// How long a server may take to start.
-const START_DEADLINE: Duration = Duration::from_mins(3);
+const START_DEADLINE: Duration = Duration::from_mins(1);
 
 /// A database that is dropped with this value.
 #[derive(Debug)]

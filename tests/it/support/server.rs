@@ -5,17 +5,18 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bespeak::planner::IMPOSSIBLE;
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use tempfile::TempDir;
 
-use super::client::Client;
+use super::client::{Client, Unchecked};
 use super::{output_of, poll_until, processes};
 
 /// How long a service may take to be ready, or to stop, on a machine that is busy with other tests.
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// The executable.
 const EXECUTABLE: &str = env!("CARGO_BIN_EXE_bespeak");
@@ -35,6 +36,7 @@ pub(crate) struct Server {
     address: SocketAddr,
     key: String,
     folder: TempDir,
+    unchecked: Arc<Unchecked>,
     database_url: Option<String>,
     /// The commands of a shell before it becomes the service; none where it is started directly.
     shell: Option<&'static str>,
@@ -77,6 +79,7 @@ impl Server {
             address: SocketAddr::from(([127, 0, 0, 1], 0)),
             key: String::new(),
             folder,
+            unchecked: Arc::default(),
             database_url: url.map(str::to_owned),
             shell,
         };
@@ -91,7 +94,7 @@ impl Server {
 
     /// A client with another key.
     pub(crate) fn client_with(&self, key: &str) -> Client {
-        Client::new(self.address, key)
+        Client::new(self.address, key, &self.unchecked)
     }
 
     /// Where the service listens.
@@ -214,16 +217,17 @@ impl Server {
 
     /// Makes a key for a party.
     pub(crate) fn key_for(&self, party: &str, role: &str) -> String {
-        let made = self.run(&["key", "add", "--party", party, "--role", role]);
-        assert!(
-            made.status.success(),
-            "no key: {}",
-            String::from_utf8_lossy(&made.stderr)
+        let wish = serde_json::json!({ "party": party, "role": role }).to_string();
+        let head = format!(
+            "Authorization: Bearer {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n",
+            self.key,
+            wish.len()
         );
-        String::from_utf8(made.stdout)
-            .expect("a key is text")
-            .trim()
-            .to_owned()
+        let answer = exchange(self.address, "POST /keys", &head, &wish).expect("the service answers");
+        let (_, made) = answer.split_once("\r\n\r\n").unwrap_or_default();
+        let made: serde_json::Value = serde_json::from_str(made).unwrap_or_default();
+        let key = made["key"].as_str();
+        key.unwrap_or_else(|| panic!("no key: {answer}")).to_owned()
     }
 
     /// Asserts that `bespeak verify` finds nothing wrong with the store.
@@ -339,14 +343,20 @@ fn address_in(output: &str) -> Option<SocketAddr> {
 
 /// The status that a path answers with, where anything answers.
 fn status_of(address: SocketAddr, path: &str) -> Option<u16> {
+    let answer = exchange(address, &format!("GET {path}"), "", "")?;
+    answer.split(' ').nth(1)?.parse().ok()
+}
+
+/// The answer to a request of a method and a path with these fields and this body, where anything answers.
+fn exchange(address: SocketAddr, request: &str, fields: &str, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect_timeout(&address, DEADLINE).ok()?;
     stream.set_read_timeout(Some(DEADLINE)).ok()?;
     write!(
         stream,
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
+        "{request} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{fields}\r\n{body}"
     )
     .ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
-    answer.split(' ').nth(1)?.parse().ok()
+    Some(answer)
 }

@@ -90,29 +90,33 @@ where
 /// Makes two tests of each function: it is given the address of a database with our schema and
 /// nothing in it, of SQLite and of Postgres.
 ///
-/// Tests behind `in_real_time:` wait for jobs that take their full time, and their result depends little on the engine: on
-/// Postgres a release runs them.
+/// Nothing in the tests behind `a_release_on_postgres:` depends on the engine: a release runs them on Postgres.
 macro_rules! on_both_engines {
-    ($($fact:ident),+ $(,)? $(; in_real_time: $($slow:ident),+ $(,)?)?) => {
+    (a_release_on_postgres: $($release:ident),+ $(,)?) => {
+        $crate::support::stores::on_both_engines!(; a_release_on_postgres: $($release),+);
+    };
+    ($($(#[$mark:meta])* $fact:ident),* $(,)? $(; a_release_on_postgres: $($release:ident),+ $(,)?)?) => {
         mod sqlite {
             $(#[test]
+            $(#[$mark])*
             fn $fact() {
                 crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$fact);
-            })+
+            })*
             $($(#[test]
-            fn $slow() {
-                crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$slow);
+            fn $release() {
+                crate::support::stores::with(&crate::support::stores::TestDatabase::sqlite(), super::$release);
             })+)?
         }
         mod postgres {
             $(#[test]
+            $(#[$mark])*
             fn $fact() {
                 crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$fact);
-            })+
+            })*
             $($(#[test]
-            #[ignore = "takes as long as its jobs do: a release runs it"]
-            fn $slow() {
-                crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$slow);
+            #[ignore = "nothing in it depends on the engine: a release runs it"]
+            fn $release() {
+                crate::support::stores::with(&crate::support::stores::TestDatabase::postgres(), super::$release);
             })+)?
         }
     };

@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 
 use super::eventually;
 
-const DEADLINE: Duration = Duration::from_mins(3);
+const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A listener of ours: answers each request with the next of its statuses, all later ones with the last, and keeps the bodies.
 #[derive(Clone)]

@@ -1,24 +1,24 @@
-//! The state machines over HTTP: random verbs of two parties on things of their own, of the other or of neither. They come in
+//! The campaign over HTTP: random verbs of two parties on things of their own, of the other or of neither. They come in
 //! both representations, with repeated keys and stale tags, over kills of the service. Nothing fails, every state is reached
-//! along an edge that the protocol has, and every answer stays true.
+//! along an edge that the protocol has, every answer stays true, and no counter offer breaks a demand of its template.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::templates::{Advised, Demands};
 use crate::support::client::{Answer, Client};
 use crate::support::negotiation::{Counter, Said, counters, message, replacing};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::random::Random;
+use crate::support::run;
 use crate::support::server::Server;
-use crate::support::size;
-use crate::support::stores::on_both_engines;
+use crate::support::stores::TestDatabase;
 
-on_both_engines!(random_verbs_fail_nowhere_and_move_states_along_their_edges_only);
-
-/// Verbs of one run; `BESPEAK_TEST_VERBS` asks for more.
+/// Verbs of one run.
 const VERBS: usize = 160;
 /// The service is killed once in this number of verbs.
 const KILL_EVERY: usize = 60;
@@ -27,9 +27,10 @@ const PARTIES: [&str; 2] = ["physics", "biology"];
 const XML: &str = "application/xml";
 const JSON: &str = "application/json";
 
-/// Four nodes, and holds for more than one answer.
+/// Four nodes, holds for more than one answer, and two templates.
 const CONFIGURATION: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
-    [negotiation]\nholds_max = 50\noffers_max = 60\n";
+    [negotiation]\nholds_max = 50\noffers_max = 60\n\
+    [[template]]\nfile = \"free.xml\"\n[[template]]\nfile = \"demanding.xml\"\n";
 
 /// The known state of an offer of the service.
 #[derive(Clone)]
@@ -52,18 +53,20 @@ struct Keyed {
     status: StatusCode,
 }
 
-struct World {
-    server: Server,
+pub(super) struct World {
+    pub(super) server: Server,
     keys: Vec<String>,
     clients: Vec<Client>,
-    random: Random,
+    pub(super) random: Random,
+    pub(super) demands: Demands,
+    pub(super) advised: Advised,
     /// The party, and the agreement that is replaced.
-    negotiations: Vec<(usize, Uuid, Option<Uuid>)>,
+    pub(super) negotiations: Vec<(usize, Uuid, Option<Uuid>)>,
     offers: Vec<Known>,
-    agreements: Vec<(usize, Uuid)>,
+    pub(super) agreements: Vec<(usize, Uuid)>,
     keyed: Vec<Keyed>,
     /// The last state that was seen of each object.
-    states: BTreeMap<String, String>,
+    pub(super) states: BTreeMap<String, String>,
     told: Told,
 }
 
@@ -87,15 +90,42 @@ impl Drop for Told {
     }
 }
 
-async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: String) {
-    let seed = u64::try_from(size("BESPEAK_TEST_SEED", 1)).expect("a seed");
-    let server = Server::configured(Some(&url), CONFIGURATION);
+#[test]
+fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only_on_sqlite() {
+    live_on(TestDatabase::sqlite);
+}
+
+#[test]
+fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only_on_postgres() {
+    live_on(TestDatabase::postgres);
+}
+
+fn live_on(make: fn() -> TestDatabase) {
+    for seed in super::seeds(super::SEEDS) {
+        let database = make();
+        run(live(database.url(), seed));
+    }
+}
+
+async fn live(url: &str, seed: u64) {
+    let mut random = Random::new(seed);
+    let demands = Demands::random(&mut random, hours_ahead(3));
+    let server = Server::prepared(Some(url), |folder| {
+        let write =
+            |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file can be written");
+        let free = file("templates/agreements/advance-reservation.xml");
+        write("free.xml", &free);
+        write("demanding.xml", &demands.template(&free));
+        write("bespeak.toml", CONFIGURATION);
+    });
     let keys = PARTIES.map(|party| server.key_for(party, "consumer")).to_vec();
     let mut world = World {
         server,
         keys,
         clients: Vec::new(),
-        random: Random::new(seed),
+        random,
+        demands,
+        advised: Advised::default(),
         negotiations: Vec::new(),
         offers: Vec::new(),
         agreements: Vec::new(),
@@ -107,9 +137,9 @@ async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: S
         },
     };
     world.connect();
-    for number in 1..=size("BESPEAK_TEST_VERBS", VERBS) {
+    for number in 1..=VERBS {
         let party = world.random.below(2);
-        match world.random.below(15) {
+        match world.random.below(17) {
             0 => world.open(party).await,
             1..=3 => world.offer(party).await,
             4 => world.counter(party).await,
@@ -121,6 +151,7 @@ async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: S
             11 => world.reserve(party).await,
             12 => world.repeat().await,
             13 => world.change_resource().await,
+            14 | 15 => world.advise().await,
             _ => world.look(party).await,
         }
         if number % KILL_EVERY == 0 {
@@ -133,6 +164,7 @@ async fn random_verbs_fail_nowhere_and_move_states_along_their_edges_only(url: S
         }
     }
     world.look_at_everything().await;
+    world.advise_enough().await;
     world.server.assert_verified();
     let made = (
         world.negotiations.len(),
@@ -152,7 +184,7 @@ impl World {
         self.clients = self.keys.iter().map(client).collect();
     }
 
-    fn client(&self, party: usize) -> Client {
+    pub(super) fn client(&self, party: usize) -> Client {
         self.clients[party].clone()
     }
 
@@ -545,50 +577,4 @@ impl World {
         let answer = self.client(party).get(&format!("/agreements/{id}")).await;
         Self::assert_hidden(own, &answer);
     }
-
-    /// Every object in an answer is there, in a state that its last one leads to.
-    async fn look_at_everything(&mut self) {
-        for (party, id) in self.agreements.clone() {
-            let shown = self.client(party).get_json(&format!("/agreements/{id}")).await;
-            let state = shown["state"].as_str().expect("a state").to_owned();
-            self.moves(format!("agreement {id}"), state, agreement_may);
-        }
-        for (party, id, _) in self.negotiations.clone() {
-            let shown = self.client(party).get_json(&format!("/negotiations/{id}")).await;
-            let state = shown["state"].as_str().expect("a state").to_owned();
-            self.moves(format!("negotiation {id}"), state, |from, to| {
-                from == to || from == "open"
-            });
-            for offer in shown["offers"].as_array().into_iter().flatten() {
-                let name = format!("offer {} of {id}", offer["id"].as_str().expect("an id"));
-                let state = offer["state"].as_str().expect("a state").to_owned();
-                // An offer may become rejected, and nothing else.
-                self.moves(name.clone(), state, |from, to| from == to || to == "Rejected");
-                if let Some(agreement) = offer["agreement"].as_str() {
-                    self.moves(format!("{name} made"), agreement.to_owned(), |from, to| {
-                        from == to
-                    });
-                }
-            }
-        }
-    }
-
-    fn moves(&mut self, what: String, to: String, may: impl Fn(&str, &str) -> bool) {
-        if let Some(from) = self.states.get(&what) {
-            assert!(may(from, &to), "{what} was {from} and is {to}");
-        }
-        self.states.insert(what, to);
-    }
-}
-
-/// Whether an agreement may come from one state to another, in any number of steps.
-fn agreement_may(from: &str, to: &str) -> bool {
-    let next: &[&str] = match from {
-        "Pending" => return true,
-        "PendingAndTerminating" => &["Terminated", "Rejected"],
-        "Observed" => &["ObservedAndTerminating", "Complete", "Terminated"],
-        "ObservedAndTerminating" => &["Complete", "Terminated"],
-        _ => &[],
-    };
-    from == to || next.contains(&to)
 }

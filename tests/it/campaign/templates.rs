@@ -1,29 +1,28 @@
-//! Random templates, plans and offers: no counter offer breaks a creation constraint or a rule of offers. The same template without
-//! constraints shows that some would.
-
-use std::fs;
+//! Random templates: no counter offer breaks a creation constraint or a rule of offers. The same template without constraints shows
+//! that some would.
 
 use jiff::Timestamp;
-use reqwest::StatusCode;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
 
+use super::http::World;
 use crate::support::client::Client;
 use crate::support::negotiation::{Counter, Said, negotiate, open};
-use crate::support::offers::{Offer, date_time, file, hours_ahead};
+use crate::support::offers::{Offer, date_time};
 use crate::support::random::Random;
-use crate::support::server::Server;
 use crate::support::xml::texts;
-use crate::support::{run, size};
 
-/// Templates, each of another seed; `BESPEAK_TEST_COUNTERED` asks for more.
-const SEEDS: usize = 4;
-/// Offers from each that are answered.
-const OFFERS: usize = 12;
+/// The template without demands, and the one with them.
+const FREE: &str = "advance-reservation";
+const DEMANDING: &str = "demanding";
+/// Most requests for advice in a run.
+const ASKED_MAX: usize = 200;
 /// Times of offers and templates are multiples of it, in seconds.
 const STEP: i64 = 900;
 
 /// The demands of a template.
 #[derive(Debug)]
-struct Demands {
+pub(super) struct Demands {
     nodes: Vec<u32>,
     /// The least and the greatest duration, in seconds.
     duration: (i64, i64),
@@ -44,7 +43,7 @@ struct Numbers {
 }
 
 impl Demands {
-    fn random(random: &mut Random, from: i64) -> Self {
+    pub(super) fn random(random: &mut Random, from: i64) -> Self {
         let all = [vec![1, 2, 4], vec![2, 3, 4], vec![1, 4], vec![2, 4], vec![3, 4]];
         Self {
             nodes: random.choose(&all).expect("some").clone(),
@@ -55,6 +54,14 @@ impl Demands {
             ),
             short: (2, (3 + random.seconds(3)) * STEP),
         }
+    }
+
+    /// A template with these demands, from one without.
+    pub(super) fn template(&self, free: &str) -> String {
+        // Items come before constraints.
+        let last = "<wsag:Constraint>ready";
+        free.replace(last, &format!("{}{last}", self.xml()))
+            .replace(FREE, DEMANDING)
     }
 
     fn xml(&self) -> String {
@@ -151,23 +158,6 @@ async fn is_taken(client: &Client, content: &str) -> bool {
     }
 }
 
-/// A service with a template of these demands, and with another one, `free`, of none.
-fn server(demands: &Demands) -> Server {
-    let template = file("templates/agreements/advance-reservation.xml");
-    // Items come before constraints.
-    let last = "<wsag:Constraint>ready";
-    let constrained = template.replace(last, &format!("{}{last}", demands.xml()));
-    let resource = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n";
-    let templates = "[[template]]\nfile = \"constrained.xml\"\n[[template]]\nfile = \"free.xml\"\n";
-    Server::prepared(None, |folder| {
-        let write =
-            |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file can be written");
-        write("constrained.xml", &constrained);
-        write("free.xml", &template.replace("advance-reservation", "free"));
-        write("bespeak.toml", &format!("{resource}{templates}"));
-    })
-}
-
 /// An offer that asks for advice, so that nothing is held for its answers.
 fn advisory(offer: &Offer, nth: usize) -> Said {
     let said =
@@ -178,26 +168,23 @@ fn advisory(offer: &Offer, nth: usize) -> Said {
     }
 }
 
-/// How many counter offers of a seed differ from their offer, and how many of the free template would break the demands.
-async fn counter_offers_of(seed: u64) -> (usize, usize) {
-    let (mut differing, mut breaking) = (0, 0);
-    let mut random = Random::new(seed);
-    let demands = Demands::random(&mut random, hours_ahead(3));
-    let server = server(&demands);
-    let client = server.client();
-    for _ in 0..6 {
-        let start = demands.window.0 + random.seconds(16) * STEP;
-        let block = Offer::reserve(1 + u32::try_from(random.below(4)).expect("a few"), 2 * STEP);
-        let block = block.within(start, start + 2 * STEP).xml();
-        // Some have no room.
-        client
-            .post("/agreements", block.replace("advance-reservation", "free"))
-            .await;
-    }
-    let negotiation = open(&client).await;
-    for nth in 0..OFFERS {
-        let said = advisory(&demands.offer(&mut random), nth);
-        // Of each second one the duration follows from the nodes.
+/// What has come of requests for advice.
+#[derive(Debug, Default)]
+pub(super) struct Advised {
+    asked: usize,
+    /// Counter offers that differ from their offers.
+    differing: usize,
+    /// Counter offers of the template without demands that would break those of the other.
+    breaking: usize,
+}
+
+impl World {
+    /// Asks for advice with both templates. Of each second offer the duration follows from the nodes.
+    pub(super) async fn advise(&mut self) {
+        let client = self.server.client();
+        let nth = self.advised.asked;
+        self.advised.asked += 1;
+        let said = advisory(&self.demands.offer(&mut self.random), nth);
         let said = if nth % 2 == 0 {
             said
         } else {
@@ -209,52 +196,53 @@ async fn counter_offers_of(seed: u64) -> (usize, usize) {
             }
             .replacing(&duration, "")
         };
-        for counter in negotiate(&client, negotiation, std::slice::from_ref(&said)).await {
-            if counter.state == "Rejected" {
-                continue;
-            }
-            let found = numbers(content(&counter));
-            let about = format!("seed {seed}: {demands:?}: {said:?}: {counter:?}");
-            assert!(demands.are_met(&found), "{found:?}: {about}");
-            assert!(is_taken(&client, content(&counter)).await, "{about}");
-            differing += usize::from(counter.text("Kind") != "Exact");
+        let demanding = Said {
+            id: format!("d-{nth}"),
+            to: DEMANDING.to_owned(),
+            ..said.clone()
         }
-        let free = Said {
-            id: format!("f-{nth}"),
-            to: "free".to_owned(),
-            ..said
+        .replacing(FREE, DEMANDING);
+        let negotiation = open(&client).await;
+        let counters = negotiate(&client, negotiation, &[demanding]).await;
+        for counter in counters.iter().filter(|of| of.state != "Rejected") {
+            let about = format!("{:?}: {said:?}: {counter:?}", self.demands);
+            let found = numbers(content(counter));
+            assert!(self.demands.are_met(&found), "{found:?}: {about}");
+            assert!(is_taken(&client, content(counter)).await, "{about}");
+            self.advised.differing += usize::from(counter.text("Kind") != "Exact");
         }
-        .replacing("advance-reservation", "free");
-        for counter in negotiate(&client, negotiation, &[free]).await {
-            if counter.state == "Rejected" {
-                continue;
-            }
-            let content = content(&counter);
-            if !demands.are_met(&numbers(content)) {
-                let content = content.replace(">free<", ">advance-reservation<");
+        let counters = negotiate(&client, negotiation, &[said]).await;
+        for counter in counters.iter().filter(|of| of.state != "Rejected") {
+            if !self.demands.are_met(&numbers(content(counter))) {
+                let content = content(counter).replace(&format!(">{FREE}<"), &format!(">{DEMANDING}<"));
                 assert!(
                     !is_taken(&client, &content).await,
-                    "seed {seed}: {demands:?}: {counter:?}"
+                    "{:?}: {counter:?}",
+                    self.demands
                 );
-                breaking += 1;
+                self.advised.breaking += 1;
             }
         }
+        client
+            .post(&format!("/negotiations/{negotiation}/terminate"), "")
+            .await;
     }
-    server.assert_verified();
-    (differing, breaking)
-}
 
-#[test]
-fn no_counter_offer_of_a_random_template_breaks_a_constraint_or_a_rule() {
-    run(async {
-        let (mut differing, mut breaking) = (0, 0);
-        for seed in 1..=u64::try_from(size("BESPEAK_TEST_COUNTERED", SEEDS)).expect("not that many") {
-            let found = counter_offers_of(seed).await;
-            (differing, breaking) = (differing + found.0, breaking + found.1);
+    /// Asks on, on all nodes, until a counter offer has differed from its offer, and one has broken the demands of the other template.
+    pub(super) async fn advise_enough(&mut self) {
+        let operator = self.server.client();
+        for (method, path) in [
+            (Method::PUT, "/resources/local"),
+            (Method::POST, "/resources/local/restore"),
+            (Method::POST, "/resources/local/thaw"),
+        ] {
+            let request = operator.request(method, path).json(&json!({ "nodes": 4 }));
+            let answer = operator.send(request).await;
+            assert!(answer.status.is_success(), "{answer:?}");
         }
-        println!(
-            "{differing} counter offers differ from their offers; {breaking} would have broken a demand"
-        );
-        assert!(differing > 0 && breaking > 0, "{differing} and {breaking}");
-    });
+        while self.advised.differing == 0 || self.advised.breaking == 0 {
+            assert!(self.advised.asked < ASKED_MAX, "{:?}", self.advised);
+            self.advise().await;
+        }
+    }
 }
