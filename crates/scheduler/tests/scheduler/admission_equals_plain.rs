@@ -1,7 +1,6 @@
 //! The fast admission decides as the plain algorithm does, and its plan is always valid: over random workloads with every order,
 //! fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
-use crate::later;
 use crate::plain::{Placed, Plain};
 use proptest::prelude::*;
 use scheduler::alternatives::AlternativeLimits;

@@ -451,7 +451,7 @@ fn negotiated(items: &str) -> CompiledConstraints {
     let input = text("m14-negotiate-input.xml");
     let start = input.find("<wsag-neg:Item").unwrap();
     let end = input.find("</wsag-neg:NegotiationConstraints>").unwrap();
-    match support::message(&format!("{}{items}{}", &input[..start], &input[end..])) {
+    match crate::support::message(&format!("{}{items}{}", &input[..start], &input[end..])) {
         Message::NegotiateInput(offers) => {
             CompiledConstraints::compile(&offers[0].constraints, &TimeLanguages::default())
         }
@@ -461,7 +461,7 @@ fn negotiated(items: &str) -> CompiledConstraints {
 
 #[test]
 fn negotiation_constraints_tell_how_an_answer_does() {
-    let Message::NegotiateInput(offers) = support::message(&text("m14-negotiate-input.xml")) else {
+    let Message::NegotiateInput(offers) = crate::support::message(&text("m14-negotiate-input.xml")) else {
         panic!()
     };
     let constraints = CompiledConstraints::compile(&offers[0].constraints, &TimeLanguages::default());

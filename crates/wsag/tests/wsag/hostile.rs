@@ -252,7 +252,7 @@ fn constraints_made_to_take_long_are_refused_in_time() {
             &format!("{}<wsag:Constraint>", item.repeat(3)),
         );
         let start = Instant::now();
-        let template = CompiledTemplate::compile(&support::template(&template));
+        let template = CompiledTemplate::compile(&crate::support::template(&template));
         template.check(&document);
         let took = start.elapsed();
         println!("{took:?} for {location:.40} {constraint:.60}");
@@ -267,7 +267,7 @@ fn with_item(location: &str, constraint: &str) -> CompiledTemplate {
          <wsag:ItemConstraint>{constraint}</wsag:ItemConstraint></wsag:Item>"
     );
     let template = ADVANCE_RESERVATION.replace("<wsag:Constraint>", &format!("{item}<wsag:Constraint>"));
-    CompiledTemplate::compile(&support::template(&template))
+    CompiledTemplate::compile(&crate::support::template(&template))
 }
 
 /// An offer that is right, with something in its context besides.

@@ -80,7 +80,7 @@ fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<
             negotiations::negotiate_output(&offers),
             Message::NegotiateOutput(offers.clone()),
         ));
-        let template = support::template(wsag::templates::ADVANCE_RESERVATION);
+        let template = crate::support::template(wsag::templates::ADVANCE_RESERVATION);
         let properties = NegotiationProperties {
             context: make.negotiation_context(),
             templates: vec![template],

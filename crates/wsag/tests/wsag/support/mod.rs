@@ -1,7 +1,5 @@
 //! The shared parts of this crate's tests: sample messages, a seeded source of chance, and xmllint as a second opinion.
 
-#![allow(dead_code, reason = "each test binary uses a part of it")]
-
 pub(crate) mod constrained;
 pub(crate) mod items;
 pub(crate) mod make;
