@@ -124,7 +124,7 @@ fn each_piece_is_told_to_save_its_work_by_its_own_job_and_goes_on_in_the_same_fo
     assert_eq!(outcome, RunOutcome::Checkpointed);
     assert!((told_at..first.slot_end).contains(&ended), "{ended} of {first:?}");
 
-    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, (10, LONG));
+    let second = piece(&site, Some(&first), saves, CheckpointSignal::Int, (20, LONG));
     site.executor.start(&second).unwrap();
     assert_eq!(end_of(&site, &second).0, RunOutcome::Checkpointed);
     let last = piece(
@@ -187,7 +187,7 @@ fn a_piece_that_saves_nothing_is_killed_failed_or_over() {
     assert_eq!(outcome, RunOutcome::Killed);
     assert!(ended >= deaf.slot_end, "it had all of its time");
     let fails = "trap 'exit 7' HUP; while :; do sleep 0.1; done";
-    let fails = piece(&site, None, fails, CheckpointSignal::Hup, (10, LONG));
+    let fails = piece(&site, None, fails, CheckpointSignal::Hup, (20, LONG));
     site.executor.start(&fails).unwrap();
     assert_eq!(end_of(&site, &fails).0, RunOutcome::Failed { exit: 7 });
     let quick = piece(
