@@ -146,7 +146,7 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>> {
-        let values = [after.unwrap_or(Uuid::nil()).into(), limit.into()];
+        let values = [after.unwrap_or_default().into(), limit.into()];
         self.read(statements::AGREEMENTS_OLDEST, &values, read_agreement_row)
             .await
     }
