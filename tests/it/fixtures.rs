@@ -67,9 +67,15 @@ fn words() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
 }
 
 /// The words that no row has, and why.
-const NOWHERE: [(&str, &str); 2] = [
-    ("up", "a node that is up has no row"),
+const NOWHERE: [(&str, &str, &str); 3] = [
     (
+        "AgreementState",
+        "PendingAndTerminating",
+        "it begins and ends within one decision",
+    ),
+    ("NodeState", "up", "a node that is up has no row"),
+    (
+        "RunOutcome",
         "checkpointed",
         "a piece is no execution, and work does not end so",
     ),
@@ -99,7 +105,10 @@ async fn assert_whole(url: &str, name: &str) {
         let found = column(url, &format!("({rows}) AS found"), "word").await;
         let found: BTreeSet<String> = found.expect("they can be read").into_iter().collect();
         for word in words {
-            if found.contains(word) == NOWHERE.iter().any(|(nowhere, _)| *nowhere == word) {
+            let is_nowhere = NOWHERE
+                .iter()
+                .any(|(list, nowhere, _)| (*list, *nowhere) == (of, word));
+            if found.contains(word) == is_nowhere {
                 missing.push(format!("{of} {word:?}: {}", found.contains(word)));
             }
         }
@@ -124,7 +133,7 @@ async fn assert_whole(url: &str, name: &str) {
 #[test]
 fn every_closed_list_of_words_that_is_stored_is_looked_for() {
     let columns = include_str!("../../src/store/engine/stored.rs");
-    let listed = columns.lines().filter(|line| line.contains("row.word(column"));
+    let listed = columns.lines().filter(|line| line.contains(": Text, |row, column| row.word("));
     let listed: Vec<&str> = listed.filter_map(|line| line.trim().split(':').next()).collect();
     assert!(listed.len() > 5, "{listed:?}");
     for name in listed.into_iter().filter(|name| *name != "Account") {
@@ -139,11 +148,11 @@ async fn a_story_leaves_a_row_in_every_table_and_state(url: String) {
     let server = served::serve(&url).await;
     keep_files(&url, server.data_dir().parent().expect("a folder"));
     planned::plan(&url).await;
+    keep_rows(&url).await.expect("they can be kept");
     assert_whole(&url, &url).await;
     let store = Store::open(&url).await.expect("it opens");
     assert_eq!(store.verify().await.expect("it can be read"), []);
     store.close().await;
-    keep_rows(&url).await.expect("they can be kept");
 }
 
 /// The sets, by the version of the schema: a folder each.
