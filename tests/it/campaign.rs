@@ -204,6 +204,14 @@ struct Campaign<'a> {
     ender: Option<&'a SessionEnder>,
 }
 
+impl Drop for Campaign<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("BESPEAK_TEST_SEED={} BESPEAK_TEST_SEEDS=1 repeats it", self.seed);
+        }
+    }
+}
+
 impl<'a> Campaign<'a> {
     /// Lives through the verbs of a seed; what has happened.
     async fn live(url: &'a str, seed: u64, ender: Option<&'a SessionEnder>) -> BTreeSet<Aim> {
@@ -244,7 +252,7 @@ impl<'a> Campaign<'a> {
             );
         }
         campaign.domain.end().await;
-        campaign.seen
+        std::mem::take(&mut campaign.seen)
     }
 
     /// Whether enough has happened.

@@ -50,7 +50,8 @@ async fn role(client: &Client) -> String {
 }
 
 async fn offer(client: &Client) -> Answer {
-    let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(30));
+    // It ends before nodes that are out of use are planned with again.
+    let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(12));
     client.post("/agreements", offer.xml()).await
 }
 
@@ -385,7 +386,8 @@ async fn send_offers(
             let turn = made.len() % 2;
             let addresses = *at.lock().expect("no test holds it in a panic");
             for address in [addresses[turn], addresses[1 - turn]] {
-                let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(30));
+                // It ends before nodes that are out of use are planned with again.
+                let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(12));
                 let sent = client
                     .post(format!("http://{address}/agreements"))
                     .bearer_auth(key)

@@ -104,7 +104,10 @@ impl Campaign<'_> {
         };
         let quote = match self.domain.planner.quote(ask).await {
             Ok(quote) if !quote.candidates.is_empty() => quote,
-            Ok(_) | Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_)) => return,
+            Ok(_)
+            | Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_) | Error::Unavailable) => {
+                return;
+            }
             Err(why) => panic!("{why}"),
         };
         let root = self.offer(
@@ -186,6 +189,8 @@ impl Campaign<'_> {
         };
         let quote = match self.domain.planner.quote(ask).await {
             Ok(quote) => quote,
+            // Until it is told that a piece is over, it is not known where the next ones may lie.
+            Err(Error::Unavailable) if negotiation.agreement.is_some() => return,
             // Work that has begun keeps its size and its job.
             Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_) | Error::Stale(_)) => {
                 return;
@@ -276,6 +281,7 @@ impl Campaign<'_> {
                     "seed {seed}: {why:?}"
                 );
             }
+            Err(Error::Unavailable) if negotiation.agreement.is_some() => {}
             Err(why) => panic!("seed {seed}: {why}"),
         }
     }

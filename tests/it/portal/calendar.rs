@@ -6,11 +6,12 @@ use uuid::Uuid;
 
 use super::CONFIGURATION;
 use super::browser::{Browser, Page};
-use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::offers::{Offer, date_time, hours_ahead, now};
 use crate::support::run;
 use crate::support::server::Server;
 
 const HOUR: i64 = 3_600;
+const DAY: i64 = 24 * HOUR;
 const PAGE: &str = "/portal/calendar";
 
 /// The day of an hour, as an address has it.
@@ -63,7 +64,8 @@ fn ones_own_slots_are_shown_and_of_the_others_only_that_their_nodes_are_taken() 
         server.key_for("<i>zoe", "consumer"),
     );
     run(async {
-        let start = hours_ahead(48);
+        // The next hour is of the same day.
+        let start = (now() / DAY + 2) * DAY + 12 * HOUR;
         let others = reserve(&server, &zoe, 3, start).await;
         let own = reserve(&server, &ann, 1, start + HOUR).await;
         let window = json!({ "start": date_time(start + HOUR), "end": date_time(start + 2 * HOUR) });
