@@ -133,7 +133,9 @@ async fn assert_whole(url: &str, name: &str) {
 #[test]
 fn every_closed_list_of_words_that_is_stored_is_looked_for() {
     let columns = include_str!("../../src/store/engine/stored.rs");
-    let listed = columns.lines().filter(|line| line.contains(": Text, |row, column| row.word("));
+    let listed = columns
+        .lines()
+        .filter(|line| line.contains(": Text, |row, column| row.word("));
     let listed: Vec<&str> = listed.filter_map(|line| line.trim().split(':').next()).collect();
     assert!(listed.len() > 5, "{listed:?}");
     for name in listed.into_iter().filter(|name| *name != "Account") {

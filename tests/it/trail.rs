@@ -311,7 +311,7 @@ fn hash_of_note(before: &str, line: &TrailLine) -> String {
     digest.update(line.number.to_be_bytes());
     digest.update(Uuid::max().as_bytes());
     digest.update(line.subject.as_bytes());
-    digest.update(line.negotiation.unwrap_or(Uuid::nil()).as_bytes());
+    digest.update(line.negotiation.unwrap_or_default().as_bytes());
     digest.update(line.at.to_be_bytes());
     digest.update([u8::from(line.party.is_some())]);
     for text in [
