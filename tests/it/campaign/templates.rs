@@ -185,7 +185,7 @@ impl World {
         let nth = self.advised.asked;
         self.advised.asked += 1;
         let said = advisory(&self.demands.offer(&mut self.random), nth);
-        let said = if nth % 2 == 0 {
+        let said = if nth.is_multiple_of(2) {
             said
         } else {
             let law = "<bsp:Moldability><bsp:ConstantWork>3600</bsp:ConstantWork></bsp:Moldability><bsp:MaxDeviation>";
