@@ -526,7 +526,8 @@ fn predict_explains_step_by_step(server: &Server) {
         "--argument",
         "1",
     ];
-    let told = text(server.run(&arguments).stdout);
+    let predicted = server.run(&arguments);
+    let told = text(predicted.stdout);
     for expected in [
         "executions on this resource",
         "processors",
@@ -534,7 +535,8 @@ fn predict_explains_step_by_step(server: &Server) {
         "slot:",
         "what decides",
     ] {
-        assert!(told.contains(expected), "{expected:?} is not in {told}");
+        let why = text(predicted.stderr.clone());
+        assert!(told.contains(expected), "{expected:?} is not in {told}{why}");
     }
     let told: Value =
         serde_json::from_slice(&server.run(&[&arguments[..], &["--json"]].concat()).stdout).expect("JSON");
