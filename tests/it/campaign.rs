@@ -28,7 +28,7 @@ use crate::support::domain::Domain;
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
-use crate::support::{run, size};
+use crate::support::{deadline_here, run, size};
 
 /// Seeds on SQLite, one for each aim.
 const SEEDS: usize = AIMS.len();
@@ -139,7 +139,9 @@ async fn patient<T, A: Future<Output = Result<T, Error>>>(mut ask: impl FnMut() 
     let asked = Instant::now();
     loop {
         match ask().await {
-            Err(Error::Unavailable) if asked.elapsed() < RECOVERY => tokio::time::sleep(PAUSE).await,
+            Err(Error::Unavailable) if asked.elapsed() < deadline_here(RECOVERY) => {
+                tokio::time::sleep(PAUSE).await;
+            }
             answer => return answer,
         }
     }

@@ -32,8 +32,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::support::block_on;
 use crate::support::processes::JobsFolder;
+use crate::support::{block_on, deadline_here};
 
 /// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -163,7 +163,7 @@ impl Service {
                 return agreement;
             }
             assert!(
-                asked.elapsed() < PATIENCE,
+                asked.elapsed() < deadline_here(PATIENCE),
                 "not {what} after {PATIENCE:?}: {agreement:?}"
             );
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -27,6 +27,7 @@ use bespeak::execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;
 
+use crate::support::deadline_here;
 use crate::support::processes::JobsFolder;
 
 /// How long a test waits for an event that should come within a second or two, on a machine that may be busy.
@@ -112,7 +113,10 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = look() {
             return found;
         }
-        assert!(asked.elapsed() < PATIENCE, "no {what} after {PATIENCE:?}");
+        assert!(
+            asked.elapsed() < deadline_here(PATIENCE),
+            "no {what} after {PATIENCE:?}"
+        );
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -47,8 +47,8 @@ fn a_job_that_eats_memory_is_stopped_and_told_so() {
 #[test]
 fn a_job_whose_processes_multiply_is_stopped_with_all_of_them() {
     let place = Place::new();
-    // Each becomes two, in groups of their own, until there are about a thousand.
-    let text = "b() { if [ $1 -eq 0 ]; then exec setsid sleep 1000; fi; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 9";
+    // Each becomes two, in groups of their own, until there are some three hundred.
+    let text = "b() { if [ $1 -eq 0 ]; then exec setsid sleep 1000; fi; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 7";
     let limits = JobLimits {
         processes: Some(60),
         ..JobLimits::default()

@@ -84,8 +84,15 @@ pub(crate) fn size(variable: &str, every_change: usize) -> usize {
     })
 }
 
+/// A deadline as it counts on this machine: as often as long as `BESPEAK_TEST_PATIENCE` says, where that is shared with others and
+/// stands still at times. Only a test that fails waits so long.
+pub(crate) fn deadline_here(deadline: Duration) -> Duration {
+    deadline * u32::try_from(size("BESPEAK_TEST_PATIENCE", 1)).expect("a small number")
+}
+
 /// Whether `done` holds before the deadline; asked again and again.
 pub(crate) fn poll_until(deadline: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let deadline = deadline_here(deadline);
     let started = Instant::now();
     loop {
         if done() {
@@ -157,6 +164,7 @@ pub(crate) async fn eventually<T>(
     deadline: Duration,
     mut look: impl AsyncFnMut() -> Option<T>,
 ) -> T {
+    let deadline = deadline_here(deadline);
     let started = Instant::now();
     loop {
         if let Some(found) = look().await {
