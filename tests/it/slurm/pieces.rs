@@ -28,7 +28,7 @@ use crate::support::slurm::{Cluster, NODES};
 const STEPS: usize = 40;
 /// Seconds of each of its two pieces, and of these the last ones in which it saves itself. A busy machine may stand still for most
 /// of those before and of those after the signal.
-const PIECE: i64 = 24;
+const PIECE: i64 = 40;
 const GRACE: i64 = 10;
 
 /// Seconds of a piece of which the end is not waited for.
@@ -289,9 +289,9 @@ fn work_that_is_not_over_is_told_late_to_save_itself_and_its_rest_goes_on_in_ano
         let start = now() + 3;
         let work = Offer {
             run: Some(("count", vec![STEPS.to_string()])),
-            ..Offer::reserve(1, 30)
+            ..Offer::reserve(1, 60)
         };
-        let work = work.within(start, start + 200).xml();
+        let work = work.within(start, start + 300).xml();
         let id = client.post("/agreements", work).await.created();
         let end = show(&client, id).await["plannedEnd"].clone();
         let end: jiff::Timestamp = end.as_str().expect("an instant").parse().expect("an instant");
@@ -364,7 +364,7 @@ async fn cut_in_two(client: &Client, taken: i64) -> Uuid {
          <bsp:Scheduling xmlns:bsp=\"urn:bespeak:terms:1\"><bsp:Preemption><bsp:Pieces>2</bsp:Pieces>\
          <bsp:Interval>0.25</bsp:Interval><bsp:Independent>false</bsp:Independent></bsp:Preemption>\
          </bsp:Scheduling></wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm";
-    let work = work.within(start, start + 120).xml();
+    let work = work.within(start, start + 180).xml();
     let work = work.replacen("<wsag:GuaranteeTerm", scheduling, 1);
     client.post("/agreements", work).await.created()
 }

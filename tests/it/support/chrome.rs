@@ -64,6 +64,8 @@ impl Chrome {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
             .env("HOME", folder.path())
+            // What a killed browser leaves goes with it.
+            .env("TMPDIR", folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
