@@ -205,7 +205,7 @@ async fn loses_its_node(cluster: &mut Cluster, id: Uuid) {
 async fn reads_an_input(client: &Client, cluster: &Cluster, server: &Server) {
     let upload = client.request(Method::PUT, "/files/grain.txt").body("grain");
     assert_eq!(client.send(upload).await.status, 201);
-    let offer = runs("read", &["grain.txt"], 5);
+    let offer = runs("read", &["grain.txt"], 60);
     let id = client.post("/agreements", offer.xml()).await.created();
     until(client, cluster, id, "Complete").await;
     let user = Cluster::user();
