@@ -4,10 +4,12 @@
 //! objective can be found violated at the instant that makes it so, and not only when the work is over. Work that was stopped or
 //! lost will never complete, and an objective that waits for its completion is violated. A state that was found once stays.
 
+use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use wsag::expression::{Parsed, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};
 
+use super::delivered::START_TOLERANCE;
 use super::values::Values;
 use super::{Agreement, AgreementState, GuaranteeState, RunOutcome, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
@@ -39,9 +41,6 @@ impl Guarantee {
 
 /// Later than every deadline: when work that was stopped or lost will have completed.
 const NEVER_S: i64 = i64::MAX;
-/// A start later than the latest one of the window by this many seconds still counts as inside it: nodes and processes take time
-/// to come up, and the planned second has begun by then.
-const START_TOLERANCE: i64 = 5;
 /// How long the report of a start or an end may take. An event that has not been reported for longer has not happened.
 const REPORT_GRACE: i64 = 10;
 
@@ -51,7 +50,8 @@ pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> 
     if guarantee.state != GuaranteeState::NotDetermined {
         return false;
     }
-    let fact = |name: &str| known_values_of_variable(agreement, now, name);
+    let promised = promised_start(guarantee, agreement);
+    let fact = |name: &str| known_values_of_variable(agreement, promised, now, name);
     let holds = |text: &str| parse_objective(text).and_then(|expression| expression.evaluate_ranges(fact));
     guarantee.values.checked = Some(now);
     if let Some(condition) = &guarantee.qualifying_condition
@@ -81,7 +81,8 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         return guarantee.values.next_due(guarantee.state);
     }
     let checked = guarantee.values.checked.unwrap_or(agreement.created);
-    let fact = |name: &str| known_values_of_variable(agreement, checked, name);
+    let promised = promised_start(guarantee, agreement);
+    let fact = |name: &str| known_values_of_variable(agreement, promised, checked, name);
     let texts = [
         Some(&guarantee.objective),
         guarantee.qualifying_condition.as_ref(),
@@ -104,9 +105,18 @@ fn parse_objective(text: &str) -> Option<Parsed> {
     Parsed::parse(text, &Variables::predefined()).ok()
 }
 
-/// The values that a variable of the expression language can have, as far as they are known by `now`.
-fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
-    let second = |time: scheduler::Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
+/// The start that a guarantee promises: the planned one, unless its agreement has lost that.
+fn promised_start(guarantee: &Guarantee, agreement: &Agreement) -> Time {
+    guarantee
+        .values
+        .promised
+        .map_or(agreement.placement().start, Time)
+}
+
+/// The values that a variable of the expression language can have, as far as they are known by `now`, where this start is
+/// promised.
+fn known_values_of_variable(agreement: &Agreement, promised: Time, now: Micros, name: &str) -> Option<Range> {
+    let second = |time: Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
     let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
     // Not yet, and so later than now; of a job that was handed over, later than so long ago as a report may take.
@@ -129,8 +139,8 @@ fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> O
         "submitted" => instant(agreement.created),
         "ready" => second(agreement.ready),
         "deadline" => second(agreement.deadline),
-        "latest_start" => second(agreement.deadline - agreement.duration + START_TOLERANCE),
-        "planned_start" => second(agreement.placement().start),
+        "latest_start" => second(promised + START_TOLERANCE),
+        "planned_start" => second(promised),
         "started" => match (agreement.started, agreement.outcome) {
             (Some(at), _) => instant(at),
             (None, Some(RunOutcome::Lost | RunOutcome::Killed | RunOutcome::Checkpointed)) => never,
@@ -139,6 +149,8 @@ fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> O
         "completed" => match agreement.outcome {
             // The earlier work of its party has left too much for this one to begin.
             Some(RunOutcome::Exceeded { .. }) if agreement.started.is_none() => return None,
+            // A reservation is its time, and never completes without that.
+            Some(RunOutcome::Completed) if agreement.job.is_none() && !agreement.is_delivered() => never,
             // Work that took more than it may, or named files that cannot be moved, ended by its own doing.
             Some(
                 RunOutcome::Completed
@@ -166,7 +178,7 @@ fn granted_node_time(agreement: &Agreement) -> Option<i64> {
     let Some(ran) = agreement.run_time() else {
         return Some(0);
     };
-    let in_time = |start: scheduler::Time, started: Option<Micros>| {
+    let in_time = |start: Time, started: Option<Micros>| {
         let late = started.map(|at| at.saturating_sub(start.seconds() * MICROS_PER_SECOND));
         late.is_some_and(|late| late <= START_TOLERANCE * MICROS_PER_SECOND)
     };
@@ -196,12 +208,25 @@ fn assessment_evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         None if agreement.started.is_some() => "started and not over",
         None => "not started",
     };
-    format!("{}; {completion}", guarantee.objective)
+    let mut evidence = format!("{}; {completion}", guarantee.objective);
+    if let Some(promised) = guarantee.values.promised {
+        evidence += &format!(
+            "; its start was promised for {}",
+            DateTime::from_seconds(promised)
+        );
+    }
+    if let Some(shortfall) = agreement
+        .shortfall_in_words()
+        .filter(|_| agreement.outcome.is_some())
+    {
+        evidence += &format!("; {shortfall}");
+    }
+    evidence
 }
 
 #[cfg(test)]
 mod tests {
-    use scheduler::{Interval, Time};
+    use scheduler::Interval;
     use uuid::Uuid;
 
     use super::super::{Slot, Slots};
@@ -351,7 +376,7 @@ mod tests {
             evidence: None,
             values: Values::default(),
         };
-        // The latest start is at 190, and five seconds are tolerated.
+        // It is planned for 100, and five seconds are tolerated.
         let mut looked = Vec::new();
         while guarantee.state == GuaranteeState::NotDetermined && looked.len() < 9 {
             let at = next_assessment(&guarantee, &waiting).unwrap();
@@ -360,7 +385,7 @@ mod tests {
         }
         assert_eq!(
             (guarantee.state, looked),
-            (GuaranteeState::Violated, vec![101, 196])
+            (GuaranteeState::Violated, vec![101, 106])
         );
         assert_eq!(next_assessment(&guarantee, &waiting), None);
     }

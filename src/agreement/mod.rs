@@ -3,6 +3,7 @@
 
 mod assessment;
 mod at_peer;
+mod delivered;
 mod energy;
 mod holds;
 mod ledger;
@@ -194,6 +195,9 @@ pub struct Job {
     /// How many of them were never started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u32,
+    /// Seconds of its slots that were over when its present run was begun in them: the provider was late.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: Seconds,
     /// The files that are moved for it, in the order in which they were named, each name once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staging: Vec<StagedFile>,
@@ -213,6 +217,7 @@ impl Job {
         Self {
             restarts: 0,
             missed: 0,
+            late: 0,
             brought: None,
             ..self.clone()
         }

@@ -361,7 +361,7 @@ impl Agreement {
     /// Seconds beyond its contract that it has used once it is over.
     pub fn used_overrun(&self) -> Seconds {
         let used: Seconds = self.used().iter().map(|(time, _)| time.duration()).sum();
-        (used - self.duration).clamp(0, self.overrun())
+        (used - self.withheld() - self.duration).clamp(0, self.overrun())
     }
 
     /// The price of the overruns, at the agreed rate; none where nothing is priced.

@@ -200,7 +200,7 @@ struct Look {
 
 impl Look {
     /// Looks at an agreement and does what follows; answers how long there is nothing more to do.
-    async fn look(&self, following: Following) -> Duration {
+    async fn look(&self, mut following: Following) -> Duration {
         let row = &following.row;
         let Some(peer) = self.federation.peer(&row.peer) else {
             tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
@@ -209,6 +209,9 @@ impl Look {
         let Ok(Some(ours)) = self.store.agreement(row.agreement).await else {
             return NEAR;
         };
+        // Its party has asked for that, maybe before this process was started.
+        following.is_to_end |= ours.state == AgreementState::ObservedAndTerminating;
+        let row = &following.row;
         let Some(address) = &row.address else {
             return self.resolve_intent(&peer, row, &ours).await;
         };
@@ -354,7 +357,12 @@ impl Look {
             state: AgreementState::Terminated.word().to_owned(),
             ..following.row.clone()
         };
-        let ended = JobEnd::new(RunOutcome::Lost, None, self.clock.micros());
+        let outcome = if following.is_to_end {
+            RunOutcome::Terminated
+        } else {
+            RunOutcome::Lost
+        };
+        let ended = JobEnd::new(outcome, None, self.clock.micros());
         let seen = Seen {
             slot: None,
             lost: (!following.row.lost).then(|| format!("{} does not know it any more: {why}", row.peer)),

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use scheduler::{Interval, Move, Reason, Seconds, Time};
+use scheduler::{Interval, Move, Reason};
 use uuid::Uuid;
 
 use crate::agreement::{
@@ -25,10 +25,6 @@ use crate::planner::resources::nodes::Unused;
 use crate::planner::settings::Quotas;
 use crate::planner::words::{piece_in_words, time_difference_in_words};
 use crate::store::Change;
-
-/// The share of a slot that may be over before its job begins: one second in this number of seconds. A shorter delay is
-/// the normal time to start.
-const LATE_SHARE: Seconds = 10;
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
@@ -285,7 +281,7 @@ impl Decider<'_> {
         let now = self.present_second();
         self.announce_starts();
         self.plan.give_up_stopping_lost_work(now);
-        let (mut starting, mut missed) = (Vec::new(), Vec::new());
+        let (mut starting, mut missed, mut late) = (Vec::new(), Vec::new(), Vec::new());
         for id in self.plan.due.due_by(now) {
             let Some(agreement) = self.plan.must_get(id) else {
                 continue;
@@ -301,8 +297,12 @@ impl Decider<'_> {
                 self.finish_reservation(agreement, outcome)?;
             } else if self.is_at_peer(&agreement) {
                 starting.extend(self.begin_at_peer(agreement));
-            } else if agreement.slot().end <= now || begins_too_late(&agreement, now) {
+            } else if self.awaits_word_of_cluster(&agreement) {
+                // Its nodes may be its party's already.
+            } else if agreement.slot().end <= now || agreement.is_too_late_by(self.lateness(&agreement)) {
                 missed.push(agreement);
+            } else if agreement.job.is_none() && self.lateness(&agreement) > 0 {
+                late.push(agreement.id);
             } else if let Some(begun) = self.begin(agreement) {
                 starting.push(begun);
             }
@@ -316,6 +316,13 @@ impl Decider<'_> {
             // A second later it might be late again.
             if let Some(placed) = placed.filter(|of| of.is_waiting() && of.slot().start <= now) {
                 starting.extend(self.begin(placed));
+            }
+        }
+        // What has lost its whole slot comes before what has lost a little of it.
+        for id in late {
+            if let Some(agreement) = self.plan.get(id).filter(|of| of.is_waiting()).cloned() {
+                let agreement = self.prolong_late_slot(agreement);
+                starting.extend(self.begin(agreement));
             }
         }
         self.assess_due();
@@ -353,6 +360,9 @@ impl Decider<'_> {
         }
         let slot = agreement.slot();
         let interval = Interval::new(slot.start.max(now), slot.end);
+        if !self.is_at_peer(&agreement) {
+            agreement.note_late_job(self.lateness(&agreement));
+        }
         agreement.service = if agreement.job.is_some() {
             ServiceState::Processing
         } else {
@@ -371,6 +381,9 @@ impl Decider<'_> {
         if agreement.never_had_nodes() {
             detail += ", which does not hold them for it yet";
         }
+        if let Some(delay) = agreement.delay_in_words() {
+            detail += &format!(", {delay}");
+        }
         let bind = Change::BindNodes {
             agreement: agreement.id,
             resource: agreement.resource.clone(),
@@ -382,20 +395,6 @@ impl Decider<'_> {
         let agreement = self.update(agreement, events);
         self.batch.push(bind);
         agreement.job.is_some().then_some(agreement)
-    }
-
-    /// Ends a reservation that runs nothing, at the end of its slot.
-    fn finish_reservation(&mut self, mut agreement: Agreement, outcome: RunOutcome) -> Result<()> {
-        agreement.outcome = Some(outcome);
-        let end = agreement.slot().end.seconds() * crate::clock::MICROS_PER_SECOND;
-        let mut events = Vec::new();
-        if agreement.never_had_nodes() && outcome == RunOutcome::Lost {
-            let detail = format!("{} has never held its nodes for it", agreement.resource);
-            events.push(self.event(EventKind::Ended, detail));
-        }
-        events.extend(self.must_close(&mut agreement, AgreementState::Complete, end)?);
-        self.update(agreement, events);
-        Ok(())
     }
 
     /// Warns a party that does not use its nodes, or takes them back.
@@ -478,8 +477,17 @@ impl Decider<'_> {
             }
             // There is nothing that it could go on in.
             RunOutcome::Checkpointed => RunOutcome::Killed,
+            // Its party has ended it before its job was there: nothing of it is lost.
+            RunOutcome::Lost
+                if agreement.state == AgreementState::ObservedAndTerminating && started.is_none() =>
+            {
+                RunOutcome::Terminated
+            }
             outcome => outcome,
         };
+        if outcome == RunOutcome::Terminated && started.is_none() && !self.is_at_peer(&agreement) {
+            agreement.note_job_that_never_came(end.ended);
+        }
         let end = &JobEnd { outcome, ..end };
         if self.retry_after_end(&agreement, end) {
             return Ok(());
@@ -580,12 +588,4 @@ impl Decider<'_> {
         }
         agreement
     }
-}
-
-/// Whether the rest of a job's slot may be too short for the job, because the service was down or the clock was stepped.
-pub(super) fn begins_too_late(agreement: &Agreement, now: Time) -> bool {
-    let late = now - agreement.slot().start;
-    agreement.job.is_some()
-        && !agreement.slots.is_split()
-        && late.saturating_mul(LATE_SHARE) > agreement.duration
 }

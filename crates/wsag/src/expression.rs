@@ -180,7 +180,8 @@ const PREDEFINED: [(&str, Kind); 10] = [
 impl Variables {
     /// The variables that every agreement has: `submitted`, `ready`, `deadline`, `latest_start`, `planned_start`,
     /// `started` and `completed` (dateTimes), `duration` and `granted` (durations: the contract's, and how long the work
-    /// had its nodes), and `nodes` (a number).
+    /// had its nodes), and `nodes` (a number). `planned_start` is the start that was promised, and `latest_start` the last one
+    /// that keeps that promise.
     pub fn predefined() -> Variables {
         let known = PREDEFINED
             .iter()

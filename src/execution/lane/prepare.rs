@@ -87,7 +87,10 @@ impl Lane {
             }
         }
         // Refusals come first: Slurm may hold only some nodes of a slot, or nodes with jobs of others.
-        planner.keep_nodes(resource(), kept).await?;
+        if is_followed {
+            // Before the first look it is not known what is held.
+            planner.keep_nodes(resource(), kept).await?;
+        }
         if is_followed && !self.has_followed.swap(true, Ordering::Relaxed) {
             self.look_now.notify_one();
         }

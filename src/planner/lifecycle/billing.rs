@@ -5,8 +5,8 @@ use scheduler::{Fraction, Interval, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, RunOutcome,
-    Shape, assess, part_of_amount,
+    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, Shape,
+    assess, part_of_amount,
 };
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
@@ -42,6 +42,10 @@ impl Decider<'_> {
     /// for its timeline.
     pub(in crate::planner) fn assess(&mut self, agreement: &mut Agreement) -> Vec<Event> {
         let mut events = Vec::new();
+        if self.awaits_word_of_cluster(agreement) {
+            // Its nodes may have been its party's since its slot began.
+            return events;
+        }
         let mut guarantees = std::mem::take(&mut agreement.guarantees);
         for guarantee in &mut guarantees {
             if assess(guarantee, agreement, self.now) {
@@ -80,15 +84,17 @@ impl Decider<'_> {
         events
     }
 
-    /// Posts the price of an agreement that is over, where its slot has been its party's: also where the party let its
-    /// work be stopped, or its files kept that from starting: else they were a way around the fee for ending an agreement. Not
-    /// where the provider has lost it.
+    /// Posts the price of an agreement that is over, for the part of its time in which its slot has been its party's: also
+    /// where the party let its work be stopped, or its files kept that from starting: else they were a way around the fee for
+    /// ending an agreement. Not where the provider has lost it.
     pub(in crate::planner) fn charge_price(&mut self, agreement: &Agreement) -> Option<Event> {
-        match agreement.outcome {
-            None | Some(RunOutcome::Lost) => None,
-            Some(_) if agreement.never_had_nodes() => None,
-            Some(_) => self.charge(agreement, PostingKind::Price, agreement.price?, "price"),
-        }
+        let owed = agreement.price_owed()?;
+        let shortfall = agreement.shortfall_in_words();
+        let what = shortfall.map_or_else(
+            || "price".to_owned(),
+            |shortfall| format!("price, in part: {shortfall}"),
+        );
+        self.charge(agreement, PostingKind::Price, owed, &what)
     }
 
     /// Posts the time that an ended agreement has used beyond its contract, at the agreed rate.

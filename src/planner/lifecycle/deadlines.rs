@@ -45,12 +45,15 @@ impl Agenda {
 
 /// Whether a change left everything as it was that the instant depends on: a move inside the window mostly does.
 fn have_same_deadlines(before: &Agreement, after: &Agreement) -> bool {
-    let by_plan = |text: &String| text.contains("planned_start");
+    // These follow the planned start until that is over.
+    let by_plan = |text: &String| text.contains("planned_start") || text.contains("latest_start");
+    let has_moved = before.placement().start != after.placement().start;
     (before.state, before.service, before.started) == (after.state, after.service, after.started)
         && (before.ready, before.deadline, before.duration) == (after.ready, after.deadline, after.duration)
         && before.guarantees == after.guarantees
-        && !after
-            .guarantees
-            .iter()
-            .any(|of| by_plan(&of.objective) || of.qualifying_condition.as_ref().is_some_and(by_plan))
+        && !(has_moved
+            && after
+                .guarantees
+                .iter()
+                .any(|of| by_plan(&of.objective) || of.qualifying_condition.as_ref().is_some_and(by_plan)))
 }

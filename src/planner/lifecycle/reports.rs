@@ -278,7 +278,7 @@ mod tests {
     use scheduler::preemptive::{Preemption, Rounding};
 
     use super::*;
-    use crate::agreement::{Job, RunOutcome};
+    use crate::agreement::{AgreementState, Job, RunOutcome};
     use crate::planner::tests::domain::{Domain, proposal};
     use crate::planner::{Proposal, Resource};
 
@@ -362,6 +362,27 @@ mod tests {
         assert_eq!(domain.of(id), &before);
         domain.report(second, RunOutcome::Checkpointed).unwrap();
         assert_eq!(domain.of(id).slots_over(), 1);
+    }
+
+    #[test]
+    fn work_that_its_party_ends_before_its_job_is_there_is_terminated_and_not_lost() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let run = domain.begin_next(id);
+        let ended = domain.decide(|decider| decider.terminate(crate::planner::Termination::of(id, None)));
+        assert_eq!(ended.unwrap().state, AgreementState::ObservedAndTerminating);
+        // That was said of it before it was known that it is to end.
+        let never = JobEnd {
+            started: None,
+            ..end(RunOutcome::Lost, domain.now)
+        };
+        domain
+            .decide(|decider| decider.report_ended(run, &never))
+            .unwrap();
+        let over = &domain.over[&id];
+        assert_eq!(
+            (over.state, over.outcome),
+            (AgreementState::Terminated, Some(RunOutcome::Terminated))
+        );
     }
 
     #[test]

@@ -127,6 +127,7 @@ impl Decider<'_> {
             job.missed += u32::from(why == Why::NeverStarted);
             if agreement.slots_over() == 0 {
                 job.brought = None;
+                job.late = 0;
             }
         }
         let mut given_way = BTreeSet::new();
@@ -145,6 +146,9 @@ impl Decider<'_> {
         };
         placed.ready = agreement.ready;
         placed.note_started(end.started);
+        if why == Why::NeverStarted {
+            placed.keep_promised_start(agreement, next);
+        }
         let mut events = self.assess(&mut placed);
         let (start, service) = match agreement.slots_over() {
             0 => ("its start".to_owned(), ServiceState::NotReady),
@@ -198,7 +202,7 @@ impl Decider<'_> {
 
     /// Gives an agreement another place when its slot, or the slot of its next piece, is over before any work began: the
     /// service was down, or the clock was stepped. Ends it where there is no place, or leaves it at its contract where
-    /// that piece would have added to it. A job that would begin late in its slot has another place where there is one
+    /// that piece would have added to it. One that would begin late in its slot has another place where there is one
     /// without offers giving way, and keeps the rest of its slot otherwise.
     pub(in crate::planner) fn place_missed_slot(&mut self, agreement: &Agreement) {
         let now = self.present_second();
@@ -242,13 +246,15 @@ impl Decider<'_> {
         self.keep_all_holds_again(given_way);
     }
 
-    fn take_other_slot(&mut self, agreement: &Agreement, (placed, moves): Found, why: &str) {
+    fn take_other_slot(&mut self, agreement: &Agreement, (mut placed, moves): Found, why: &str) {
         let detail = format!(
             "{why}: it waits for another{}",
             new_slot_in_words(agreement, &placed)
         );
-        let event = self.event(EventKind::Moved, detail);
-        self.update(placed, vec![event]);
+        let mut events = vec![self.event(EventKind::Moved, detail)];
+        placed.keep_promised_start(agreement, self.present_second());
+        events.extend(self.assess(&mut placed));
+        self.update(placed, events);
         self.apply_moves(&moves, RESTART.others);
     }
 

@@ -77,6 +77,7 @@ impl Decider<'_> {
                 ..agreement.clone()
             };
             placed.place_slot(0, (later, nodes));
+            placed.keep_promised_start(agreement, self.present_second());
             self.has_put_at_peer(&placed, number, at).then_some(placed)
         })?;
         let detail =

@@ -384,8 +384,13 @@ impl Decider<'_> {
 
     /// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
     /// now.
-    pub(in crate::planner) fn take_found_place(&mut self, placed: Agreement, why: &str) -> Option<Agreement> {
+    pub(in crate::planner) fn take_found_place(
+        &mut self,
+        mut placed: Agreement,
+        why: &str,
+    ) -> Option<Agreement> {
         let before = self.plan.must_get(placed.id)?;
+        placed.keep_promised_start(&before, self.present_second());
         let stays = placed.resource == before.resource;
         let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
         let changed = slots.filter(|(index, (old, new))| {

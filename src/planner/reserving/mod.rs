@@ -16,7 +16,6 @@ use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::Agreement;
-use crate::planner::decide::begins_too_late;
 use crate::planner::decider::Command;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, bare_refusal};
@@ -343,7 +342,8 @@ impl Waiting {
     /// Whether the slot is over, or its rest may be too short for a job that begins in it.
     fn is_too_late(&self, now: Time) -> bool {
         let goes_on = self.replaces.is_some_and(|of| of.has_begun);
-        self.agreement.slot().end <= now || !goes_on && begins_too_late(&self.agreement, now)
+        let slot = self.agreement.slot();
+        slot.end <= now || !goes_on && self.agreement.is_too_late_by(now - slot.start)
     }
 }
 

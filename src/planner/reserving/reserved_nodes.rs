@@ -36,14 +36,19 @@ impl Decider<'_> {
     }
 
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
-    /// holds them for it, or else since it does; none before.
+    /// holds them for it or a peer has it, or else since it does; none before.
     pub(in crate::planner) fn handed_over_nodes(&self, agreement: &Agreement) -> Option<Micros> {
         let of = self.plan.resources.named(&agreement.resource)?;
+        let start = agreement.slot().start;
+        if of.resource.is_peer() {
+            // The peer hands them over by its own plan, however late that is noticed here.
+            return Some(self.now.min(start.seconds() * MICROS_PER_SECOND));
+        }
         if of.resource.kind != CLUSTER {
             return Some(self.now);
         }
         let kept = of.kept_for(agreement)?;
-        let since = kept.since.max(agreement.slot().start).seconds() * MICROS_PER_SECOND;
+        let since = kept.since.max(start).seconds() * MICROS_PER_SECOND;
         (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
     }
 
@@ -125,7 +130,10 @@ impl Plan {
             return;
         };
         let kept = kept.into_iter().map(|of| (of.run, of));
-        self.resources.change_bindings(at, |of| of.kept = kept.collect());
+        self.resources.change_bindings(at, |of| {
+            of.kept = kept.collect();
+            of.has_told_kept = true;
+        });
     }
 
     /// Takes the nodes from an agreement that it was given.

@@ -38,6 +38,7 @@ pub(in crate::planner) fn new_resource_plan(
         schedule,
         bound_until: BTreeMap::new(),
         kept: HashMap::new(),
+        has_told_kept: false,
         nodes: Nodes::new(resource.planned_maintenance()),
     }
 }

@@ -521,6 +521,7 @@ impl Resources {
             self.change_bindings(at, |of| {
                 of.nodes.busy.clone_from(&before.nodes.busy);
                 of.kept.clone_from(&before.kept);
+                of.has_told_kept = before.has_told_kept;
             });
             self.looks.set(at, Some(now));
         }

@@ -32,6 +32,8 @@ pub(in crate::planner) struct ResourcePlan {
     pub(super) bound_until: BTreeMap<u32, Time>,
     /// The nodes that are kept for runs.
     pub(in crate::planner) kept: HashMap<Run, KeptNodes>,
+    /// Whether its executor has told which these are, since the start of the service.
+    pub(in crate::planner) has_told_kept: bool,
     /// How its nodes stand.
     pub(in crate::planner) nodes: Nodes,
 }

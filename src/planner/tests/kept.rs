@@ -134,6 +134,50 @@ async fn nodes_are_handed_over_once_their_cluster_holds_them_and_are_paid_for() 
     assert_eq!(domain.store.verify().await.unwrap(), []);
 }
 
+/// The service was down when the slot began, and its cluster was not.
+#[tokio::test]
+async fn a_reservation_that_its_cluster_held_while_the_service_was_down_is_delivered_in_full() {
+    let domain = cluster().await;
+    let id = domain.place(reservation(2, 100, 10..110)).await.unwrap().id;
+    domain.turn(60);
+    let domain = domain.restart_as_cluster().await;
+    domain.planner.begin_due().await.unwrap();
+    let waits = domain.shown(id).await;
+    assert_eq!(
+        waits.service,
+        ServiceState::NotReady,
+        "its cluster has not told yet"
+    );
+    assert_eq!(waits.guarantees[1].state, GuaranteeState::NotDetermined);
+    domain.keep(&[(id, &[0, 1], 10)]).await;
+    domain.planner.begin_due().await.unwrap();
+    let begun = domain.shown(id).await;
+    assert_eq!(begun.started, Some((NOW + 10) * MICROS_PER_SECOND));
+    assert_eq!(begun.placement(), Interval::of(Time(NOW + 10), 100));
+    domain.turn(110);
+    domain.planner.begin_due().await.unwrap();
+    let over = domain.shown(id).await;
+    let states: Vec<_> = over.guarantees.iter().map(|of| of.state).collect();
+    assert_eq!(states, [GuaranteeState::Fulfilled; 2]);
+    assert_eq!(over.delivered(), 100);
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_reservation_that_its_cluster_did_not_hold_while_the_service_was_down_has_another_place() {
+    let domain = cluster().await;
+    let id = domain.place(reservation(2, 100, 10..500)).await.unwrap().id;
+    domain.turn(60);
+    let domain = domain.restart_as_cluster().await;
+    domain.keep(&[]).await;
+    domain.planner.begin_due().await.unwrap();
+    let again = domain.shown(id).await;
+    assert!(again.placement().start >= Time(NOW + 60), "{again:?}");
+    assert_eq!(again.placement().duration(), 100);
+    assert_eq!(again.guarantees[1].state, GuaranteeState::Violated);
+    assert_eq!(domain.store.verify().await.unwrap(), []);
+}
+
 #[tokio::test]
 async fn work_on_a_cluster_begins_with_its_slot_and_runs_when_its_cluster_says_so() {
     let domain = cluster().await;

@@ -140,7 +140,7 @@ fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
         }
         _ => "It may move inside these times until it starts.",
     };
-    let times = (is.deadline.as_str(), is.duration_seconds);
+    let times = (Some(is.start.as_str()), is.deadline.as_str());
     let guarantees = offer
         .guarantees
         .iter()
@@ -148,8 +148,8 @@ fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
     std::iter::once(moving.to_owned()).chain(guarantees).collect()
 }
 
-/// A guarantee of an agreement with this deadline and duration in seconds, with the side that owes it.
-fn guarantee_in_words(of: &GuaranteeView, times: (&str, i64), has_deadline: bool) -> String {
+/// A guarantee of an agreement with this planned start and deadline, with the side that owes it.
+fn guarantee_in_words(of: &GuaranteeView, times: (Option<&str>, &str), has_deadline: bool) -> String {
     let by = if of.is_partys {
         "You guarantee"
     } else {
@@ -186,7 +186,7 @@ mod tests {
         };
         for (is_partys, by) in [(false, "The provider guarantees"), (true, "You guarantee")] {
             assert_eq!(
-                guarantee_in_words(&of(is_partys), ("2026-11-21T10:00:00Z", 60), true),
+                guarantee_in_words(&of(is_partys), (None, "2026-11-21T10:00:00Z"), true),
                 format!("{by}: Ends by Sat 21 Nov 2026, 10:00 UTC.")
             );
         }

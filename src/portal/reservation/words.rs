@@ -131,7 +131,11 @@ impl Promise {
             _ => ("Not decided yet", "waiting"),
         };
         Self {
-            sentence: promise_in_words(guarantee, (&view.deadline, view.duration_seconds), has_deadline),
+            sentence: promise_in_words(
+                guarantee,
+                (view.planned_start.as_deref(), &view.deadline),
+                has_deadline,
+            ),
             words,
             class,
             name: guarantee.name.clone(),
@@ -141,21 +145,20 @@ impl Promise {
     }
 }
 
-/// A guarantee of an agreement with this deadline, whether or not it was given, and duration in seconds: what is promised, and what is
-/// paid otherwise.
+/// A guarantee of an agreement with this planned start, where it has one, and this deadline, whether or not it was given: what is
+/// promised, and what is paid otherwise.
 pub(in crate::portal) fn promise_in_words(
     guarantee: &GuaranteeView,
-    (deadline, duration): (&str, i64),
+    (start, deadline): (Option<&str>, &str),
     has_deadline: bool,
 ) -> String {
     let mut sentence = match guarantee.objective.as_str() {
         "completed le deadline" if !has_deadline => "Ends in time; no deadline was given".to_owned(),
         "completed le deadline" => format!("Ends by {}", moment(deadline)),
-        "started le latest_start" | "started ge ready and started le latest_start" => {
-            let latest = text::second_of(deadline).map(|end| end - duration);
-            let latest = latest.map_or_else(String::new, |at| moment(&text::date_time(at)));
-            format!("Begins by {latest}")
-        }
+        "started le latest_start" | "started ge ready and started le latest_start" => start.map_or_else(
+            || "Begins when it is planned to".to_owned(),
+            |start| format!("Begins by {}", moment(start)),
+        ),
         _ => format!("“{}” is kept, as the terms say", guarantee.name),
     };
     for value in &guarantee.values {

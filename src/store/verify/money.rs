@@ -6,7 +6,6 @@ use super::Findings;
 use super::Invariant::I9;
 use crate::agreement::{
     Account, Agreement, AgreementState, Entry, GuaranteeState, Money, Obligated, PostingKind, RunOutcome,
-    ServiceState,
 };
 
 /// Checks the ledger's entries of one agreement.
@@ -34,7 +33,8 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
     }
     let paid = |kind: PostingKind| -sums.get(kind.word()).copied().unwrap_or(0);
     let price = agreement.price.map_or(0, |price| i128::from(price.micros));
-    let due = if owes_price(agreement) { price } else { 0 };
+    let owed = agreement.price_owed();
+    let due = owed.map_or(0, |owed| i128::from(owed.micros));
     found.must(paid(PostingKind::Price) == due, I9, || {
         let price = agreement.price.as_ref().map(ToString::to_string);
         let (price, charged) = (price.as_deref().unwrap_or("nothing"), paid(PostingKind::Price));
@@ -43,7 +43,7 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
     let overrun = agreement
         .overrun_price()
         .map_or(0, |price| i128::from(price.micros));
-    let due = if owes_price(agreement) { overrun } else { 0 };
+    let due = if owed.is_some() { overrun } else { 0 };
     found.must(paid(PostingKind::Overrun) == due, I9, || {
         let charged = paid(PostingKind::Overrun);
         format!("it owes {due} millionths for the time beyond its contract and was charged {charged}")
@@ -78,12 +78,6 @@ pub(super) fn check_money(agreement: &Agreement, entries: &[Entry], found: &mut 
             format!("it is priced in {currency} and was charged in another currency")
         });
     }
-}
-
-/// Whether its slot has been its party's, so that its price is due.
-fn owes_price(agreement: &Agreement) -> bool {
-    let over = agreement.service == ServiceState::Completed;
-    over && !agreement.never_had_nodes() && !matches!(agreement.outcome, None | Some(RunOutcome::Lost))
 }
 
 /// Every compensation that a guarantee says was paid is in the ledger, and no other.

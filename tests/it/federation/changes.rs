@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::domain::{Domain, Plan, start_domains, wanted};
 use crate::support::offers::{date_time, hours_ahead, now};
+use crate::support::way::Break;
 use crate::support::{eventually, in_seconds, run};
 
 /// How long what should come within seconds may take on a busy machine.
@@ -213,6 +214,65 @@ fn work_that_runs_at_a_peer_goes_on_beyond_its_end_where_the_peer_offers_that() 
         .await;
         // Two nodes for so long.
         assert!(charged.abs_diff(2 * longer * 1_000_000 / 3_600) <= 1, "{charged}");
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}
+
+#[test]
+fn what_its_party_ends_at_a_peer_is_terminated_on_both_sides_also_where_ours_dies_before_it_is_told() {
+    run(async {
+        let mut domains = two_domains().await;
+        let start = now();
+        let mut wish = wanted(2, 600, (start, start + HOUR));
+        wish["template"] = json!("guaranteed-reservation");
+        let id = post(&domains[0], "/agreements", &wish).await["id"].clone();
+        eventually("its slot begins", PATIENCE, async || {
+            let shown = domains[0].agreement(&id).await;
+            (shown["serviceState"] == "Processing").then_some(())
+        })
+        .await;
+        // The peer ends it, and its answer does not come.
+        let way = domains[1].way.clone();
+        way.break_at("POST /agreements/", Break::KeepAfter);
+        post(&domains[0], &path(&id, "/terminate"), &json!({})).await;
+        eventually("the peer is told", PATIENCE, async || {
+            way.has_broken().then_some(())
+        })
+        .await;
+        domains[0].server.kill9();
+        let there = eventually("it is over there", PATIENCE, async || {
+            let there = domains[1].agreements().await.remove(0);
+            there["outcome"].is_string().then_some(there)
+        })
+        .await;
+        assert_eq!(
+            (&there["state"], &there["outcome"]),
+            (&json!("Terminated"), &json!("terminated")),
+            "{there}"
+        );
+        way.mend();
+        domains[0].kill_and_restart();
+        let over = eventually("it is over here", PATIENCE, async || {
+            let shown = domains[0].agreement(&id).await;
+            shown["outcome"].is_string().then_some(shown)
+        })
+        .await;
+        assert_eq!(
+            (&over["state"], &over["outcome"]),
+            (&json!("Terminated"), &json!("terminated")),
+            "{over}"
+        );
+        let guarantees = over["guarantees"].as_array().cloned().unwrap_or_default();
+        let completion = guarantees.iter().find(|of| of["name"] == "COMPLETION");
+        assert_eq!(
+            completion.map(|of| &of["state"]),
+            Some(&json!("NotDetermined")),
+            "{over}"
+        );
+        // It pays for its slot, as its party here does.
+        assert!(domains[0].balance("party:requester").await < 0, "{over}");
         for domain in &domains {
             domain.server.assert_verified();
         }

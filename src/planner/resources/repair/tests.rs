@@ -377,3 +377,37 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
     }
     assert_eq!(times, 11, "the first time and ten more");
 }
+
+#[test]
+fn a_start_that_was_fixed_stays_promised_when_its_nodes_fail_and_one_that_could_move_does_not() {
+    let start = |state| Guarantee {
+        name: "START".into(),
+        objective: "started le latest_start".into(),
+        qualifying_condition: None,
+        state,
+        evidence: None,
+        values: Values::default(),
+    };
+    for (fix_at_ppm, promised, found) in [
+        (Some(0), Some(100), GuaranteeState::Violated),
+        (None, None, GuaranteeState::NotDetermined),
+    ] {
+        let mut domain = domain(vec![local(4), Resource::new("other", "local", 4)]);
+        let asked = Proposal {
+            fix_at_ppm,
+            guarantees: vec![start(GuaranteeState::NotDetermined)],
+            ..proposal(4, 50, (100, 400))
+        };
+        let id = domain.place(asked).unwrap().agreement.id;
+        assert_eq!(domain.of(id).resource, "local");
+        domain.place(proposal(4, 50, (100, 150))).unwrap();
+        domain.begin(1);
+        assert_eq!(domain.of(id).fixed, fix_at_ppm.is_some());
+        set(&mut domain, NodeState::Down, &[0, 1, 2, 3]);
+        let moved = domain.of(id);
+        assert_eq!(moved.placement().start, Time(150));
+        assert_eq!(moved.guarantees[0].values.promised, promised);
+        domain.pass_until(120);
+        assert_eq!(domain.of(id).guarantees[0].state, found);
+    }
+}

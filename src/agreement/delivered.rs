@@ -1,0 +1,237 @@
+//! What was delivered of an agreement: the seconds of its agreed time in which its party had its nodes. Prices, guarantees and
+//! timelines ask here, so that they say the same.
+
+use scheduler::{Seconds, Time, counted};
+
+use super::{Agreement, Money, RunOutcome, part_of_amount};
+use crate::clock::{Micros, second_after, second_of};
+
+/// A start that is later than was promised by this many seconds still counts as in time: nodes and processes take time to come
+/// up, and the planned second has begun by then.
+pub(super) const START_TOLERANCE: Seconds = 5;
+/// A reservation that begins in the second after the planned one is in time: the plan is in whole seconds.
+const PUNCTUAL: Seconds = 1;
+/// The share of a slot that may be over before it begins: one second in this number of seconds. A shorter delay is
+/// the normal time to start.
+const LATE_SHARE: Seconds = 10;
+
+impl Agreement {
+    /// Whether a slot that begins so many seconds late is to have another place where there is one. Work in pieces goes on
+    /// where it lies.
+    pub fn is_too_late_by(&self, late: Seconds) -> bool {
+        !self.slots.is_split() && late.saturating_mul(LATE_SHARE) > self.duration
+    }
+
+    /// By how many seconds its present slot begins late where its party has its nodes from an instant on; 0 where that is in
+    /// time. What is agreed for at once cannot begin before it is agreed.
+    pub fn lateness(&self, had: Time) -> Seconds {
+        let start = self.slot().start;
+        let agreed = if self.origin.is_none() {
+            second_after(self.created)
+        } else {
+            start
+        };
+        let late = had - start.max(agreed);
+        // A job has tolerances of its own.
+        let is_late = late > PUNCTUAL || self.job.is_some();
+        if is_late { late.max(0) } else { 0 }
+    }
+
+    /// Notes that the job of the present slot was begun so many seconds late, unless it has hardly had time to come up. Of a
+    /// reservation without a job it is known when its nodes were handed over.
+    pub fn note_late_job(&mut self, late: Seconds) {
+        let most = self.slot().duration().max(0);
+        if let Some(job) = self.job.as_mut().filter(|_| late > START_TOLERANCE) {
+            job.late += late.min(most);
+        }
+    }
+
+    /// The same of a job that had not come up when its party ended it.
+    pub fn note_job_that_never_came(&mut self, ended: Micros) {
+        let late = self.lateness(second_of(ended));
+        if let Some(job) = self.job.as_mut().filter(|_| late > START_TOLERANCE) {
+            job.late = 0;
+            self.note_late_job(late);
+        }
+    }
+
+    /// Seconds of its slots in which its party did not have its nodes, because the provider was late.
+    pub(super) fn withheld(&self) -> Seconds {
+        let planned = self.planned_seconds().max(0);
+        let late = match (&self.job, self.started) {
+            (Some(job), _) => job.late,
+            (None, Some(at)) => self.lateness(second_of(at)),
+            (None, None) => planned,
+        };
+        late.clamp(0, planned)
+    }
+
+    /// Seconds of its agreed time that its slots were its party's, also where it did not use them; all of them where its slots
+    /// were made longer by as much as they began late. O(n) for n slots.
+    pub fn delivered(&self) -> Seconds {
+        let missing = (self.withheld() - self.overrun()).max(0);
+        (self.duration - missing).max(0)
+    }
+
+    /// Whether all of it was delivered but for the time that nodes take to come up: never more than the share of a slot that is
+    /// late without being too late.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.duration - self.delivered() <= START_TOLERANCE.min(self.duration / LATE_SHARE)
+    }
+
+    /// The part of its price that is owed, once it is over: for what was delivered. `None` where nothing is owed: it is not
+    /// over, was lost, never had its nodes, or nothing is priced.
+    pub fn price_owed(&self) -> Option<Money> {
+        let is_lost = matches!(self.outcome, None | Some(RunOutcome::Lost));
+        let price = self.price.filter(|_| !is_lost && !self.never_had_nodes())?;
+        Some(part_of_amount(price, self.delivered(), self.duration))
+    }
+
+    /// How much was delivered, in words for its party, where that is not all.
+    pub fn shortfall_in_words(&self) -> Option<String> {
+        let delivered = self.delivered();
+        (delivered < self.duration && !self.never_had_nodes()).then(|| {
+            let [had, whole] = [delivered, self.duration].map(|of| counted(of, "second"));
+            format!("{had} of its {whole} were delivered")
+        })
+    }
+
+    /// By how much a slot that begins now is late, in words for its party; none where it is not.
+    pub fn delay_in_words(&self) -> Option<String> {
+        let late = self.withheld();
+        (late > 0 && !self.never_had_nodes()).then(|| {
+            let [late, left, whole] = [late, self.delivered(), self.duration].map(|of| counted(of, "second"));
+            format!("{late} late: {left} of its {whole} are left")
+        })
+    }
+
+    /// Keeps its guarantees to the start that it had `before`, where it begins later now: where it was to move no more, or the
+    /// start is over. A start that was moved while it lay ahead was told, and is promised in place of the one before.
+    pub fn keep_promised_start(&mut self, before: &Self, now: Time) {
+        let start = before.placement().start;
+        let is_promised = before.is_placed() && (before.fixed || start <= now);
+        if !is_promised || before.slots_over() > 0 || self.placement().start <= start {
+            return;
+        }
+        for guarantee in &mut self.guarantees {
+            guarantee.values.promised.get_or_insert(start.seconds());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::Interval;
+    use uuid::Uuid;
+
+    use super::super::{AgreementState, Currency, Job, PlacementConstraints, ServiceState, Slots};
+    use super::*;
+    use crate::clock::MICROS_PER_SECOND;
+
+    fn eur(micros: i64) -> Money {
+        Money::new(micros, Currency::parse("EUR").unwrap())
+    }
+
+    /// A reservation of sixty seconds from 100 on, over, which got its nodes at an instant.
+    fn reservation(started_us: Option<i64>) -> Agreement {
+        Agreement {
+            id: Uuid::nil(),
+            party: "physics".into(),
+            name: None,
+            initiator_id: None,
+            template: "t".into(),
+            resource: "local".into(),
+            duration: 60,
+            ready: Time(100),
+            deadline: Time(900),
+            slots: Slots::one((Interval::of(Time(100), 60), 2)),
+            fixed: false,
+            price: Some(eur(6_000)),
+            leeway: PlacementConstraints::default(),
+            job: None,
+            guarantees: Vec::new(),
+            choices: Vec::new(),
+            state: AgreementState::Complete,
+            service: ServiceState::Completed,
+            started: started_us,
+            ended: Some(160 * MICROS_PER_SECOND),
+            outcome: Some(RunOutcome::Completed),
+            created: 0,
+            version: 1,
+            origin: None,
+        }
+    }
+
+    #[test]
+    fn what_came_late_is_not_delivered_and_not_owed() {
+        for (started_us, delivered, owed) in [
+            (100_000_000, 60, 6_000),
+            (100_999_999, 60, 6_000),
+            (101_999_999, 60, 6_000),
+            (102_000_000, 58, 5_800),
+            (153_500_000, 7, 700),
+            (159_970_000, 1, 100),
+            (170_000_000, 0, 0),
+            (90_000_000, 60, 6_000),
+        ] {
+            let of = reservation(Some(started_us));
+            assert_eq!(
+                (of.delivered(), of.price_owed()),
+                (delivered, Some(eur(owed))),
+                "{started_us}"
+            );
+            assert_eq!(of.shortfall_in_words().is_some(), delivered < 60, "{started_us}");
+        }
+        let never = reservation(None);
+        assert_eq!((never.delivered(), never.price_owed()), (0, None));
+        let words = reservation(Some(153_000_000)).shortfall_in_words();
+        assert_eq!(
+            words.as_deref(),
+            Some("7 seconds of its 60 seconds were delivered")
+        );
+    }
+
+    #[test]
+    fn nothing_is_owed_before_the_end_nor_for_what_was_lost() {
+        for outcome in [None, Some(RunOutcome::Lost)] {
+            let of = Agreement {
+                outcome,
+                ..reservation(Some(100_000_000))
+            };
+            assert_eq!(of.price_owed(), None, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_job_is_owed_for_what_was_left_of_its_slot_and_for_all_of_it_where_that_was_made_longer() {
+        let mut of = reservation(Some(131_000_000));
+        of.job = Some(Job::default());
+        assert_eq!(of.delivered(), 60, "its process came late, and its slot in time");
+        of.note_late_job(30);
+        assert_eq!((of.delivered(), of.price_owed()), (30, Some(eur(3_000))));
+        assert_eq!(of.used_overrun(), 0);
+        of.end_last_slot(Time(180));
+        of.slots[0].ended = Some(180 * MICROS_PER_SECOND);
+        assert_eq!(
+            (of.delivered(), of.used_overrun()),
+            (50, 0),
+            "it has made up for some"
+        );
+        of.end_last_slot(Time(200));
+        of.slots[0].ended = Some(200 * MICROS_PER_SECOND);
+        assert_eq!((of.delivered(), of.used_overrun()), (60, 10));
+    }
+
+    #[test]
+    fn a_tenth_is_late_and_more_is_too_late() {
+        let of = reservation(None);
+        assert_eq!([6, 7].map(|late| of.is_too_late_by(late)), [false, true]);
+        for (started_us, is_delivered) in [(105_900_000, true), (106_000_000, false)] {
+            assert_eq!(
+                reservation(Some(started_us)).is_delivered(),
+                is_delivered,
+                "{started_us}"
+            );
+        }
+    }
+}
