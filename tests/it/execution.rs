@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
 mod isolated;
+mod killed;
 mod limits;
 mod retention;
 mod saving;

@@ -8,6 +8,7 @@
 //! | `lock` | the supervisor | locked while one is at work; which process that is |
 //! | `inputs.json` | the executor, once | which files it was given to read, so that their growth counts as written |
 //! | `claim.json` | the first of launcher and supervisor, once | the job started as this process, or never will |
+//! | `.stdout.pipe`, `.stderr.pipe` | the supervisor | nothing: the job's outputs pass through them |
 //! | `isolation` | the tool that isolates the job | how that went, and the exit status of its program |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `save.json` | the executor | whether it is told to save its work, where that has changed since the intent |
@@ -351,6 +352,13 @@ impl Folder {
     /// Decides whether the job starts, unless that is decided already; answers whether this call decided.
     pub(crate) fn decide_claim(&self, claim: &Claim) -> Result<bool, ExecutionError> {
         self.write_once(CLAIM, claim)
+    }
+
+    /// Takes the claim of a process back that is gone and has run nothing of the job: another one may start it.
+    pub(crate) fn take_back_claim(&self) -> Result<(), ExecutionError> {
+        let path = self.path.join(CLAIM);
+        let take = if_there(fs::remove_file(&path)).and_then(|_| sync_folder(&self.path));
+        take.map_err(ExecutionError::system("take back", path))
     }
 
     /// Where the tool that isolates the job says how that went.

@@ -8,6 +8,7 @@ mod isolated;
 pub mod isolation;
 pub mod launch;
 pub mod limits;
+mod output_pipes;
 pub(super) mod process;
 pub mod shortage;
 pub(super) mod spec;

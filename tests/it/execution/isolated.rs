@@ -7,7 +7,7 @@ use bespeak::execution::{PieceSpec, SaveWork, StagedInput};
 
 use super::*;
 
-fn isolated(text: &str, seconds: i64) -> JobSpec {
+pub(super) fn isolated(text: &str, seconds: i64) -> JobSpec {
     JobSpec {
         isolation: Some(Isolation::default()),
         ..script(text, seconds)
@@ -407,7 +407,7 @@ fn a_job_has_no_open_files_of_the_service() {
         };
         run(&place, &job);
         let said = place.output(&job, Stream::Out);
-        assert!(said.contains("pipe:") && !said.contains("inherited"), "{said}");
+        assert!(said.contains(".stdout.pipe") && !said.contains("inherited"), "{said}");
         assert_eq!(
             said.lines().filter(|line| line.contains("->")).count(),
             3,
