@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod bounded;
 mod isolated;
 mod killed;
 mod limits;

@@ -424,15 +424,16 @@ impl Folder {
         Ok(Self::at(&self.common).read(INPUTS)?.unwrap_or_default())
     }
 
-    /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs.
-    pub(crate) fn walk(&self) -> Result<Walk, ExecutionError> {
-        Walk::through(&self.common, self.given_files()?)
+    /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs, and these others.
+    pub(crate) fn walk(&self, others: Vec<KnownFile>) -> Result<Walk, ExecutionError> {
+        let known = self.given_files()?.into_iter().chain(others);
+        Walk::through(&self.common, known.collect())
             .map_err(ExecutionError::system("look into", &self.common))
     }
 
     /// The same to its end.
     pub(crate) fn walked(&self) -> Result<Walk, ExecutionError> {
-        let walked = self.walk()?.finish();
+        let walked = self.walk(Vec::new())?.finish();
         walked.map_err(ExecutionError::system("look into", &self.common))
     }
 

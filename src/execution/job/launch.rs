@@ -11,10 +11,11 @@ use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use rustix::fs::{Access, access};
-use rustix::process::Pid;
+use rustix::process::{Pid, nice};
 
 use crate::catalogue::Isolation;
 use crate::clock::Clock;
+use crate::execution::job::calls::Refused;
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
@@ -27,6 +28,8 @@ use crate::execution::{ExecutionError, JobSpec};
 
 /// The name of this process until it becomes another program, with which it gets that one's name.
 const NAME: &str = "bespeak-launch";
+/// By how much the priority of a job is lower than that of its supervisor.
+const NICE: i32 = 10;
 /// Exit status when the program is there and cannot be run, as shells have it.
 const CANNOT_RUN: u8 = 126;
 /// How long to wait before the next try of the isolation.
@@ -159,14 +162,18 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
     if let Err(error) = limits::apply_job_limits(&job.limits) {
         return Unrun::Launcher(error);
     }
-    if let Some(group) = ControlGroup::of(job.run()) {
-        // Where the system refuses, the supervisor's looks bound the job.
-        let _ = group.enter(&job.limits, limits::isolating_processes(job));
-    }
+    // The supervisor comes before its job, also where the job keeps all processors busy.
+    let _ = nice(NICE);
+    // Where the system refuses, the supervisor's looks bound the job.
+    let group = ControlGroup::of(job.run());
+    let group = group.filter(|of| of.enter(&job.limits, limits::isolating_processes(job)).is_ok());
+    let refused = Refused {
+        shared_memory: !group.is_some_and(|of| of.holds_memory()),
+    };
     loop {
         let unrun = match &job.isolation {
             None => Unrun::Program(with_environment(&mut plain_command(folder, job), job).exec()),
-            Some(isolation) => match become_isolated(folder, job, isolation) {
+            Some(isolation) => match become_isolated(folder, job, isolation, refused) {
                 Ok(never) => match never {},
                 Err(error) => Unrun::Launcher(error),
             },
@@ -191,12 +198,18 @@ fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
     command
 }
 
-fn become_isolated(folder: &Folder, job: &JobSpec, isolation: &Isolation) -> io::Result<Infallible> {
+fn become_isolated(
+    folder: &Folder,
+    job: &JobSpec,
+    isolation: &Isolation,
+    refused: Refused,
+) -> io::Result<Infallible> {
     // It was there just now.
     let tool: PathBuf = isolating_tool().ok_or_else(|| io::Error::from(rustix::io::Errno::AGAIN))?;
     let status = File::create(folder.isolation_status())?;
     let (work, temporary) = (folder.work(), folder.temporary());
-    let (mut command, _filter) = isolated_command(&tool, job, isolation, [&work, &temporary], &status)?;
+    let folders = [work.as_path(), &temporary];
+    let (mut command, _filter) = isolated_command(&tool, job, isolation, folders, (&status, refused))?;
     Err(with_environment(&mut command, job).exec())
 }
 

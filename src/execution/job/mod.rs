@@ -4,6 +4,7 @@ mod calls;
 pub(crate) mod control_group;
 pub(super) mod excess;
 pub mod folder;
+mod hidden;
 mod isolated;
 pub mod isolation;
 pub mod launch;
