@@ -96,6 +96,7 @@ fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
         inputs: Vec::new(),
         staged: Vec::new(),
         nodes: 2,
+        processors: Vec::new(),
         slot_end: now() + seconds * MICROS_PER_SECOND,
         output_limit: OUTPUT_LIMIT,
         limits: JobLimits::default(),

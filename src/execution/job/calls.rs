@@ -68,6 +68,8 @@ const REFUSED: [i64; 47] = [
 /// The calls that are refused to some jobs only.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Refused {
+    /// Whether it may not choose its processors: it has been given some.
+    pub(super) processors: bool,
     /// Whether it may not make shared memory of System V, which stays when no process has it mapped: no control group bounds its memory.
     pub(super) shared_memory: bool,
 }
@@ -116,6 +118,7 @@ fn compile(of: Refused) -> Result<BpfProgram, seccompiler::BackendError> {
         .map(|request| argument_is(1, request))
         .collect::<Result<Vec<_>, _>>()?;
     let besides = [
+        (of.processors, libc::SYS_sched_setaffinity),
         (of.shared_memory, libc::SYS_shmget),
     ];
     let besides = besides

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, nice};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::catalogue::Isolation;
 use crate::clock::Clock;
@@ -168,6 +169,7 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
     let group = ControlGroup::of(job.run());
     let group = group.filter(|of| of.enter(&job.limits, limits::isolating_processes(job)).is_ok());
     let refused = Refused {
+        processors: keep_to_processors(&job.processors),
         shared_memory: !group.is_some_and(|of| of.holds_memory()),
     };
     loop {
@@ -185,6 +187,16 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Has this process, and those that come from it, run on these processors only. Returns whether it does.
+fn keep_to_processors(processors: &[usize]) -> bool {
+    let mut set = CpuSet::new();
+    for processor in processors.iter().filter(|of| **of < CpuSet::MAX_CPU) {
+        set.set(*processor);
+    }
+    // One that has been taken out of service is not missed while there are others.
+    !processors.is_empty() && sched_setaffinity(None, &set).is_ok()
 }
 
 fn plain_command(folder: &Folder, job: &JobSpec) -> Command {

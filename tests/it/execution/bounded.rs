@@ -179,6 +179,35 @@ fn a_job_has_a_lower_priority_than_its_supervisor() {
 }
 
 #[test]
+fn it_runs_on_the_processors_of_its_nodes_and_cannot_choose_others() {
+    let place = Place::new();
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let list = |text: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        line.unwrap().trim().to_owned()
+    };
+    let first = list(&own).split([',', '-']).next().unwrap().to_owned();
+    let text = format!(
+        "cat /proc/self/status; taskset -p -c {} $$ > /dev/null 2>&1 || echo refused",
+        list(&own)
+    );
+    let bound = JobSpec {
+        processors: vec![first.parse().unwrap()],
+        ..isolated(&text, 600)
+    };
+    assert_eq!(run(&place, &bound).outcome, RunOutcome::Completed);
+    let said = place.output(&bound, Stream::Out);
+    assert_eq!(list(&said), first);
+    assert!(said.ends_with("refused\n"), "{said}");
+    let free = isolated(&text, 600);
+    assert_eq!(run(&place, &free).outcome, RunOutcome::Completed);
+    let said = place.output(&free, Stream::Out);
+    assert!(list(&said) == list(&own) && !said.contains("refused"), "{said}");
+}
+
+#[test]
 fn shared_memory_that_stays_when_nothing_maps_it_is_refused_where_no_control_group_holds_it() {
     let place = Place::new();
     let number = if cfg!(target_arch = "x86_64") { 29 } else { 194 };
