@@ -343,7 +343,8 @@ impl Lane {
     }
 
     /// Starts a job, where the saved work that it is to go on from is there.
-    async fn start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
+    async fn start(&self, agreement: &Agreement, mut job: JobSpec) -> Result<(), Failure> {
+        job.processors = self.processors_of(agreement).await;
         let start = move |executor: &dyn Executor| {
             if !executor.can_resume(&job)? {
                 return Ok(false);
@@ -413,6 +414,7 @@ impl Lane {
                 .collect(),
             staged: Vec::new(),
             nodes: agreement.slot_nodes(),
+            processors: Vec::new(),
             slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,

@@ -6,11 +6,12 @@ use std::sync::atomic::Ordering;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::executors::Executors;
 use crate::execution::lane::{Context, Lane};
+use crate::execution::processors::{own_processors, why_nodes_share_processors};
 use crate::planner::{self, Resource};
 
 /// For how long it is looked at a start whether reservations are left on a retired cluster: a cluster that is gone for good is
@@ -24,6 +25,8 @@ pub(super) struct Lanes {
     present: HashMap<String, Present>,
     /// The resources as they were last seen, and how often their replicas had changed by then.
     seen: Option<(Arc<[Resource]>, u64)>,
+    /// Why nodes of this machine have no processors of their own, as was said last.
+    shared: Option<String>,
     /// What the lanes of clusters do by themselves.
     tasks: JoinSet<()>,
 }
@@ -43,6 +46,7 @@ impl Lanes {
             executors,
             present: HashMap::new(),
             seen: None,
+            shared: None,
             tasks: JoinSet::new(),
         }
     }
@@ -91,8 +95,20 @@ impl Lanes {
                 self.keep(resource, stop);
             }
         }
+        self.say_whether_bound(&resources);
         self.seen = Some((resources, changes));
         Ok(())
+    }
+
+    /// Warns once where jobs of this machine can take each other's processors.
+    fn say_whether_bound(&mut self, resources: &[Resource]) {
+        let hosts = &self.context.hosts;
+        let is_here = |of: &&Resource| of.kind == "local" && !of.is_retired() && hosts.is_own(&of.name);
+        let why = why_nodes_share_processors(&own_processors(), resources.iter().filter(is_here));
+        if let Some(why) = why.as_ref().filter(|why| self.shared.as_ref() != Some(*why)) {
+            warn!(why, "jobs of this machine can take each other's processors");
+        }
+        self.shared = why;
     }
 
     /// Whether a cluster was retired not long before this start, which may have come before its reservations were removed.

@@ -18,6 +18,7 @@ pub mod lead;
 pub mod local;
 mod lock;
 pub mod metrics;
+mod processors;
 pub mod slurm;
 pub mod staging;
 

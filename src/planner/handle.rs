@@ -323,6 +323,15 @@ impl Planner {
         self.ask(|of| Ok(of.plan.running())).await
     }
 
+    /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>> {
+        self.ask(move |of| Ok(of.plan.bound.get(&id).cloned().unwrap_or_default()))
+            .await
+    }
+
     /// The agreements that are not over and have their place on a resource, in order of start, with their nodes. The
     /// agreements that commands wait for are among them.
     ///

@@ -25,6 +25,8 @@ pub const QUESTIONS: &str = "/replicas/questions";
 pub enum Reply {
     /// Agreements, by their ids: the store has them.
     Agreements(Vec<Uuid>),
+    /// The numbers of nodes.
+    Nodes(Vec<u32>),
     /// Yes or no.
     Is(bool),
     /// It is noted.
@@ -75,6 +77,7 @@ impl Replicas {
             _ => return Err(planner::Error::Unavailable),
         }
         Ok(match answer.json().await.map_err(unavailable)? {
+            Reply::Nodes(nodes) => Answer::Nodes(nodes),
             Reply::Is(so) => Answer::Is(so),
             Reply::Noted => Answer::Noted,
             Reply::Agreements(ids) => Answer::Agreements(self.agreements(ids).await?),

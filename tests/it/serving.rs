@@ -226,6 +226,42 @@ max = 1000000
 }
 
 #[test]
+fn where_no_limit_of_processes_holds_offers_of_applications_that_are_not_trusted_are_told_why() {
+    if !rustix::process::geteuid().is_root() {
+        // The limit of a job's own namespace holds for every other user.
+        return;
+    }
+    let configuration = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+        [[application]]\nname = \"echo\"\nprogram = \"/bin/echo\"\n";
+    // A service as root, without control groups that it could use.
+    let without =
+        "exec bwrap --die-with-parent --dev-bind / / --ro-bind /sys/fs/cgroup /sys/fs/cgroup -- \"$@\"";
+    run(async {
+        let server = Server::through(without, configuration);
+        let mut echo = Offer::sleep(0, 600);
+        echo.run = Some(("echo", Vec::new()));
+        let refused = server.client().post("/agreements", echo.xml()).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+        for why in [
+            "echo is not trusted, and nothing holds the limit of processes of a job",
+            "the service runs as root",
+        ] {
+            assert!(refused.body.contains(why), "{refused:?}");
+            assert!(
+                server.log().contains("the service runs as root"),
+                "{}",
+                server.log()
+            );
+        }
+        assert!(
+            server
+                .log()
+                .contains("local resources take jobs of trusted applications only")
+        );
+    });
+}
+
+#[test]
 fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_are_told_why() {
     let configuration = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
         [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\ntrusted = true\n\

@@ -90,6 +90,7 @@ impl Site {
             inputs: Vec::new(),
             staged: Vec::new(),
             nodes: 1,
+            processors: Vec::new(),
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,
             limits: bespeak::catalogue::JobLimits::default(),

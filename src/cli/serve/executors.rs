@@ -16,8 +16,8 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::Shared;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::job::control_group::use_control_groups;
-use crate::execution::job::isolation::why_not_isolated;
+use crate::execution::job::control_group::{Held, use_control_groups};
+use crate::execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
 use crate::execution::lead::Hosts;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
@@ -34,19 +34,20 @@ pub(super) fn make_executors(
     data_dir: &Path,
     followed: Followed,
 ) -> Result<Executors, Failure> {
-    let unisolated = why_not_isolated();
-    if let Some(why) = &unisolated {
-        warn!(
-            why,
-            "jobs cannot be isolated: local resources take jobs of trusted applications only"
-        );
-    }
-    match use_control_groups() {
-        Ok(()) => info!("jobs of this machine are limited by control groups"),
+    let groups = use_control_groups();
+    match &groups {
+        Ok(Held::MemoryAndProcesses) => info!("jobs of this machine are limited by control groups"),
+        Ok(Held::Processes) => {
+            info!("processes of jobs of this machine are limited by control groups of version 1");
+        }
         Err(why) => info!(why, "jobs of this machine are limited without control groups"),
     }
+    let unfit = why_jobs_are_refused(groups.is_ok());
+    if let Some(why) = &unfit {
+        warn!(why, "local resources take jobs of trusted applications only");
+    }
     let local = LocalExecutor::new(data_dir).map_err(Failure::unavailable)?;
-    let local = local.without_isolation(unisolated);
+    let local = local.for_trusted_only(unfit);
     let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
     let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));
@@ -68,6 +69,19 @@ pub(super) fn make_executors(
             }
         }
     }))
+}
+
+/// Why this machine cannot run jobs of applications that are not trusted, where it cannot. `has_groups` says whether control groups limit
+/// the processes of a job.
+fn why_jobs_are_refused(has_groups: bool) -> Option<String> {
+    let unisolated = why_not_isolated().map(|why| format!("jobs cannot be isolated: {why}"));
+    let unlimited = || {
+        let why = (!has_groups).then(why_processes_are_not_limited)??;
+        Some(format!(
+            "nothing holds the limit of processes of a job, neither control groups nor a resource limit: {why}"
+        ))
+    };
+    unisolated.or_else(unlimited)
 }
 
 /// How often it is looked whether resources have got another replica.
