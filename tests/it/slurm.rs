@@ -15,6 +15,7 @@ mod passing;
 mod pieces;
 mod policy;
 mod privilege;
+mod recurring;
 mod replaced;
 mod restarts;
 mod seen;
@@ -34,6 +35,7 @@ use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use bespeak::planner::{BusyTime, NodeState, Unused};
+use jiff::tz::TimeZone;
 use scheduler::Interval;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -169,6 +171,7 @@ fn settings(cluster: &Cluster) -> Settings {
         lead: None,
         changes_a_minute: 6_000,
         reclaim_after: Some(4),
+        time_zone: TimeZone::UTC,
     }
 }
 

@@ -18,6 +18,7 @@ pub(super) mod jobs;
 mod nodes;
 mod policy;
 mod query;
+mod recurring;
 mod reservations;
 pub(super) mod settings;
 mod snapshot;
