@@ -7,6 +7,7 @@ mod dedicated;
 mod going_on;
 mod held;
 mod helped;
+mod known;
 mod missing;
 mod never;
 mod others;
@@ -171,6 +172,7 @@ fn settings(cluster: &Cluster) -> Settings {
         lead: None,
         changes_a_minute: 6_000,
         reclaim_after: Some(4),
+        reserve_at_once: false,
         time_zone: TimeZone::UTC,
     }
 }

@@ -62,6 +62,8 @@ pub(in crate::cli) struct Slurm {
     changes_a_minute: Option<u32>,
     lead_minutes: Option<u32>,
     reclaim_minutes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reserve_at_once: Option<bool>,
     /// The zone of Slurm's controller, by its name in the database of time zones or as POSIX writes one; this machine's without.
     #[serde(skip_serializing_if = "Option::is_none")]
     time_zone: Option<String>,
@@ -279,6 +281,7 @@ impl Slurm {
             lead: self.lead_minutes.map(|minutes| i64::from(minutes) * 60),
             changes_a_minute: self.changes_a_minute.unwrap_or(CHANGES_A_MINUTE),
             reclaim_after: self.reclaim_minutes.map(|minutes| i64::from(minutes) * 60),
+            reserve_at_once: self.reserve_at_once.unwrap_or_default(),
             time_zone: self.time_zone().unwrap_or(TimeZone::UTC),
         }
     }

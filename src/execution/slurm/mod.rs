@@ -84,6 +84,17 @@ impl Executor for SlurmExecutor {
         *lock(&self.seen.reserves_within)
     }
 
+    fn hands_over_within(&self) -> Option<Seconds> {
+        let within = self.reserves_within();
+        within.map(|within| {
+            if self.settings.reserve_at_once {
+                Seconds::MAX
+            } else {
+                within
+            }
+        })
+    }
+
     fn cost(&self) -> Option<Cost> {
         Some(lock(&self.seen.costs).1)
     }

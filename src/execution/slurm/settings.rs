@@ -51,6 +51,8 @@ pub struct Settings {
     /// Seconds without a job after which a reservation that was handed to a user is taken back; never without. The user's
     /// party is told when half of them are over.
     pub reclaim_after: Option<Seconds>,
+    /// Whether a slot without a job is reserved as soon as it is promised, so that its user can name the reservation at once.
+    pub reserve_at_once: bool,
     /// The time zone of Slurm's controller: reservations of the site come again by its clock.
     pub time_zone: TimeZone,
 }

@@ -29,6 +29,7 @@ pub(crate) fn executor() -> (TempDir, SlurmExecutor) {
         lead: None,
         changes_a_minute: 6_000,
         reclaim_after: Some(60),
+        reserve_at_once: false,
         time_zone: TimeZone::UTC,
     };
     let executor = SlurmExecutor::new(settings, data.path()).unwrap();
