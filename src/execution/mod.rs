@@ -209,6 +209,11 @@ pub trait Executor: Send + Sync {
         None
     }
 
+    /// The same for slots without a job, whose parties are told how to name them: such a slot may be held sooner.
+    fn hands_over_within(&self) -> Option<scheduler::Seconds> {
+        self.reserves_within()
+    }
+
     /// The agreements without a job that do not use their nodes, and the treatment of the nodes, as of the last hand-over of
     /// the plan.
     fn unused(&self) -> Vec<(Uuid, Unused)> {

@@ -81,6 +81,8 @@ impl Lane {
                 .iter()
                 .any(|(of, _)| waiting.contains(of) || moved.contains(of));
             planner.report_reserving(resource(), refused, within).await?;
+            let handed = self.shared.executor.hands_over_within().unwrap_or(within);
+            planner.report_handing_over(resource(), handed).await?;
             if is_refused {
                 // Another slot is looked for when it is known which nodes are others' now.
                 self.look_now.notify_one();
