@@ -36,6 +36,7 @@ mod trail;
 mod usage;
 mod wrong_keys;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -315,12 +316,16 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
     }
 }
 
-/// The use cases for a caller: what its key may spend is counted.
+/// The use cases for a caller: what its key may spend is counted, and an operator's has no bound of agreements and questions.
 pub(crate) fn use_cases_of(negotiation: &Arc<Negotiation>, caller: &Caller) -> Arc<Negotiation> {
-    match caller.spender() {
-        Some(spender) => Arc::new(negotiation.with_cap(spender)),
-        None => Arc::clone(negotiation),
+    let mut of = Cow::Borrowed(negotiation);
+    if caller.role == Role::Operator {
+        of = Cow::Owned(Arc::new(of.unbounded()));
     }
+    if let Some(spender) = caller.spender() {
+        of = Cow::Owned(Arc::new(of.with_cap(spender)));
+    }
+    of.into_owned()
 }
 
 /// Lets in callers whose key may change something.

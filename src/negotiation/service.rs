@@ -347,6 +347,15 @@ impl Negotiation {
         })
     }
 
+    /// The same use cases for an operator, whom no number of agreements and questions bounds.
+    #[must_use]
+    pub fn unbounded(&self) -> Self {
+        Self {
+            planner: self.planner.unbounded(),
+            ..self.clone()
+        }
+    }
+
     /// The same use cases for a key that may spend only so much.
     #[must_use]
     pub fn with_cap(&self, spender: Spender) -> Self {

@@ -309,6 +309,7 @@ fn decisions_add_up(after: &Scrape) {
         "bespeak_jobs_running",
         "bespeak_resource_troubles",
         "bespeak_call_backs_waiting",
+        "bespeak_parties_near_quota",
         "bespeak_planner_failed_commits_total",
         "bespeak_planner_impossible_total",
         "bespeak_clock_steps_total",

@@ -7,6 +7,7 @@ mod federation;
 pub(super) mod history;
 mod prediction;
 pub(super) mod pricing;
+mod quotas;
 mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
@@ -34,6 +35,7 @@ use crate::cli::config::federation::{Federating, Peer};
 use crate::cli::config::history::History;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
+use crate::cli::config::quotas::{PartyQuotas, Quotas};
 use crate::cli::config::ranges::{check_range, table};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
@@ -127,98 +129,6 @@ table! {
         proposals_max: u32 = 0, 0..=1_000;
         /// The discount for such a move, in percent.
         proposal_discount_percent: u32 = 10, 0..=100;
-    }
-}
-
-/// The part of a resource that one party may have while others have work, in percent.
-const SHARE_PERCENT: u32 = 50;
-
-/// How much one party may have and ask; but for its share nothing is bounded that is not set.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Quotas {
-    /// Node-hours in agreements that are not over and in offers that are held.
-    node_hours: Option<u32>,
-    /// Hours that it may plan ahead.
-    horizon_hours: Option<u32>,
-    /// How often in a minute it may ask for quotes.
-    probes_per_minute: Option<u32>,
-    /// The part of the node-hours of a resource that it may have in any 30 days while other parties have work, in percent.
-    share_percent: Option<u32>,
-}
-
-impl Quotas {
-    /// Checks the table of this name.
-    fn check(&self, table: &str) -> Result<(), String> {
-        for (key, value) in [
-            ("node_hours", self.node_hours),
-            ("horizon_hours", self.horizon_hours),
-            ("probes_per_minute", self.probes_per_minute),
-        ] {
-            if value == Some(0) {
-                return Err(format!("{table}.{key}: expected 1 or more, found 0"));
-            }
-        }
-        let share = self.share_percent.unwrap_or(SHARE_PERCENT);
-        check_range(&format!("{table}.share_percent"), share, 1..=100)
-    }
-
-    fn planner(&self) -> planner::Quotas {
-        planner::Quotas {
-            node_hours: self.node_hours.map(u64::from),
-            horizon: self.horizon_hours.map(|hours| i64::from(hours) * 3_600),
-            probes_per_minute: self.probes_per_minute,
-            share_percent: Some(self.share_percent.unwrap_or(SHARE_PERCENT)).filter(|share| *share < 100),
-        }
-    }
-
-    /// These, and where they say nothing others.
-    fn or(&self, others: &Self) -> Self {
-        Self {
-            node_hours: self.node_hours.or(others.node_hours),
-            horizon_hours: self.horizon_hours.or(others.horizon_hours),
-            probes_per_minute: self.probes_per_minute.or(others.probes_per_minute),
-            share_percent: self.share_percent.or(others.share_percent),
-        }
-    }
-}
-
-/// The quotas of one party, or of each of a group, in place of those of all; a key that is not set counts as there.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PartyQuotas {
-    party: Parties,
-    node_hours: Option<u32>,
-    horizon_hours: Option<u32>,
-    probes_per_minute: Option<u32>,
-    share_percent: Option<u32>,
-}
-
-/// One party, or several.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "expected the name of a party, or a list of names")]
-enum Parties {
-    One(String),
-    Group(Vec<String>),
-}
-
-impl Parties {
-    fn names(&self) -> &[String] {
-        match self {
-            Self::One(party) => std::slice::from_ref(party),
-            Self::Group(parties) => parties,
-        }
-    }
-}
-
-impl PartyQuotas {
-    fn quotas(&self) -> Quotas {
-        Quotas {
-            node_hours: self.node_hours,
-            horizon_hours: self.horizon_hours,
-            probes_per_minute: self.probes_per_minute,
-            share_percent: self.share_percent,
-        }
     }
 }
 
