@@ -103,8 +103,18 @@ fn the_balancer_understands_its_configuration_which_names_the_replicas() {
             composed.contains(&format!("\n  {replica}:\n    <<: *replica\n")),
             "{replica}"
         );
-        assert!(balanced.contains(&format!(" {replica}:8080\n")), "{replica}");
+        assert!(
+            balanced.contains(&format!(" {replica}:8080 send-proxy-v2\n")),
+            "{replica}"
+        );
     }
+    // The replicas believe the address that the balancer has.
+    let address = composed
+        .split_once("ipv4_address: ")
+        .and_then(|(_, rest)| rest.lines().next())
+        .expect("an address of the balancer");
+    let trusted = format!("trusted = [\"{address}\"]");
+    assert!(file("deploy/compose.toml").contains(&trusted), "{trusted}");
 }
 
 #[test]

@@ -5,8 +5,10 @@ pub(super) mod energy;
 pub(super) mod execution;
 mod federation;
 pub(super) mod history;
+pub(super) mod keys;
 mod prediction;
 pub(super) mod pricing;
+mod proxy;
 mod quotas;
 mod ranges;
 pub(super) mod resources;
@@ -33,8 +35,10 @@ use crate::cli::config::energy::Series;
 use crate::cli::config::execution::Execution;
 use crate::cli::config::federation::{Federating, Peer};
 use crate::cli::config::history::History;
+use crate::cli::config::keys::Keys;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
+use crate::cli::config::proxy::Proxy;
 use crate::cli::config::quotas::{PartyQuotas, Quotas};
 use crate::cli::config::ranges::{check_range, table};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
@@ -46,7 +50,7 @@ use crate::execution::local::find_program;
 use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
-use crate::http::{Bounds, Connections};
+use crate::http::{Bounds, Connections, Proxies};
 use crate::negotiation::{OnLoss, TemplateText};
 use crate::planner;
 
@@ -82,6 +86,10 @@ pub(super) struct Config {
     #[serde(rename = "quota")]
     quotas_of_parties: Vec<PartyQuotas>,
     pub(super) limits: ConfigLimits,
+    /// How long keys last.
+    pub(super) keys: Keys,
+    /// The proxies that say which client speaks.
+    pub(super) proxy: Proxy,
     #[serde(rename = "resource")]
     resources: Vec<Resource>,
     #[serde(rename = "application")]
@@ -282,6 +290,8 @@ impl Config {
         self.quotas.check("quotas")?;
         self.check_quotas_of_parties()?;
         self.limits.check_ranges()?;
+        self.proxy.proxies()?;
+        self.keys.check_ranges()?;
         self.execution.check()?;
         self.history.check_ranges()?;
         self.staging.check()?;
@@ -346,6 +356,8 @@ impl Config {
             ("[history]", self.history == led.history),
             ("[federation] and [[peer]]", self.domain == opened.domain),
             ("[limits]", self.limits == opened.limits),
+            ("[proxy]", self.proxy == opened.proxy),
+            ("[keys]", self.keys == opened.keys),
         ];
         let differ = parts.into_iter().filter(|(_, is_same)| !is_same);
         differ.map(|(name, _)| name.to_owned()).collect()
@@ -489,6 +501,7 @@ impl ConfigLimits {
     pub(super) fn bounds(&self, connections: Connections) -> Bounds {
         Bounds {
             connections,
+            proxies: Proxies::default(),
             header_timeout: Duration::from_secs(self.header_seconds),
             write_timeout: Duration::from_secs(self.write_seconds),
             shutdown_timeout: self.shutdown_timeout(),

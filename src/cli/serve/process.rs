@@ -129,7 +129,10 @@ impl Process {
         let (listener, address) = listen(options.at.listen).await?;
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
-        let bounds = config.limits.bounds(connections.clone());
+        let bounds = http::Bounds {
+            proxies: config.proxy.proxies().map_err(Failure::Usage)?,
+            ..config.limits.bounds(connections.clone())
+        };
         let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
