@@ -71,7 +71,7 @@ pub(crate) use resources::require_operator;
 pub use standby::{Stage, Way, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
-use crate::access::{Access, Caller, Role};
+use crate::access::{Access, Caller, Role, hide_keys};
 use crate::negotiation::{self, Negotiation, OfferMessage, ResourceVerb, Scope};
 
 /// Every answer has it, and every log line of its request.
@@ -120,6 +120,12 @@ pub struct Api {
 }
 
 impl Api {
+    /// Whether clients know the service by an address with TLS, its own or that of a proxy.
+    fn is_secure(&self) -> bool {
+        let address = self.public_address.as_deref().unwrap_or(self.scheme);
+        address.starts_with("https")
+    }
+
     /// Counts a wrong key that came from an address, and waits until it may be answered.
     ///
     /// # Errors
@@ -226,6 +232,7 @@ fn resource_routes() -> Router<Api> {
 
 /// The routes of the API and, beside them, the pages.
 pub fn router(api: Api, pages: Pages) -> Router {
+    let is_secure = api.is_secure();
     let keyed = Router::new()
         .route("/availability", get(availability::get_availability))
         .route("/templates", get(templates::get_templates))
@@ -282,7 +289,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))
         .route_layer(middleware::from_fn(metrics::note_route));
-    Router::new()
+    let router = Router::new()
         .route("/", get(error::answer_root))
         .route("/openapi.json", get(openapi::get_openapi))
         .route("/.well-known/bespeak", get(peers::get_domain))
@@ -306,7 +313,12 @@ pub fn router(api: Api, pages: Pages) -> Router {
         ))
         .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
         .layer(middleware::from_fn(trace_request))
-        .with_state(api)
+        .with_state(api);
+    if is_secure {
+        router.layer(middleware::from_fn(keep_to_tls))
+    } else {
+        router
+    }
 }
 
 /// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this
@@ -383,8 +395,19 @@ fn path_in_log(path: &str) -> String {
     if path.starts_with(FEEDS) {
         format!("{FEEDS}…")
     } else {
-        path.to_owned()
+        hide_keys(path).into_owned()
     }
+}
+
+/// Has browsers come back by TLS alone (RFC 6797).
+async fn keep_to_tls(request: Request, next: Next) -> Response {
+    let mut answer = next.run(request).await;
+    let value = HeaderValue::from_static("max-age=31536000");
+    answer
+        .headers_mut()
+        .entry(header::STRICT_TRANSPORT_SECURITY)
+        .or_insert(value);
+    answer
 }
 
 /// Turns requests away at once, with an error, rather than let them pile up.

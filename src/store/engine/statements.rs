@@ -532,6 +532,7 @@ statements! {
     INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";
     SESSION = "SELECT k.id, k.digest, k.party, k.role, k.label, k.created_us, k.expires_us, k.revoked_us, \
         k.read_only, k.cap_micros, k.cap_currency, s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";
+    EXTEND_SESSION = "UPDATE sessions SET expires_us = $2 WHERE digest = $1 AND expires_us < $2";
     DELETE_SESSION = "DELETE FROM sessions WHERE digest = $1";
     FORGET_SESSIONS = "DELETE FROM sessions WHERE expires_us <= $1";
     FORGET_OLDEST_SESSIONS = "DELETE FROM sessions WHERE api_key = $1 AND digest NOT IN (SELECT digest FROM sessions \

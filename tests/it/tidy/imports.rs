@@ -71,7 +71,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    ("src/access", &["agreement", "clock", "store"]),
+    ("src/access", &["address", "agreement", "clock", "store", "task"]),
     (
         "src/planner",
         &[
