@@ -25,6 +25,7 @@ use crate::address::is_hidden;
 use crate::agreement::{Money, Spender};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
+use crate::task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
@@ -217,9 +218,12 @@ impl Access {
             loop {
                 let heard = changes.heard().await;
                 self.known.forget(heard.is_ok());
-                if let Err(why) = heard {
-                    tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
-                    tokio::time::sleep(RETRY).await;
+                match heard {
+                    Ok(()) => note_success(),
+                    Err(why) => {
+                        tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
+                        tokio::time::sleep(RETRY).await;
+                    }
                 }
             }
         };

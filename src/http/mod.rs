@@ -73,6 +73,7 @@ pub use wrong_keys::WrongKeys;
 
 use crate::access::{Access, Caller, Role, hide_keys};
 use crate::negotiation::{self, Negotiation, OfferMessage, ResourceVerb, Scope};
+use crate::task::KeptTasks;
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -111,6 +112,8 @@ pub struct Api {
     pub measured: Measured,
     /// The connections that they come on.
     pub connections: Connections,
+    /// The long-lived tasks of the process.
+    pub tasks: KeptTasks,
     /// The scheme of clients that name no other address: `https` where there is a certificate, or `http`.
     pub scheme: &'static str,
     /// The address by which clients know the service, where it is not the one they name.
