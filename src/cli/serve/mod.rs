@@ -34,7 +34,7 @@ use self::process::Process;
 use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
-use crate::callbacks::CallBacks;
+use crate::callbacks::{CallBacks, Dropped};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
@@ -153,19 +153,20 @@ fn own_address(config: &Config, scheme: &str, listening: SocketAddr) -> Arc<str>
     }
 }
 
-/// Begins to make the calls that are stored. Returns the address of the service in them.
+/// Begins to make the calls that are stored. Returns the address of the service in them, and the count of those that are dropped.
 fn start_call_backs(
     config: &Config,
     store: &Store,
     clock: &Clock,
     (scheme, listening): (&str, SocketAddr),
     keeper: &Keeper,
-) -> Arc<str> {
+) -> (Arc<str>, Dropped) {
     let address = own_address(config, scheme, listening);
     let (store, clock, own) = (store.clone(), clock.clone(), Arc::clone(&address));
     let call_backs = CallBacks::new(store, clock, config.call_backs(), own);
+    let dropped = call_backs.dropped();
     keeper.keep(("call-backs", SOON), move |stop| call_backs.clone().run(stop));
-    address
+    (address, dropped)
 }
 
 /// The parts of a service while it serves.

@@ -244,7 +244,7 @@ impl Process {
         let of_planner = (&planner, &store, &clock);
         let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &keeper);
         let at = (self.front.scheme, self.address);
-        let address = start_call_backs(&config, &store, &clock, at, &keeper);
+        let (address, dropped) = start_call_backs(&config, &store, &clock, at, &keeper);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
         let (templates, files) = (self.read.templates, self.files);
         let mut negotiation =
@@ -252,6 +252,7 @@ impl Process {
         negotiation.predictions = Some(self.predictions);
         (negotiation.neighbours, negotiation.federation) = (neighbours, self.federation);
         (negotiation.may_call, negotiation.address) = (config.call_backs(), address);
+        negotiation.dropped = dropped;
         (negotiation.faults, negotiation.executors) = (faults, self.executors);
         (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
         negotiation.replicas = self.replicas;

@@ -490,6 +490,9 @@ statements! {
     UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
     REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
     TOLD = "UPDATE registrations SET told = $2, attempts = 0, failing_us = NULL, due_us = $3 WHERE id = $1";
+    EVENTS_UNTIL = "SELECT MAX(number) AS newest, COUNT(*) AS many FROM party_events WHERE party = $1 AND number > $2 \
+        AND at_us <= $3";
+    EVENTS_DROPPED = "UPDATE registrations SET told = $2 WHERE id = $1 AND told < $2";
     TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, failing_us = COALESCE(failing_us, $3), \
         due_us = $2 WHERE id = $1";
 
