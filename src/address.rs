@@ -161,6 +161,19 @@ impl fmt::Display for Allowed {
     }
 }
 
+/// Whether a character is not seen where it stands in a name or an address, or changes the order of what is seen: control characters,
+/// and those of Unicode's category Cf and its fillers. With them two names look the same.
+pub fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{115f}' | '\u{1160}'
+                | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
 /// An address as it is shown: without its query, which may have secrets.
 pub(crate) fn address_without_query(address: &str) -> &str {
     address.split(['?', '#']).next().unwrap_or_default()
@@ -203,6 +216,10 @@ impl Policy {
     fn read(self, address: &str) -> Result<(Url, String), String> {
         if address.len() > LENGTH_MAX {
             return Err(format!("at most {LENGTH_MAX} characters are expected"));
+        }
+        // A parser would leave some of these out.
+        if address.chars().any(is_hidden) {
+            return Err("an address without control and invisible characters is expected".to_owned());
         }
         let url: Url = address
             .parse()
@@ -270,6 +287,25 @@ fn not_public(ip: IpAddr) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_address_has_no_character_that_is_not_seen() {
+        for hidden in [
+            '\n',
+            '\t',
+            '\u{200b}',
+            '\u{202e}',
+            '\u{feff}',
+            '\u{ad}',
+            '\u{e0041}',
+        ] {
+            assert!(is_hidden(hidden));
+            let address = format!("https://example.org/{hidden}x");
+            let refused = Policy::default().check(&address);
+            assert!(refused.is_err_and(|why| why.contains("invisible")), "{address:?}");
+        }
+        assert!(!"Zoë 日本 é-_. 👩".chars().any(is_hidden));
+    }
 
     #[test]
     fn only_public_addresses_may_be_called_unless_others_are_allowed() {

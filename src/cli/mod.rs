@@ -21,6 +21,7 @@ use scheduler::Time;
 use wsag::time::DateTime;
 
 use crate::store::Store;
+use crate::task::THREAD_KEPT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -367,7 +368,8 @@ pub fn run() -> ExitCode {
         Command::Launch { job } => return crate::execution::job::launch::launch_job(&job),
         command => command,
     };
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = match runtime.enable_all().thread_keep_alive(THREAD_KEPT).build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("bespeak: cannot start: {error}");

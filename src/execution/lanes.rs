@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
@@ -18,6 +18,9 @@ use crate::planner::{self, Resource};
 /// left alone then.
 const RESERVED_AFTER: Micros = 30 * 86_400 * MICROS_PER_SECOND;
 
+/// How long the tasks of a cluster's lane may be without a success until they count as late.
+const LATE: Duration = Duration::from_mins(15);
+
 /// The lanes, by the names of their resources.
 pub(super) struct Lanes {
     context: Arc<Context>,
@@ -27,8 +30,6 @@ pub(super) struct Lanes {
     seen: Option<(Arc<[Resource]>, u64)>,
     /// Why nodes of this machine have no processors of their own, as was said last.
     shared: Option<String>,
-    /// What the lanes of clusters do by themselves.
-    tasks: JoinSet<()>,
 }
 
 /// A lane, and the resource that it was made for.
@@ -47,7 +48,6 @@ impl Lanes {
             present: HashMap::new(),
             seen: None,
             shared: None,
-            tasks: JoinSet::new(),
         }
     }
 
@@ -72,7 +72,6 @@ impl Lanes {
         running: &BTreeSet<&str>,
         stop: &CancellationToken,
     ) -> Result<(), planner::Error> {
-        while self.tasks.try_join_next().is_some() {}
         let resources = self.context.planner.resources();
         let changes = self.context.hosts.changes();
         let is_seen =
@@ -150,8 +149,14 @@ impl Lanes {
         let lane = Arc::new(Lane::new(name.clone(), shared, Arc::clone(&self.context)));
         let stop = stop.child_token();
         if lane.shared.is_cluster() {
-            self.tasks.spawn(Arc::clone(&lane).keep_prepared(stop.clone()));
-            self.tasks.spawn(Arc::clone(&lane).keep_informed(stop.clone()));
+            let keeper = self.context.tasks.until(&stop);
+            let (prepares, informs) = (Arc::clone(&lane), Arc::clone(&lane));
+            keeper.keep((format!("reservations on {name}"), LATE), move |stop| {
+                Arc::clone(&prepares).keep_prepared(stop)
+            });
+            keeper.keep((format!("nodes of {name}"), LATE), move |stop| {
+                Arc::clone(&informs).keep_informed(stop)
+            });
         }
         let present = Present {
             lane,

@@ -16,6 +16,7 @@ use tracing::{debug, error};
 
 use super::format::{Format, name_as_text_xml, xml_response};
 use super::{Api, REQUEST_ID};
+use crate::access::hide_keys;
 use crate::negotiation;
 
 /// The errors of a request.
@@ -162,7 +163,7 @@ impl Error {
                 negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations),
             ) => violations.0.iter().map(ToString::to_string).collect(),
             Self::Negotiation(negotiation::Error::Internal(_)) => vec![Self::Internal.to_string()],
-            other => vec![other.to_string()],
+            other => vec![hide_keys(&other.to_string()).into_owned()],
         }
     }
 
@@ -173,7 +174,7 @@ impl Error {
             "title": status.canonical_reason(),
             "status": status.as_u16(),
             "detail": self.descriptions().join("; "),
-            "instance": instance,
+            "instance": hide_keys(instance),
             "code": code,
             "requestId": request_id,
         });

@@ -22,6 +22,7 @@ use tower::ServiceExt;
 use tracing::debug;
 
 use super::body::BODY_MAX;
+use super::health::task_lines;
 use super::places::Place;
 use super::{
     Api, Error, Origin, Pages, bearer_of_request, health, limit_requests, origin_of_request, trace_request,
@@ -89,10 +90,11 @@ pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
 /// GET /readyz of a process that stands by: whether it knows a process that leads.
 async fn answer_readiness(State(passing): State<Passing>) -> Response {
     let leader = passing.way.replicas.leader().borrow().clone();
+    let tasks: String = task_lines(&passing.api.tasks).map(|line| line + "\n").collect();
     if let Some(leader) = leader {
-        return format!("ready\nrole: standby\nleader: {}\n", leader.name).into_response();
+        return format!("ready\nrole: standby\nleader: {}\n{tasks}", leader.name).into_response();
     }
-    let why = "no process leads at the moment\nrole: standby\n";
+    let why = format!("no process leads at the moment\nrole: standby\n{tasks}");
     (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 

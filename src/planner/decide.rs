@@ -35,6 +35,7 @@ impl Decider<'_> {
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.check_key_is_new(proposal.idempotency.as_ref())?;
         self.check_new_id(&proposal, &[])?;
+        self.check_agreements_quota(&proposal.party, Some(proposal.id))?;
         let mut moved = self.moved_before_reserving(proposal.id);
         let Some((agreement, admitted, number)) = self.admit_proposal(&proposal)? else {
             return Ok(Step::Wait(proposal));

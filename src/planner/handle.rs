@@ -64,6 +64,8 @@ pub struct Planner {
     is_dry: bool,
     /// The party of the operator that books for others.
     pub(super) booked_by: Option<Arc<str>>,
+    /// Whether an operator asks.
+    is_unbounded: bool,
 }
 
 impl Planner {
@@ -150,6 +152,7 @@ impl Planner {
             distrusted: Arc::default(),
             is_dry: false,
             booked_by: None,
+            is_unbounded: false,
         };
         let configured = planner.configure(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
@@ -177,6 +180,7 @@ impl Planner {
             distrusted: Arc::default(),
             is_dry: false,
             booked_by: None,
+            is_unbounded: false,
         }
     }
 
@@ -194,6 +198,15 @@ impl Planner {
     pub fn booked_by(&self, operator: &str) -> Self {
         Self {
             booked_by: Some(operator.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The same planner for an operator, whom no number of agreements and questions bounds.
+    #[must_use]
+    pub fn unbounded(&self) -> Self {
+        Self {
+            is_unbounded: true,
             ..self.clone()
         }
     }
@@ -494,7 +507,7 @@ impl Planner {
         }
         let (reply, answer) = oneshot::channel();
         self.commands
-            .try_send(command(reply).on_copy(self.is_dry))
+            .try_send(command(reply).on_copy(self.is_dry).unbounded(self.is_unbounded))
             .map_err(|_| Error::Unavailable)?;
         answer.await.unwrap_or(Err(Error::Unavailable))
     }

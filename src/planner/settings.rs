@@ -144,6 +144,8 @@ pub struct Quotas {
     pub node_hours: Option<u64>,
     /// How far ahead it may plan, in seconds.
     pub horizon: Option<Seconds>,
+    /// Agreements that are not over, those among them that wait for their decision.
+    pub agreements: Option<u32>,
     /// How often in a minute it may ask for quotes.
     pub probes_per_minute: Option<u32>,
     /// The part of the node-hours of a resource that it may have in any 30 days while other parties have work, in percent.

@@ -34,13 +34,18 @@ pub enum Reply {
 }
 
 /// Asks the leader the questions of this process, several at a time, until `stop`.
-pub async fn answer_questions(replicas: Replicas, mut asked: mpsc::Receiver<Asked>, stop: CancellationToken) {
+pub async fn answer_questions(
+    replicas: Replicas,
+    asked: &mut mpsc::Receiver<Asked>,
+    stop: CancellationToken,
+) {
     loop {
         let next = tokio::select! {
             () = stop.cancelled() => return,
             next = asked.recv() => next,
         };
         let Some((question, reply)) = next else { return };
+        task::note_success();
         let (replicas, stop) = (replicas.clone(), stop.clone());
         task::spawn(async move {
             let mut leader = replicas.leader();

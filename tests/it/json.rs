@@ -187,6 +187,20 @@ fn what_is_wrong_with_a_request_is_told_by_its_pointer() {
 }
 
 #[test]
+fn a_name_has_no_character_that_is_not_seen() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        for hidden in ["\u{200b}", "\u{202e}", "\u{feff}"] {
+            let named = json!({"nodes": 1, "durationSeconds": 60, "name": format!("a{hidden}b")});
+            let refused = post(&client, named.to_string()).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+            assert_eq!(refused.json()["violations"][0]["path"], "/name", "{refused:?}");
+        }
+    });
+}
+
+#[test]
 fn mutated_requests_are_answered_and_never_fail() {
     run(async {
         let server = Server::local();

@@ -141,6 +141,7 @@ fn the_page_of_the_api_has_all_of_it_and_asks_no_other_host() {
         let made = std::process::Command::new("sh")
             .args(["-c", &call])
             .env("KEY", key)
+            .env("SERVER", format!("http://{}", server.address()))
             .output();
         let made = made.expect("curl runs");
         assert!(made.status.success(), "{call}: {made:?}");

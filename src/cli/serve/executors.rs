@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::resources::{Executor, executor_of_resource};
@@ -25,7 +26,7 @@ use crate::federation::{Followed, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
 use crate::store::Store;
-use crate::task;
+use crate::task::{Keeper, note_success};
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(
@@ -93,16 +94,27 @@ pub(super) fn start_sampling(
     executors: &Executors,
     store: &Store,
     clock: &Clock,
-    stop: &CancellationToken,
+    keeper: &Keeper,
 ) {
-    let (planner, executors, store) = (planner.clone(), executors.clone(), store.clone());
-    task::spawn(sample_resources(
-        (planner, hosts.clone()),
-        executors,
-        store,
-        clock.clone(),
-        stop.clone(),
-    ));
+    let (planner, hosts, executors) = (planner.clone(), hosts.clone(), executors.clone());
+    let (store, clock, of_samplers) = (store.clone(), clock.clone(), keeper.clone());
+    keeper.keep(("samplers", SOON), move |stop| {
+        let ended_with = stop.child_token();
+        let keeper = of_samplers.until(&ended_with);
+        let sampling = sample_resources(
+            (planner.clone(), hosts.clone()),
+            executors.clone(),
+            store.clone(),
+            clock.clone(),
+            keeper,
+        );
+        // Where it fails, its samplers end, and others begin with the next one.
+        let guard = ended_with.drop_guard();
+        async move {
+            let _guard = guard;
+            sampling.await;
+        }
+    });
 }
 
 async fn sample_resources(
@@ -110,8 +122,9 @@ async fn sample_resources(
     executors: Executors,
     store: Store,
     clock: Clock,
-    stop: CancellationToken,
+    keeper: Keeper,
 ) {
+    let stop = keeper.stop().clone();
     let mut resources = planner.subscribe_resources();
     // With what each sampler was told.
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
@@ -135,16 +148,22 @@ async fn sample_resources(
             let (name, token) = (of.name.clone(), stop.child_token());
             let told = (of.kind.clone(), of.capacity, token.clone());
             samplers.insert(name.clone(), told);
+            let task = (format!("samples of {name}"), SELDOM);
             if of.kind == "local" {
                 let (nodes, store, clock) = (of.capacity, store.clone(), clock.clone());
-                task::spawn(prediction::sample_machine(name, nodes, store, clock, token));
+                keeper.until(&token).keep(task, move |stop| {
+                    prediction::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
+                });
             } else {
-                let (of, executors) = (name.clone(), executors.clone());
-                let look = move || executors.get(&of)?.condition();
-                let (store, clock) = (store.clone(), clock.clone());
-                task::spawn(prediction::sample_resource(name, store, clock, token, look));
+                let (executors, store, clock) = (executors.clone(), store.clone(), clock.clone());
+                keeper.until(&token).keep(task, move |stop| {
+                    let (of, executors) = (name.clone(), executors.clone());
+                    let look = move || executors.get(&of)?.condition();
+                    prediction::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
+                });
             }
         }
+        note_success();
         tokio::select! {
             () = stop.cancelled() => return,
             changed = resources.changed() => if changed.is_err() { return },

@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::signal::unix::Signal;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
@@ -23,7 +24,7 @@ use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
-use crate::task;
+use crate::task::{self, Keeper};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -81,9 +82,19 @@ impl Reloader {
         }
     }
 
-    /// Runs until `stop` is cancelled.
-    pub(super) async fn run(mut self, stop: CancellationToken) {
+    /// Begins to read the configuration again where that is asked for, and prices where they may have changed.
+    pub(super) fn start(self, keeper: &Keeper) {
+        let this = Arc::new(Mutex::new(self));
+        // Nobody may ask.
+        keeper.keep(("reloads", Duration::MAX), move |stop| {
+            let this = Arc::clone(&this);
+            async move { this.lock().await.run(stop).await }
+        });
+    }
+
+    async fn run(&mut self, stop: CancellationToken) {
         loop {
+            task::note_success();
             tokio::select! {
                 () = stop.cancelled() => return,
                 read = self.prices.next() => self.prices.take_over(read).await,

@@ -16,6 +16,7 @@ use crate::execution::faults::Doing;
 use crate::execution::processors::{own_processors, processors_of_nodes};
 use crate::execution::{Executor, Found};
 use crate::planner::{NodeReport, Repaired, Reporter, Resource};
+use crate::task::note_success;
 
 /// How often the executor of a cluster is asked how its nodes stand.
 const NODES_EVERY: Duration = Duration::from_secs(10);
@@ -70,6 +71,9 @@ impl Lane {
         loop {
             let informed = self.inform(&mut seen).await;
             self.note(Doing::TellNodes, informed.as_ref().err());
+            if informed.is_ok() {
+                note_success();
+            }
             // It may have been retired and restored since.
             is_open = is_open && !self.is_closed().await;
             if !is_open && self.has_followed.load(Ordering::Relaxed) {

@@ -21,6 +21,7 @@ use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
+use crate::address::is_hidden;
 use crate::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::Offered;
@@ -564,15 +565,18 @@ pub(in crate::negotiation) fn wrong_labels(
 ) -> Vec<Violation> {
     let mut found = Vec::new();
     let name = offer.name.as_deref().unwrap_or_default();
-    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
-        let message =
-            format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
+    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(is_hidden) {
+        let message = format!(
+            "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character or an invisible one"
+        );
         found.push(violation_at_path(document.path_to(ns::WSAG, "Name", 0), message));
     }
     let id = offer.agreement_id.as_deref().unwrap_or_default();
     if !can_be_agreement_id(id) {
         let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
-        let message = format!("at most {TOKEN_MAX} bytes are expected, none of them a control character");
+        let message = format!(
+            "at most {TOKEN_MAX} bytes are expected, none of them a control character or an invisible one"
+        );
         found.push(violation_at_path(path, message));
     }
     found
@@ -580,7 +584,7 @@ pub(in crate::negotiation) fn wrong_labels(
 
 /// Whether an agreement may have this id from its initiator.
 pub(in crate::negotiation) fn can_be_agreement_id(id: &str) -> bool {
-    id.len() <= TOKEN_MAX && !id.chars().any(char::is_control)
+    id.len() <= TOKEN_MAX && !id.chars().any(is_hidden)
 }
 
 fn choice_of_compositor(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Barred, Shape, Slot, Stretch};
 use crate::clock::time_in_words;
+use crate::planner::admission::quotas::is_near_bound;
 use crate::planner::admission::usage::{Bound, Usage, area};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, quota_exceeded};
@@ -35,12 +36,26 @@ pub struct PartyUsage {
     pub party: String,
     /// Agreements with a place that are not over.
     pub agreements: usize,
+    /// Agreements that it may have, those among them that wait for their decision; none without a bound.
+    pub agreements_max: Option<u32>,
+    /// Questions that it has asked in the present minute.
+    pub questions: u32,
+    /// Questions that it may ask in a minute; none without a bound.
+    pub questions_max: Option<u32>,
     /// Negotiations that go on.
     pub negotiations: usize,
     /// Answers with offers that are held for it.
     pub held_answers: usize,
     /// What it has on each resource, those left out where it has nothing.
     pub resources: Vec<ResourceUsage>,
+}
+
+impl PartyUsage {
+    /// Whether it has nearly as many agreements as it may have, or has asked nearly as often.
+    pub fn is_near_quota(&self) -> bool {
+        let agreements = u32::try_from(self.agreements).unwrap_or(u32::MAX);
+        is_near_bound(agreements, self.agreements_max) || is_near_bound(self.questions, self.questions_max)
+    }
 }
 
 /// What a party has of one resource, with what waits to be reserved and what is held for it.
@@ -94,7 +109,8 @@ impl Decider<'_> {
 
     /// What a party has.
     pub(in crate::planner) fn usage_of(&self, party: String) -> PartyUsage {
-        let share_percent = self.settings.quotas_of(&party).share_percent;
+        let quotas = self.settings.quotas_of(&party);
+        let share_percent = quotas.share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);
         let agreed = self.plan.holdings.of(&party).into_iter();
@@ -118,6 +134,9 @@ impl Decider<'_> {
         let resources = on.collect();
         PartyUsage {
             agreements: self.plan.holdings.of(&party).map_or(0, |of| of.agreements),
+            agreements_max: quotas.agreements,
+            questions: self.questions_of(&party),
+            questions_max: quotas.probes_per_minute,
             negotiations: negotiations + quotes,
             held_answers: self.plan.table.held_answers(&party),
             resources,

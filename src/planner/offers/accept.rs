@@ -25,6 +25,11 @@ impl Decider<'_> {
     ) -> Result<Step<Accepted, Acceptance>> {
         let idempotency = acceptance.proposal.idempotency.clone();
         self.check_key_is_new(idempotency.as_ref())?;
+        let talks = self.plan.table.of_offer(acceptance.offer);
+        // A change takes the place of another agreement.
+        if talks.is_none_or(|talks| talks.instance.agreement.is_none()) {
+            self.check_agreements_quota(&acceptance.proposal.party, Some(acceptance.proposal.id))?;
+        }
         let agreement = match self.make_accepted_agreement(acceptance, None)? {
             Step::Done(agreement) => agreement,
             Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),

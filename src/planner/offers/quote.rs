@@ -95,6 +95,12 @@ impl Decider<'_> {
         if let Err(refusal) = self.count_quota_question(&instance.party) {
             return Ok(Quote::refused(refusal));
         }
+        // It could accept none of the offers.
+        if instance.agreement.is_none()
+            && let Err(refusal) = self.check_agreements_quota(&instance.party, None)
+        {
+            return Ok(Quote::refused(refusal));
+        }
         let quote = self.suppose_in_transaction(|this| {
             let replaced = this.lift_replaced(&instance)?;
             if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
