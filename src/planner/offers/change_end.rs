@@ -238,14 +238,18 @@ mod tests {
     fn a_slot_that_is_made_longer_and_shorter_again_costs_no_less() {
         let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
         let mut pricing = Pricing::flat(100_000_000, Currency::parse("EUR").unwrap());
-        pricing.late = Fraction::percent(60);
+        pricing.busy = Fraction::percent(60);
         domain.settings.pricing = Some(pricing);
+        domain.place(proposal(2, 1_000, (0, 1_000))).unwrap();
         let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
         let mut cost =
             |of: &Agreement, end| domain.decide(|decider| decider.price_of_change(0, of, Time(end)));
         let longer = cost(&old, 2_000).unwrap();
         let more = longer.micros - old.price.unwrap().micros;
-        assert!(more < old.price.unwrap().micros, "what is later is cheaper");
+        assert!(
+            more < old.price.unwrap().micros,
+            "it is cheaper where less is going on"
+        );
         let prolonged = Agreement {
             slots: Slots::one((Interval::new(Time(0), Time(2_000)), 2)),
             duration: 2_000,
