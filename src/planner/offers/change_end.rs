@@ -120,6 +120,8 @@ impl Decider<'_> {
             });
         }
         let price = self.price_of_change(at, old, reached);
+        let rebooking = self.cheapest_rebooking(old);
+        let fee = self.change_fee(old, price, rebooking.as_ref());
         let slots = old.slots.ending(reached);
         let terms = OfferTerms {
             peer: None,
@@ -138,17 +140,11 @@ impl Decider<'_> {
             confidence: None,
             price,
             difference: price_difference(price, old.price),
-            fee: self.change_fee(old, price),
+            fee: fee.as_ref().map(|fee| fee.amount),
+            fee_why: fee.and_then(|fee| fee.why),
             promise: None,
         };
-        if let (Some(budget), Some(costs)) = (proposal.budget, price_with_fee(&terms))
-            && !is_within_budget(costs, budget)
-        {
-            return Err(Refusal {
-                lowest_budget: Some(costs),
-                ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
-            });
-        }
+        check_budget_of_change(proposal.budget, &terms)?;
         Ok(Quote::of(vec![Candidate::own(terms, until)]))
     }
 
@@ -213,6 +209,17 @@ impl Decider<'_> {
             price.micros.checked_add(more.micros)?
         };
         (more.currency == price.currency).then_some(Money { micros, ..price })
+    }
+}
+
+/// Refuses a change that costs more than its budget, with its fee.
+fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(), Refusal> {
+    match (budget, price_with_fee(terms)) {
+        (Some(budget), Some(costs)) if !is_within_budget(costs, budget) => Err(Refusal {
+            lowest_budget: Some(costs),
+            ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
+        }),
+        _ => Ok(()),
     }
 }
 
