@@ -270,8 +270,11 @@ impl Decider<'_> {
         let last = closed.pop();
         events.extend(closed);
         let fee = self.cancellation_fee(&agreement, charge_of_peer);
-        let what = "fee for ending it before its slot";
-        events.extend(fee.and_then(|fee| self.charge(&agreement, PostingKind::Cancellation, fee, what)));
+        events.extend(fee.and_then(|fee| {
+            let why = fee.why.map_or_else(String::new, |why| format!(": {why}"));
+            let what = format!("fee for ending it before its slot{why}");
+            self.charge(&agreement, PostingKind::Cancellation, fee.amount, &what)
+        }));
         events.extend(last);
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),

@@ -455,6 +455,23 @@ impl Planner {
         })
     }
 
+    /// A size of a proposal as it would be at most on each resource that has enough nodes for it, by the resource's name.
+    pub fn sizes_on_each(&self, proposal: &Proposal, shape: Shape) -> Vec<(String, Shape)> {
+        let resources = Arc::clone(&self.resources.borrow());
+        let foresight = self.foresight();
+        let foreseen = foresight.foreseen(Foreseeable::of(proposal), shape);
+        let able = resources.iter().filter(|of| shape.nodes <= of.capacity);
+        able.map(|of| {
+            let longest = foreseen
+                .as_ref()
+                .and_then(|foreseen| foreseen.longest_hold(&of.name));
+            let by_rate = proposal.scaling.shape(shape, of.rate);
+            let duration = longest.unwrap_or(by_rate.duration);
+            (of.name.clone(), Shape { duration, ..shape })
+        })
+        .collect()
+    }
+
     /// Foresees the work of a proposal on each resource, so that the planner finds it foreseen. Called on a thread that reads offers.
     pub fn foresee(&self, proposal: &Proposal) {
         let foresight = self.foresight();

@@ -59,6 +59,7 @@ impl Answer<'_> {
             busy,
             flexible,
             profiles,
+            ..
         } = self.prices;
         let mut text = format!(
             "prices: {} {currency} a node and hour",

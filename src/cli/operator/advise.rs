@@ -57,6 +57,7 @@ fn advised_prices(pricing: &planner::Pricing) -> Prices {
         currency: pricing.currency.code().to_owned(),
         node_hour_micros: pricing.node_hour_micros,
         late: pricing.late,
+        is_published: false,
         busy: pricing.busy,
         flexible: pricing.flexible,
         profiles: Vec::new(),

@@ -230,6 +230,7 @@ fn quotation_of_terms(terms: &Terms, held_until: Option<DateTime>) -> Option<Quo
         price: None,
         difference: None,
         fee: None,
+        fee_reason: None,
         energy: None,
         carried_out_by: None,
         added: None,

@@ -4,6 +4,7 @@
 pub(super) mod cluster_policy;
 pub(super) mod filters;
 pub(super) mod flat_request;
+pub(super) mod granted;
 pub(super) mod guarantees;
 pub(super) mod json;
 pub(super) mod offer;

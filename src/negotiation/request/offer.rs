@@ -1,6 +1,7 @@
 //! From an offer's document to a request that can be planned: the terms are found, the application and its arguments
 //! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
 
+mod bounds;
 mod pieces;
 mod staging;
 
@@ -197,7 +198,7 @@ impl<'a> OfferCheck<'a> {
         );
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
-        let proposal = Proposal {
+        let mut proposal = Proposal {
             name: self.offer.name.clone(),
             initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
@@ -217,6 +218,7 @@ impl<'a> OfferCheck<'a> {
             ..Proposal::new(Uuid::now_v7(), self.party, request.shapes)
         };
         self.negotiation.planner.foresee(&proposal);
+        self.keep_within_bounds(&described, &mut proposal)?;
         Ok(Draft { proposal, window })
     }
 

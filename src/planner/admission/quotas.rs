@@ -64,9 +64,12 @@ impl Decider<'_> {
         self.present_second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }
 
-    /// The node-seconds that a party has, without an agreement that would be replaced.
+    /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
     fn used_node_seconds(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
-        let replaced = replaced.map_or(0, Agreement::node_seconds);
+        // Of all that is offered in its place one can be taken.
+        let replaced = replaced.map_or(0, |of| {
+            of.node_seconds() + self.plan.table.node_seconds_about(of.id)
+        });
         let waiting = self.plan.reserving.node_seconds(party);
         (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
             .saturating_sub(replaced)
@@ -168,7 +171,8 @@ impl Decider<'_> {
             return Ok(());
         };
         let used = self.used_node_seconds(party, replaced);
-        let more = terms.node_seconds().saturating_sub(beside.unwrap_or(0));
+        let beside = beside.filter(|_| replaced.is_none()).unwrap_or(0);
+        let more = terms.node_seconds().saturating_sub(beside);
         if used + more > u128::from(node_hours) * HOUR {
             return Err(too_many_node_hours(node_hours, used));
         }

@@ -161,7 +161,7 @@ impl Decider<'_> {
             return Ok(());
         };
         let window = self.window(proposal)?;
-        let beside = self.beside(&proposal.party, None);
+        let beside = self.beside(&proposal.party, replaced.map(|of| of.id));
         // On the other resources it has nothing, and what it asks for is not too much.
         let looked_at = |of: &&ResourcePlan| {
             let name = &of.resource.name;
@@ -204,7 +204,7 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Whether a party's share allows a stretch on a resource, beside what is held for other answers than one.
+    /// Whether a party's share allows a stretch on a resource, beside what is held for other choices than one.
     pub(in crate::planner) fn is_within_share(
         &self,
         party: &str,
@@ -214,7 +214,7 @@ impl Decider<'_> {
         let Some((percent, of)) = self.share_of(party).zip(self.plan.resources.named(resource)) else {
             return true;
         };
-        let beside = self.beside(party, but);
+        let beside = self.beside(party, replaced.map(|of| of.id).or(but));
         let usage = self.usage_on(party, resource, (&beside, replaced));
         let bound = bound_of_share(of.resource.capacity, percent);
         let (slot, nodes) = stretch;
@@ -233,18 +233,14 @@ impl Decider<'_> {
         of.is_none_or(|of| self.is_within_share(party, (&of.resource.name, stretch), (replaced, None)))
     }
 
-    /// What is held for offers to a party, of each answer the largest stretch on a resource, and what its waiting commands would
-    /// get; without what is held for one answer.
+    /// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
+    /// get; without what is held for one choice.
     fn beside(&self, party: &str, but: Option<Uuid>) -> Beside {
         let mut beside = Beside::new();
-        let answers = self
-            .plan
-            .table
-            .answers_held(party)
-            .filter(|answer| Some(*answer) != but);
-        for answer in answers {
+        let choices = self.plan.table.choices_held(party).into_iter();
+        for choice in choices.filter(|choice| Some(*choice) != but) {
             let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-            for held in self.plan.table.holds.of(answer) {
+            for held in self.plan.table.holds.of(choice) {
                 let of = largest.entry(&held.resource).or_insert(held.stretch);
                 if area(held.stretch) > area(*of) {
                     *of = held.stretch;

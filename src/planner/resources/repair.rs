@@ -239,7 +239,7 @@ impl Decider<'_> {
                 continue;
             };
             // They count on its place.
-            answers.extend(self.plan.table.answers_about(agreement.id));
+            answers.extend(self.plan.table.choice_about(agreement.id));
             // It may have gone along with one before it that was lost, also to another resource.
             let lies = self.plan.resources.place_of(&agreement.resource);
             if lies.is_some_and(|lies| self.plan.resources.has_request(lies, number)) {

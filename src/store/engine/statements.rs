@@ -118,6 +118,7 @@ macro_rules! select_offer_with_agreements {
         concat!(
             "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
         o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
+        CASE WHEN n.proposed = 'broken' THEN NULL ELSE n.agreement END AS changed, \
         a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
         r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes, r.pieces AS replaced_pieces \
         FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
