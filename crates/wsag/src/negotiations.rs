@@ -18,7 +18,7 @@ use crate::xml::{
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
 pub(crate) use operations::read_offers;
 pub use operations::{
-    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, advertise_input,
+    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, OfferByItself, advertise_input,
     advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input, negotiate_output,
     terminate_negotiation_input, terminate_negotiation_response,
 };

@@ -101,6 +101,12 @@ impl DocumentCheck {
         self.violations.len() >= VIOLATIONS_MAX
     }
 
+    /// Adds violations of a part of the document that was read by itself.
+    pub(crate) fn extend(&mut self, found: Vec<Violation>) {
+        let left = VIOLATIONS_MAX.saturating_sub(self.violations.len());
+        self.violations.extend(found.into_iter().take(left));
+    }
+
     /// The violations so far.
     pub(crate) fn into_violations(self) -> Vec<Violation> {
         self.violations
