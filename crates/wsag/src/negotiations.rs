@@ -115,8 +115,14 @@ pub(crate) fn read_extensions(
         } else if in_creation && node.is(WSAG_NEG, "RenegotiationExtension") && renegotiation.is_none() {
             renegotiation = Readable::read(check, node);
         } else {
-            let message = "a critical extension that is not known here; what may be ignored belongs in a \
-                           NoncriticalExtension";
+            let parent = node.parent();
+            // The other messages have no place for such an extension.
+            let advice = if in_creation || parent.is_some_and(|of| of.is(WSAG_NEG, "InitiateNegotiationInput")) {
+                "what may be ignored belongs in a NoncriticalExtension"
+            } else {
+                "what describes an offer may stand in its wsag:Context"
+            };
+            let message = format!("a critical extension that is not known here; {advice}");
             check.add(ViolationKind::UnknownExtension, node, message);
         }
     }
