@@ -134,7 +134,7 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
             Some(Message::AdvertiseInput(offers))
         }
         (WSAG_NEG, "TerminateInput") => {
-            let reasons = read_foreign_elements(check, root, WSAG_NEG, 0, usize::MAX);
+            let reasons = read_foreign_elements(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
             Some(Message::TerminateNegotiationInput(reasons))
         }
         _ => None,

@@ -6,8 +6,8 @@ use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
 use crate::xml::ns::WSAG_NEG;
 use crate::xml::{
-    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, ViolationKind, Written, Xml, element,
-    read_foreign_elements,
+    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, ViolationKind, Written, Xml,
+    check_repeated_element, element, read_foreign_elements,
 };
 
 /// Prefixes that the messages of a negotiation use.
@@ -109,7 +109,13 @@ impl Readable for NegotiationKind {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
-                let extensions = read_foreign_elements(children.check, kind, WSAG_NEG, 0, usize::MAX);
+                let extensions = read_foreign_elements(
+                    children.check,
+                    kind,
+                    WSAG_NEG,
+                    (0, usize::MAX),
+                    check_repeated_element,
+                );
                 return Some(NegotiationKind::Negotiation(extensions));
             }
             children.check.children(kind, |children| {
