@@ -16,6 +16,12 @@ use rustls_platform_verifier::ConfigVerifierExt;
 
 /// The longest address that is taken.
 const LENGTH_MAX: usize = 2_048;
+/// The addresses of WS-Addressing 1.0 (Core, section 2.1) that are no places: what is for the first goes back on the connection of the
+/// request, and what is for the second goes nowhere.
+const NO_PLACES: [&str; 2] = [
+    "http://www.w3.org/2005/08/addressing/anonymous",
+    "http://www.w3.org/2005/08/addressing/none",
+];
 /// How long the certificates that the system trusts are not read again.
 const CERTIFICATES_KEPT: Duration = Duration::from_hours(1);
 
@@ -24,6 +30,12 @@ const CERTIFICATES_KEPT: Duration = Duration::from_hours(1);
 pub struct Policy {
     /// Whether addresses may be called that are not public: of this machine, of private networks.
     pub private_addresses: bool,
+}
+
+/// Whether an address is the anonymous one of WS-Addressing, or its none: nothing is called there, and no name is looked up for it.
+pub(crate) fn is_no_place(address: &str) -> bool {
+    let url = address.parse::<Url>();
+    url.is_ok_and(|url| NO_PLACES.contains(&url.as_str()))
 }
 
 /// An address that may be reached, and where its host is.
@@ -230,6 +242,11 @@ impl Policy {
                 url.scheme()
             ));
         }
+        if is_no_place(address) {
+            return Err(format!(
+                "the address of a place is expected, which {address} is not"
+            ));
+        }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("an address without a user or a password is expected".to_owned());
         }
@@ -363,6 +380,23 @@ mod tests {
             open.check(&format!("http://h/{}", "x".repeat(LENGTH_MAX)))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn the_addresses_of_ws_addressing_that_are_no_places_are_not_called() {
+        let open = Policy {
+            private_addresses: true,
+        };
+        for address in NO_PLACES {
+            let shouted = address.replace("http://www", "HTTP://WWW");
+            for address in [address, shouted.as_str()] {
+                assert!(is_no_place(address), "{address}");
+                let why = open.check(address).unwrap_err();
+                assert!(why.contains("of a place"), "{why}");
+            }
+            assert!(!is_no_place(&format!("{address}/x")), "{address}/x");
+        }
+        assert!(!is_no_place("http://www.w3.org/"));
     }
 
     #[test]

@@ -25,7 +25,7 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::connections::{Connections, Origin};
-use super::heads::{HEAD_MAX, Unambiguous};
+use super::heads::{HEAD_MAX, Unambiguous, fault_of_head};
 use super::proxies::{Proxies, read_proxy_header};
 use super::shares::Share;
 use super::standby::Stage;
@@ -127,12 +127,13 @@ pub async fn serve(
                 let mut stage = stage.clone();
                 let starting = starting.clone();
                 let waits = !super::health::is_for_one_that_starts(&request);
-                let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
+                // Where the next head would begin is not known to `Unambiguous`.
+                let is_last = request.headers().contains_key(header::TRANSFER_ENCODING)
+                    || fault_of_head(&request).is_some();
                 async move {
                     let router = router_at_present(&mut stage, waits).await.unwrap_or(starting);
                     let mut answer = router.oneshot(request.map(Body::new)).await;
-                    // Where the next head would begin is not known to `Unambiguous`.
-                    if let (true, Ok(answer)) = (is_chunked, &mut answer) {
+                    if let (true, Ok(answer)) = (is_last, &mut answer) {
                         let close = HeaderValue::from_static("close");
                         answer.headers_mut().insert(header::CONNECTION, close);
                     }

@@ -49,6 +49,8 @@ use axum::response::Response;
 use axum::routing::{delete, get, post, put};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 use tracing::{Instrument, field};
 use uuid::Uuid;
 use wsag::states::Part;
@@ -77,6 +79,9 @@ use crate::task::KeptTasks;
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The smallest answer that is compressed, in bytes: a smaller one fits into a packet anyway.
+const COMPRESSED_MIN: u64 = 1_024;
 
 /// All that a key for monitoring may read.
 const METRICS: &str = "/metrics";
@@ -291,6 +296,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))
+        .layer(middleware::from_fn(conditions::check_read))
         .route_layer(middleware::from_fn(metrics::note_route));
     let router = Router::new()
         .route("/", get(error::answer_root))
@@ -305,6 +311,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/readyz", get(health::get_readyz))
         .route_layer(middleware::from_fn(metrics::note_route))
         .method_not_allowed_fallback(error::no_such_method)
+        .layer(middleware::from_fn(heads::check_head))
         .layer(CatchPanicLayer::custom(error::answer_panic))
         .layer(middleware::from_fn_with_state(
             (api.clone(), pages.error),
@@ -316,12 +323,21 @@ pub fn router(api: Api, pages: Pages) -> Router {
         ))
         .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
         .layer(middleware::from_fn(trace_request))
+        .layer(CompressionLayer::new().compress_when(may_be_compressed()))
         .with_state(api);
     if is_secure {
         router.layer(middleware::from_fn(keep_to_tls))
     } else {
         router
     }
+}
+
+/// The answers that are compressed for clients that ask for it: texts that are worth it. Neither streams of events, which are told at
+/// once, nor the files of jobs, which may be anything.
+fn may_be_compressed() -> impl Predicate {
+    DefaultPredicate::new()
+        .and(SizeAbove::new(COMPRESSED_MIN))
+        .and(NotForContentType::const_new("application/octet-stream"))
 }
 
 /// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use reqwest::{Method, StatusCode};
 
 use crate::pieces::program;
@@ -293,5 +294,51 @@ fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_ar
             (shown["state"] == "Complete").then_some(())
         })
         .await;
+    });
+}
+
+#[test]
+fn an_answer_is_compressed_for_a_client_that_takes_it_so() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let ask = async |path: &str, coding: Option<&str>| {
+            let mut request = client.request(Method::GET, path);
+            if let Some(coding) = coding {
+                request = request.header("accept-encoding", coding);
+            }
+            let answer = request.send().await.expect("the service answers");
+            assert_eq!(answer.status(), StatusCode::OK, "{answer:?}");
+            let coding = answer.headers().get("content-encoding").cloned();
+            (coding, answer.bytes().await.expect("a body"))
+        };
+        for path in ["/openapi.json", "/templates", "/docs"] {
+            let (none, plain) = ask(path, None).await;
+            assert_eq!(none, None, "{path}");
+            let (coding, packed) = ask(path, Some("br, gzip;q=0.5")).await;
+            assert_eq!(
+                coding.as_ref().map(HeaderValue::as_bytes),
+                Some(&b"gzip"[..]),
+                "{path}"
+            );
+            assert!(
+                packed.len() < plain.len() / 2,
+                "{path}: {} of {}",
+                packed.len(),
+                plain.len()
+            );
+            let file = tempfile::NamedTempFile::new().expect("a temporary file");
+            fs::write(file.path(), &packed).expect("it can be written");
+            let unpacked = std::process::Command::new("gzip")
+                .arg("-dc")
+                .stdin(fs::File::open(file.path()).expect("it is there"))
+                .output()
+                .expect("gzip runs");
+            assert!(unpacked.stdout == plain, "{path}: something else was packed");
+        }
+        let (none, _) = ask("/healthz", Some("gzip")).await;
+        assert_eq!(none, None, "too small to be worth it");
+        let (none, _) = ask("/templates", Some("identity, gzip;q=0")).await;
+        assert_eq!(none, None);
     });
 }

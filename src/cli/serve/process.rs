@@ -117,10 +117,11 @@ impl Process {
         // From here on it does not end the process.
         let hangup = signal(SignalKind::hangup()).map_err(Failure::unavailable)?;
         let mut read = Read::from(options.store.config.clone(), None).await?;
+        let clock = Clock::system();
+        read.check_expiry(&clock)?;
         let config = &read.config;
         // Before anything is opened.
         let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
-        let clock = Clock::system();
         let measured = http::Measured::since(clock.micros());
         let data_dir = make_folders(&options.store.data_dir)?;
         let (tls, certificate) = read.tls.take().map(watch::channel).unzip();

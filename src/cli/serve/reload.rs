@@ -21,6 +21,7 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
+use crate::clock::Clock;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
@@ -140,6 +141,10 @@ impl Reloader {
             return Err(negotiation::Error::Conflict(why.to_owned()));
         };
         let read = Read::from(Some(file), self.prices.series()).await;
+        let read = read.and_then(|read| {
+            read.check_expiry(self.negotiation.clock())?;
+            Ok(read)
+        });
         let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
         let opened = self.opened.as_ref().unwrap_or(&self.led);
         let left = read.config.left_for_a_start(opened, &self.led);
@@ -173,6 +178,17 @@ impl Read {
         let mut config = in_background(load).await?;
         config.read_series_file(last).await?;
         in_background(move || Self::of(config)).await
+    }
+
+    /// Refuses templates with a time of their own that is over. A process that has started goes on with them.
+    ///
+    /// # Errors
+    /// Which, and why.
+    pub(in crate::cli) fn check_expiry(&self, clock: &Clock) -> Result<(), Failure> {
+        match self.templates.why_expired(clock.now()) {
+            Some(why) => Err(Failure::Usage(format!("configuration: {why}"))),
+            None => Ok(()),
+        }
     }
 
     fn of(config: Config) -> Result<Self, Failure> {

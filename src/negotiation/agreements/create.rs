@@ -10,6 +10,7 @@ use wsag::{Document, Fragment, Message, Places, ns};
 
 use super::accept::{ACCEPT_WITHIN, Accepting, read_accepting};
 use super::repeated::Named;
+use crate::address::is_no_place;
 use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
@@ -252,13 +253,14 @@ impl Negotiation {
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
-    /// Where the decision is to be told.
+    /// Where the decision is to be told; nowhere where that is no place, and its party polls.
     fn read_acceptance_endpoint(
         &self,
         document: &Document<'_>,
         input: &CreateInput,
     ) -> Result<Option<AcceptanceEndpoint>> {
-        let Some(endpoint) = &input.acceptance else {
+        let named = input.acceptance.as_ref();
+        let Some(endpoint) = named.filter(|of| !is_no_place(&of.address)) else {
             return Ok(None);
         };
         let faulty =

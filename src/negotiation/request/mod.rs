@@ -26,6 +26,7 @@ use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
 use super::templates::Offered;
 use super::{Error, Input, Negotiation, Result};
+use crate::address::is_no_place;
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Json, JsonCheck, Members, Object};
 use crate::negotiation::views::resources::view_attributes;
@@ -174,7 +175,8 @@ impl Negotiation {
         if pending != Some(true) {
             check.add(&at.pointer, "it is called for a pending agreement only");
         }
-        let address = check.text(&at);
+        // Its party polls where it names no place.
+        let address = check.text(&at).filter(|address| !is_no_place(address));
         if let Some(Err(why)) = address.as_deref().map(|address| self.may_call.check(address)) {
             check.add(&at.pointer, why);
         }

@@ -115,6 +115,13 @@ pub struct AgreementView {
     pub version: i64,
 }
 
+impl AgreementView {
+    /// Whether it tells what may change without its version: the bytes of files that are moved, other domains, proposals.
+    pub fn has_unversioned(&self) -> bool {
+        !(self.staging.is_empty() && self.at_peers.is_empty() && self.proposals.is_empty())
+    }
+}
+
 /// A file that is moved for the job of an agreement, and how far it has come.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
