@@ -9,6 +9,7 @@ use std::thread;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use scheduler::admission::DecisionRule;
 use scheduler::counted;
 
 use crate::answer::Answer;
@@ -40,7 +41,8 @@ The command compares all combinations of
 Every policy gets the same requests in every window. A difference is called significant if it is so at 5 % by paired
 t-tests over the windows, corrected for all pairs (Holm). The policies are compared by their order alone. For the
 best policy the answer also has the gain of a portfolio of orders, in which a request that the order refuses is tried in
-other orders. The service has the portfolio with every order.
+other orders. The service has the portfolio with every order. A request that fits the plan as it stands moves no other, as
+in a service with its usual scheduling.decision; with a configuration, its decision counts.
 
 A trace does not say how flexible its users would be. The assumption is that half of them give the system as much time
 again as they need, and that they are refused as often as their requests do not fit.";
@@ -219,7 +221,9 @@ impl Question {
             Some(path) => Some((File::create(path).map_err(|why| Fault::of(path, why))?, path)),
             None => None,
         };
-        let mut candidates = compared_policies();
+        // All by the rule of the service, so that they differ in nothing else.
+        let decision = present.map_or(DecisionRule::Standing, |of| of.decision);
+        let mut candidates = compared_policies(decision);
         let at_present = present.map(|present| {
             let known = candidates.iter().position(|policy| *policy == present);
             known.unwrap_or_else(|| {
