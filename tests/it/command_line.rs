@@ -246,6 +246,25 @@ fn the_trail_is_followed() {
 }
 
 #[test]
+fn times_in_the_wrong_order_are_refused_in_the_words_of_the_command_line() {
+    for (command, from, until) in [
+        ("negotiate --nodes 1", "--after", "--before"),
+        ("change 01a1fc5d835f", "--after", "--before"),
+        ("maintenance add local", "--from", "--until"),
+    ] {
+        let mut words: Vec<&str> = command.split(' ').collect();
+        words.extend([from, "tomorrow 15:00", until, "today 19:00"]);
+        let (code, errors) = fails(&alone(&words).output().expect("it runs"));
+        assert_eq!(code, 2, "{errors}");
+        let said = format!("and {from} is ");
+        assert!(
+            errors.contains(&said) && errors.contains(&format!("{until} has to be later")),
+            "{errors}"
+        );
+    }
+}
+
+#[test]
 fn help_completions_and_manual_have_every_command() {
     let print = |arguments: &[&str]| succeeds(&alone(arguments).output().expect("it runs"));
     let help = print(&["--help"]);
