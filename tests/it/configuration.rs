@@ -45,6 +45,10 @@ const WRONG: &[(&str, &[&str])] = &[
         &["objective", "earliest-completion"],
     ),
     (
+        "[scheduling]\ndecision = \"printed\"\n",
+        &["decision", "standing", "published"],
+    ),
+    (
         "[scheduling]\ndecision_work = 0\n",
         &["scheduling.decision_work", "1000 to 1000000000"],
     ),

@@ -11,7 +11,7 @@ use crate::cli::client::{
     DryRun, IdOrName, Query, Server, amount_with_currency, how_to_explain, list_or_empty, parse_amount,
     print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
 };
-use crate::cli::times::{FORMS, parse_time};
+use crate::cli::times::{FORMS, check_times_in_order, parse_time};
 use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
 use crate::negotiation::AgreementView;
 
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   bespeak negotiate --nodes 2 --for 2h --before 'tomorrow 18:00'
   bespeak negotiate --nodes 2 --for 2h --after now+1h --before 2026-12-01T18:00:00Z
+  bespeak negotiate --nodes 2 --after 'tomorrow 8:00' --before 'tomorrow 18:00'     all of that time, since no duration is said
   bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
   bespeak negotiate --nodes 4 --for 1h --no-hold          what it would cost; nothing is kept
   bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
@@ -49,7 +50,8 @@ struct Wanted {
     /// Nodes, or the least and the greatest number: 8..16.
     #[arg(long, value_name = "N|MIN..MAX", value_parser = parse_nodes)]
     nodes: Option<Value>,
-    /// Duration: 90s, 30m, 2h, 1d, or several of these together.
+    /// Duration: 90s, 30m, 2h, 1d, or several of these together. Without it a new reservation of nodes alone lasts from --after to
+    /// --before.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<u64>,
     /// Time that one node would take, if the duration follows from the number of nodes: 8 nodes take an eighth of it.
@@ -73,10 +75,11 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn request(&self) -> Map<String, Value> {
+    fn request(&self) -> Result<Map<String, Value>, Failure> {
+        check_times_in_order(("--after", self.after), ("--before", self.before))?;
         let text = |at: Option<DateTime>| at.map(|at| at.to_string());
         let window = members_with_value(json!({ "start": text(self.after), "end": text(self.before) }));
-        members_with_value(json!({
+        Ok(members_with_value(json!({
             "nodes": self.nodes,
             "durationSeconds": self.duration,
             "moldability": self.work.map(|work| json!({ "constantWork": work })),
@@ -84,7 +87,7 @@ impl Wanted {
             "weights": self.prefer,
             "maxDeviation": self.max_deviation,
             "window": (!window.is_empty()).then_some(window),
-        }))
+        })))
     }
 }
 
@@ -149,7 +152,7 @@ pub(in crate::cli) struct ChangeOptions {
 
 /// Asks for offers.
 pub(in crate::cli) async fn negotiate(options: NegotiateOptions, server: &Server) -> Result<(), Failure> {
-    let mut request = options.wanted.request();
+    let mut request = options.wanted.request()?;
     request.extend(members_with_value(json!({
         "template": options.template,
         "name": options.name,
@@ -176,7 +179,7 @@ async fn accept_offer(server: &Server, offer: &str, query: &str) -> Result<(), F
 
 /// Asks for the price of a change and, where the user wants it, accepts the change.
 pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> Result<(), Failure> {
-    let mut request = options.wanted.request();
+    let mut request = options.wanted.request()?;
     let id = server.id_of(&options.id).await?;
     request.insert("agreement".to_owned(), id.to_string().into());
     let asked = request.get("window").and_then(|of| of["start"].as_str());

@@ -397,14 +397,10 @@ impl Config {
         planner::Settings {
             objective: self.scheduling.objective,
             order: self.scheduling.order,
+            decision: self.scheduling.decision,
             decision_work: self.scheduling.decision_work,
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
-            refusals: planner::Refusals {
-                alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
-                relaxations: self.scheduling.relaxations,
-                availability: self.scheduling.availability,
-                coarsen: i64::from(self.scheduling.coarsen_seconds),
-            },
+            refusals: self.scheduling.refusals(),
             improving: self.scheduling.improving(),
             failures: self.failures.planner(),
             overruns: planner::Overruns {

@@ -69,6 +69,7 @@ fn configured_policy(settings: &planner::Settings) -> Policy {
     let phi_max = settings.refusals.alternatives_phi;
     Policy {
         order: settings.order,
+        decision: settings.decision,
         portfolio: false,
         fixing: settings.fix_after,
         alternatives: (phi_max.numerator > 0).then_some(Alternatives {

@@ -153,6 +153,7 @@ impl Negotiation {
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let places = places_of_form(request);
         let offered = self.first_template()?;
+        let request = &request.saying_duration(&offered.template, self.clock.now());
         let made = self.drafts_of_flat(request, &offered, &places, party);
         let stated = match &made {
             Ok((_, drafts)) => check_size_is_stated(request, drafts, places.root()),
@@ -292,6 +293,7 @@ impl Negotiation {
             decision,
             ..
         } = request;
+        let wish = wish.saying_duration(&offered.template, self.clock.now());
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
         check_size_is_stated(&wish, &drafts, places.root())?;
         Ok(CreateRequest::New(offer, drafts, decision))
@@ -347,7 +349,7 @@ fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Res
     }
     if wish.duration.is_none() && law.is_none() && !is_predicted {
         let message = match &wish.run {
-            None => "a duration in seconds is expected".to_owned(),
+            None => "a duration in seconds is expected, or a start and an end".to_owned(),
             Some(run) => format!(
                 "a duration in seconds is expected: it is not known yet how long {} takes",
                 run.name

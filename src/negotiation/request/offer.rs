@@ -20,6 +20,7 @@ use wsag::terms::{
 };
 use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
+use super::flat_request::seconds_between;
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
 use crate::address::is_hidden;
@@ -471,7 +472,11 @@ impl<'a> OfferCheck<'a> {
             ) {
                 (Some(said), _) => (said, Scaling::Contract),
                 (None, Some(learned)) => learned,
-                (None, None) => (defaults.duration, Scaling::Contract),
+                (None, None) => {
+                    let between = seconds_between(time.start, time.end, self.now);
+                    let meant = between.filter(|_| job.is_none()).map(Seconds::from);
+                    (meant.unwrap_or(defaults.duration), Scaling::Contract)
+                }
             };
             (vec![Shape { nodes, duration }], scaling)
         };
