@@ -16,6 +16,12 @@ use rustls_platform_verifier::ConfigVerifierExt;
 
 /// The longest address that is taken.
 const LENGTH_MAX: usize = 2_048;
+/// The addresses of WS-Addressing 1.0 (Core, section 2.1) that are no places: what is for the first goes back on the connection of the
+/// request, and what is for the second goes nowhere.
+const NO_PLACES: [&str; 2] = [
+    "http://www.w3.org/2005/08/addressing/anonymous",
+    "http://www.w3.org/2005/08/addressing/none",
+];
 /// How long the certificates that the system trusts are not read again.
 const CERTIFICATES_KEPT: Duration = Duration::from_hours(1);
 
@@ -24,6 +30,12 @@ const CERTIFICATES_KEPT: Duration = Duration::from_hours(1);
 pub struct Policy {
     /// Whether addresses may be called that are not public: of this machine, of private networks.
     pub private_addresses: bool,
+}
+
+/// Whether an address is the anonymous one of WS-Addressing, or its none: nothing is called there, and no name is looked up for it.
+pub(crate) fn is_no_place(address: &str) -> bool {
+    let url = address.parse::<Url>();
+    url.is_ok_and(|url| NO_PLACES.contains(&url.as_str()))
 }
 
 /// An address that may be reached, and where its host is.
@@ -161,6 +173,19 @@ impl fmt::Display for Allowed {
     }
 }
 
+/// Whether a character is not seen where it stands in a name or an address, or changes the order of what is seen: control characters,
+/// and those of Unicode's category Cf and its fillers. With them two names look the same.
+pub fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{115f}' | '\u{1160}'
+                | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+                | '\u{e0000}'..='\u{e0fff}'
+        )
+}
+
 /// An address as it is shown: without its query, which may have secrets.
 pub(crate) fn address_without_query(address: &str) -> &str {
     address.split(['?', '#']).next().unwrap_or_default()
@@ -204,6 +229,10 @@ impl Policy {
         if address.len() > LENGTH_MAX {
             return Err(format!("at most {LENGTH_MAX} characters are expected"));
         }
+        // A parser would leave some of these out.
+        if address.chars().any(is_hidden) {
+            return Err("an address without control and invisible characters is expected".to_owned());
+        }
         let url: Url = address
             .parse()
             .map_err(|why| format!("http://… or https://… is expected: {why}"))?;
@@ -211,6 +240,11 @@ impl Policy {
             return Err(format!(
                 "http://… or https://… is expected, not {}:",
                 url.scheme()
+            ));
+        }
+        if is_no_place(address) {
+            return Err(format!(
+                "the address of a place is expected, which {address} is not"
             ));
         }
         if !url.username().is_empty() || url.password().is_some() {
@@ -272,6 +306,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_address_has_no_character_that_is_not_seen() {
+        for hidden in [
+            '\n',
+            '\t',
+            '\u{200b}',
+            '\u{202e}',
+            '\u{feff}',
+            '\u{ad}',
+            '\u{e0041}',
+        ] {
+            assert!(is_hidden(hidden));
+            let address = format!("https://example.org/{hidden}x");
+            let refused = Policy::default().check(&address);
+            assert!(refused.is_err_and(|why| why.contains("invisible")), "{address:?}");
+        }
+        assert!(!"Zoë 日本 é-_. 👩".chars().any(is_hidden));
+    }
+
+    #[test]
     fn only_public_addresses_may_be_called_unless_others_are_allowed() {
         let (strict, open) = (
             Policy::default(),
@@ -327,6 +380,23 @@ mod tests {
             open.check(&format!("http://h/{}", "x".repeat(LENGTH_MAX)))
                 .is_err()
         );
+    }
+
+    #[test]
+    fn the_addresses_of_ws_addressing_that_are_no_places_are_not_called() {
+        let open = Policy {
+            private_addresses: true,
+        };
+        for address in NO_PLACES {
+            let shouted = address.replace("http://www", "HTTP://WWW");
+            for address in [address, shouted.as_str()] {
+                assert!(is_no_place(address), "{address}");
+                let why = open.check(address).unwrap_err();
+                assert!(why.contains("of a place"), "{why}");
+            }
+            assert!(!is_no_place(&format!("{address}/x")), "{address}/x");
+        }
+        assert!(!is_no_place("http://www.w3.org/"));
     }
 
     #[test]

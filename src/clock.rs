@@ -11,6 +11,8 @@ use rustix::time::{ClockId, clock_gettime};
 use scheduler::{Time, counted};
 use tracing::warn;
 
+use crate::task::note_success;
+
 /// Microseconds since the Unix epoch: the unit of everything that is recorded as it happened.
 pub type Micros = i64;
 
@@ -170,6 +172,7 @@ impl Clock {
             if let Some(step) = self.look() {
                 warn!("{}", step_in_words(step, self.steps().behind));
             }
+            note_success();
             tokio::time::sleep(LOOK_EVERY).await;
         }
     }

@@ -26,6 +26,8 @@ CONFIGURATION = """
 requests = 2048
 party_requests = 512
 [quotas]
+agreements = 0
+probes_per_minute = 0
 share_percent = 100
 [negotiation]
 hold_seconds = {hold}

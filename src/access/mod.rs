@@ -19,14 +19,20 @@ use uuid::Uuid;
 
 use known::Known;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
-pub use secret::Secret;
+pub use secret::{Secret, hide_keys};
 
+use crate::address::is_hidden;
 use crate::agreement::{Money, Spender};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
+use crate::task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;
+/// How long it lasts without a request.
+pub const SESSION_IDLES: Micros = 2 * 60 * 60 * MICROS_PER_SECOND;
+/// How often it is stored at most that it was used.
+const USE_NOTED_EVERY: Micros = 5 * 60 * MICROS_PER_SECOND;
 /// Sessions of one key at a time; signing in once more ends the oldest.
 const SESSIONS_PER_KEY: u32 = 32;
 /// The longest name of a party, and the longest label of a key, in characters.
@@ -142,7 +148,7 @@ pub struct Session {
     pub cookie: Secret,
     /// The value that every form of the session must bring back.
     pub csrf: Secret,
-    /// Until when it lasts.
+    /// Until when it lasts without a request.
     pub expires: Micros,
 }
 
@@ -179,6 +185,8 @@ pub struct Access {
     store: Store,
     clock: Clock,
     known: Arc<Known>,
+    /// How long a key of operators lasts where its maker does not say.
+    operators_last: Option<Micros>,
 }
 
 impl Access {
@@ -188,6 +196,16 @@ impl Access {
             store,
             clock,
             known: Arc::default(),
+            operators_last: None,
+        }
+    }
+
+    /// The same, where keys of operators last for so long if their makers do not say; none for no end.
+    #[must_use]
+    pub fn with_operators_for(self, operators_last: Option<Micros>) -> Self {
+        Self {
+            operators_last,
+            ..self
         }
     }
 
@@ -200,9 +218,12 @@ impl Access {
             loop {
                 let heard = changes.heard().await;
                 self.known.forget(heard.is_ok());
-                if let Err(why) = heard {
-                    tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
-                    tokio::time::sleep(RETRY).await;
+                match heard {
+                    Ok(()) => note_success(),
+                    Err(why) => {
+                        tracing::warn!(error = %why, "no notifications of changes of keys; each request looks its key up");
+                        tokio::time::sleep(RETRY).await;
+                    }
                 }
             }
         };
@@ -234,11 +255,15 @@ impl Access {
     ///
     /// # Errors
     /// [`Error::Invalid`] where the party or the label is no name, or the key would be worth nothing from the start.
-    pub async fn add_key(&self, wish: KeyWish, by: Option<Uuid>) -> Result<NewKey, Error> {
+    pub async fn add_key(&self, mut wish: KeyWish, by: Option<Uuid>) -> Result<NewKey, Error> {
         check_name("the party", &wish.party)?;
         let label = wish.label.as_deref();
         label.map_or(Ok(()), |label| check_name("the label", label))?;
         self.check_expiry(wish.expires)?;
+        if wish.role == Role::Operator && wish.expires.is_none() {
+            let lasts = self.operators_last;
+            wish.expires = lasts.map(|lasts| self.clock.micros().saturating_add(lasts));
+        }
         let secret = Secret::key()?;
         let info = self.store_key(&secret, wish, by).await?;
         Ok(NewKey { info, secret })
@@ -329,8 +354,8 @@ impl Access {
             return Ok(None);
         };
         let now = self.clock.micros();
-        let cookie = Secret::session()?;
-        let expires = now.saturating_add(SESSION_LASTS);
+        let cookie = Secret::session(now)?;
+        let expires = now.saturating_add(SESSION_IDLES);
         self.store
             .add_session(&cookie.digest(), caller.key, expires, now, SESSIONS_PER_KEY)
             .await?;
@@ -352,11 +377,18 @@ impl Access {
         let Some(cookie) = Secret::parse_session(cookie) else {
             return Ok(None);
         };
-        let digest = cookie.digest();
+        let (digest, now) = (cookie.digest(), self.clock.micros());
+        let ends = cookie.begun().saturating_add(SESSION_LASTS);
         match self.look_up(&digest, self.store.session(&digest)).await? {
-            Some(row) if row.expires > self.clock.micros() => Ok(self
-                .caller(row.key)?
-                .map(|caller| (caller, csrf_token_of_session(&cookie)))),
+            Some(row) if row.expires > now && ends > now => {
+                let expires = now.saturating_add(SESSION_IDLES).min(ends);
+                if expires - row.expires >= USE_NOTED_EVERY {
+                    self.store.extend_session(&digest, expires).await?;
+                }
+                Ok(self
+                    .caller(row.key)?
+                    .map(|caller| (caller, csrf_token_of_session(&cookie))))
+            }
             _ => Ok(None),
         }
     }
@@ -475,8 +507,10 @@ fn check_name(what: &str, name: &str) -> Result<(), Error> {
             "{what} is longer than {NAME_LENGTH_MAX} characters"
         )));
     }
-    if name.chars().any(char::is_control) {
-        return Err(Error::Invalid(format!("{what} has a control character")));
+    if name.chars().any(is_hidden) {
+        return Err(Error::Invalid(format!(
+            "{what} has a control character or an invisible one"
+        )));
     }
     Ok(())
 }

@@ -43,6 +43,12 @@ worded! {
 }
 
 impl NegotiationInstance {
+    /// The agreement that each of its offers would change. None for a new one, and in place of one that could not be kept.
+    pub fn changed_agreement(&self) -> Option<Uuid> {
+        self.agreement
+            .filter(|_| self.proposed != Some(ProposalReason::Broken))
+    }
+
     /// How it stands at `now`.
     pub fn state(&self, now: Time) -> NegotiationState {
         if self.ended.is_some() {
@@ -178,6 +184,9 @@ pub struct OfferTerms {
     pub difference: Option<Money>,
     /// The price of changing an agreement, besides.
     pub fee: Option<Money>,
+    /// Why that is as much, in words, where there is one and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fee_why: Option<String>,
     /// The peer's offer behind it, where a peer would carry it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<Box<HeldAtPeer>>,

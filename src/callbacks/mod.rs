@@ -2,35 +2,42 @@
 //!
 //! A call about a decision is stored with the decision that it reports, and tried until it succeeds or is given up, over restarts. It
 //! may arrive twice. A call that never arrives has a line in the log. The events of a party are stored with what they report, too; each
-//! receiver has the number of the last event that it was told, and is told the next ones in order. The other end is not trusted: only
+//! receiver has the number of the last event before which all were told, and is told the next ones several at a time, those of an
+//! agreement in order. The other end is not trusted: only
 //! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
 
 mod events;
+mod queue;
+mod receivers;
 mod signature;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, StatusCode, Url};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 pub use events::{EventBody, EventData};
+use queue::Ahead;
+pub use receivers::Dropped;
 pub use signature::new_signing_secret;
 
 use crate::address::{Policy, transfer_error_in_words};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, DueCallBack, Registration, Store};
+use crate::task::note_success;
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long a call may take, the name's address included.
 const CALL_WAIT: Duration = Duration::from_secs(10);
-/// Calls that are made at the same time.
+/// Calls that are made at the same time, and decisions and receivers that have their turn at the same time.
 const AT_ONCE_MAX: usize = 32;
 /// Those of one party among them.
 const OF_EACH_MAX: usize = 4;
@@ -38,12 +45,11 @@ const OF_EACH_MAX: usize = 4;
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
 const RECORD_AGAIN: (Duration, Duration) = (LOOK_EVERY, Duration::from_secs(8));
-/// A decision or an event is given up this long after the first attempt to tell it failed: the client can still ask. The time in which
-/// the service was down before that attempt does not count.
+/// A decision or an event is dropped this long after the first attempt to tell it failed: the client can still ask. The time in which
+/// the service was down before that attempt does not count. While a receiver takes nothing, its events are dropped this long after they
+/// happened.
 const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
-/// Events that are told to one receiver before others have their turn, and for how long: the event that is being told then is the last.
-const TURN: (u32, Duration) = (20, CALL_WAIT);
 /// For how long events are kept, to be told again.
 const EVENTS_KEPT: Micros = 30 * 24 * 3_600 * MICROS_PER_SECOND;
 /// How often older ones are removed.
@@ -57,6 +63,11 @@ pub struct CallBacks {
     policy: Policy,
     /// The address of the service.
     address: Arc<str>,
+    /// What receivers were told beyond their cursors, by their ids.
+    ahead: Arc<Mutex<BTreeMap<Uuid, Ahead>>>,
+    /// A place for each call that may be made now.
+    lines: Arc<Semaphore>,
+    dropped: Dropped,
 }
 
 /// Something that is to be told.
@@ -111,20 +122,30 @@ impl CallBacks {
             clock,
             policy,
             address,
+            ahead: Arc::default(),
+            lines: Arc::new(Semaphore::new(AT_ONCE_MAX)),
+            dropped: Dropped::default(),
         }
+    }
+
+    /// What could not be told.
+    pub fn dropped(&self) -> Dropped {
+        self.dropped.clone()
     }
 
     /// Makes calls until `stop`. A call that is being made then is made again later.
     pub async fn run(self, stop: CancellationToken) {
-        let mut calls: JoinSet<Uuid> = JoinSet::new();
+        let mut calls: JoinSet<()> = JoinSet::new();
+        let mut ids: HashMap<tokio::task::Id, Uuid> = HashMap::new();
         let mut in_flight = InFlight::default();
         let mut forget = tokio::time::interval(FORGET_EVERY);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                Some(ended) = calls.join_next() => {
-                    // A call that panicked stays in flight, and is made again after a restart.
-                    if let Ok(id) = ended {
+                Some(ended) = calls.join_next_with_id() => {
+                    // Where it has panicked, it has another turn.
+                    let task = ended.map_or_else(|why| why.id(), |(task, ())| task);
+                    if let Some(id) = ids.remove(&task) {
                         in_flight.0.remove(&id);
                     }
                 }
@@ -138,14 +159,14 @@ impl CallBacks {
                     for due in self.due().await {
                         if in_flight.take_place(&due) {
                             let this = self.clone();
-                            calls.spawn(async move {
-                                let id = due.id();
+                            let id = due.id();
+                            let task = calls.spawn(async move {
                                 match due {
                                     Due::Call(call) => this.tell(call).await,
                                     Due::Events(receiver) => this.tell_events(receiver).await,
                                 }
-                                id
                             });
+                            ids.insert(task.id(), id);
                         }
                     }
                 }
@@ -160,6 +181,9 @@ impl CallBacks {
         let now = self.clock.micros();
         let calls = self.store.call_backs_due(now, limit, of_each).await;
         let receivers = self.store.registrations_due(now, limit, of_each).await;
+        if calls.is_ok() && receivers.is_ok() {
+            note_success();
+        }
         let mut calls = rows_or_none(calls).into_iter().map(Due::Call);
         let mut receivers = rows_or_none(receivers).into_iter().map(Due::Events);
         let pairs = std::iter::from_fn(|| {
@@ -172,13 +196,13 @@ impl CallBacks {
     /// Makes a call and stores its outcome.
     async fn tell(&self, DueCallBack { call, secret, .. }: DueCallBack) {
         let message = Message {
-            address: &call.address,
             id: &format!("msg_{}", call.id.simple()),
             content_type: "application/xml; charset=utf-8",
             body: call.body.clone(),
             secret: secret.as_deref(),
         };
-        let result = self.send(message).await;
+        let line = self.line_to(&call.address).await;
+        let result = self.send(line.as_ref(), message).await;
         let (agreement, now) = (call.agreement, self.clock.micros());
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         let outcome = match result {
@@ -196,89 +220,11 @@ impl CallBacks {
             }
             Err(Failure::Failed(why)) if is_given_up => {
                 warn!(%agreement, attempt, why, "a decision could not be told, and is not tried again");
+                self.dropped.count_decision();
             }
             Err(Failure::Failed(why)) => {
                 info!(%agreement, attempt, why, "a decision could not be told; it is tried again later");
             }
-        }
-    }
-
-    /// Tells a receiver its next events, in order, until one cannot be told or its turn is over.
-    async fn tell_events(&self, mut receiver: Registration) {
-        let Some(address) = receiver.address.clone() else {
-            return;
-        };
-        let (party, name) = (receiver.party.clone(), receiver.name.clone());
-        let began = Instant::now();
-        let next = self.store.party_events(&party, receiver.told, TURN.0);
-        for event in rows_or_none(next.await) {
-            if began.elapsed() >= TURN.1 {
-                return;
-            }
-            // Just before each call: a party without a key is told nothing more, and an address that was taken back neither.
-            match self.store.is_to_be_told(receiver.id, self.clock.micros()).await {
-                Ok(true) => {}
-                Ok(false) => {
-                    info!(
-                        party,
-                        name,
-                        "nothing more is told: the call-back was removed or replaced, or no key of its party works"
-                    );
-                    return;
-                }
-                Err(why) => {
-                    warn!(error = %why, party, name, "it cannot be read whether events are still to be told");
-                    return;
-                }
-            }
-            let number = event.number;
-            let body = EventBody::of(event, &self.address);
-            let message = Message {
-                address: &address,
-                id: &body.id,
-                content_type: "application/json",
-                body: body.text(),
-                secret: Some(&receiver.secret),
-            };
-            let failure = self.send(message).await.err();
-            let now = self.clock.micros();
-            let is_given_up = is_given_up(receiver.failing, now);
-            match failure {
-                None => info!(party, name, event = body.id, "an event was told"),
-                Some(Failure::Failed(why)) if is_given_up => {
-                    warn!(
-                        party,
-                        name,
-                        event = body.id,
-                        why,
-                        "an event could not be told, and is not tried again"
-                    );
-                }
-                Some(Failure::Failed(why)) => {
-                    let (attempt, id) = (receiver.attempts + 1, receiver.id);
-                    info!(
-                        party,
-                        name,
-                        event = body.id,
-                        attempt,
-                        why,
-                        "an event could not be told; it is tried again later"
-                    );
-                    let due = now + wait_after_attempts(receiver.attempts);
-                    self.record(Outcome::Untold(id, due, now)).await;
-                    return;
-                }
-                Some(Failure::Unwanted) => {
-                    info!(
-                        party,
-                        name, "the address is gone: no event is told there any more"
-                    );
-                    self.record(Outcome::Gone(receiver.id)).await;
-                    return;
-                }
-            }
-            self.record(Outcome::Told(receiver.id, number, now)).await;
-            (receiver.attempts, receiver.failing) = (0, None);
         }
     }
 
@@ -294,6 +240,7 @@ impl CallBacks {
                     self.store.note_events_told(receiver, number, now).await
                 }
                 Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
+                Outcome::Dropped(receiver, number) => self.store.note_events_dropped(receiver, number).await,
                 Outcome::Gone(receiver) => self.store.remove_registration(receiver).await,
             };
             let Err(why) = stored else { return };
@@ -338,17 +285,18 @@ enum Outcome {
     Done(Uuid),
     /// The call is to be made again at the first of these times, and failed at the second.
     Failed(Uuid, Micros, Micros),
-    /// A receiver was told its events up to this number, the last one at this time.
+    /// A receiver was told its events up to this number, at this time.
     Told(Uuid, i64, Micros),
     /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.
     Untold(Uuid, Micros, Micros),
+    /// The events of a receiver up to this number are not tried any more.
+    Dropped(Uuid, i64),
     /// A receiver wants nothing more.
     Gone(Uuid),
 }
 
 /// A message of a call.
 struct Message<'a> {
-    address: &'a str,
     /// The same at each attempt.
     id: &'a str,
     content_type: &'static str,
@@ -357,23 +305,39 @@ struct Message<'a> {
     secret: Option<&'a str>,
 }
 
+/// The way to an address that may be called.
+struct Line {
+    url: Url,
+    client: Client,
+}
+
 impl CallBacks {
-    /// Makes a call, and answers its outcome.
-    async fn send(&self, message: Message<'_>) -> Result<(), Failure> {
-        let made = tokio::time::timeout(CALL_WAIT, self.make_call(message)).await;
+    /// The way to an address, or why there is none.
+    async fn line_to(&self, address: &str) -> Result<Line, String> {
+        let resolved = tokio::time::timeout(CALL_WAIT, self.policy.resolved(address)).await;
+        let target = resolved.unwrap_or_else(|_| Err("its host is not found in time".to_owned()))?;
+        // Connections are kept for no other call: each takes a descriptor.
+        let client = target.client(|client| client.timeout(CALL_WAIT).pool_max_idle_per_host(0))?;
+        let url = target.url;
+        Ok(Line { url, client })
+    }
+
+    /// Makes a call when there is a place for it, and answers its outcome.
+    async fn send(&self, line: Result<&Line, &String>, message: Message<'_>) -> Result<(), Failure> {
+        let line = line.map_err(|why| Failure::Failed(why.clone()))?;
+        // The semaphore is never closed.
+        let _place = self.lines.acquire().await;
+        let made = tokio::time::timeout(CALL_WAIT, self.make_call(line, message)).await;
         made.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())))
     }
 
-    async fn make_call(&self, message: Message<'_>) -> Result<(), Failure> {
-        let target = self.policy.resolved(message.address).await;
-        let target = target.map_err(Failure::Failed)?;
-        let client = target.client(|client| client.timeout(CALL_WAIT));
-        let client = client.map_err(Failure::Failed)?;
+    async fn make_call(&self, line: &Line, message: Message<'_>) -> Result<(), Failure> {
         let second = second_of(self.clock.micros()).seconds();
         let sign = |secret| signature::sign_message(secret, message.id, second, &message.body);
         let signature = message.secret.and_then(sign);
-        let mut request = client
-            .post(target.url)
+        let mut request = line
+            .client
+            .post(line.url.clone())
             .header(CONTENT_TYPE, message.content_type)
             .header("webhook-id", message.id)
             .header("webhook-timestamp", second);

@@ -7,7 +7,7 @@ use jiff::tz::{AmbiguousOffset, Offset, TimeZone};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 use wsag::time::DateTime;
 
-use super::parse_duration;
+use super::{Failure, parse_duration};
 
 /// What the help of an option with a time says.
 pub(super) const FORMS: &str = "\
@@ -33,6 +33,35 @@ static NOW: LazyLock<Timestamp> = LazyLock::new(|| {
 pub(super) fn parse_time(text: &str) -> Result<DateTime, String> {
     let at = parse_time_in_zone(text.trim(), *NOW, ZONE.as_ref())?;
     at.to_string().parse().map_err(|_| TOO_FAR.to_owned())
+}
+
+/// Refuses two times of which the second is not later than the first, each with its option.
+pub(super) fn check_times_in_order(
+    (first, from): (&str, Option<DateTime>),
+    (second, until): (&str, Option<DateTime>),
+) -> Result<(), Failure> {
+    match from.zip(until) {
+        Some((from, until)) if until <= from => {
+            let zone = ZONE.as_ref().cloned().unwrap_or(TimeZone::UTC);
+            let [from, until] = [from, until].map(|at| local_time(at, &zone));
+            Err(Failure::Usage(format!(
+                "{second} is {until}, and {first} is {from}: {second} has to be later. A time of the day alone is the next one: \
+                 write 'today' or 'tomorrow' before it"
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A time on the clock of a time zone, with its offset.
+fn local_time(at: DateTime, zone: &TimeZone) -> String {
+    match Timestamp::from_second(at.floor()) {
+        Ok(second) => second
+            .to_zoned(zone.clone())
+            .strftime("%Y-%m-%dT%H:%M:%S%:z")
+            .to_string(),
+        Err(_) => at.to_string(),
+    }
 }
 
 /// A time that cannot be said.
@@ -197,6 +226,32 @@ mod tests {
             at("2:30", "2026-10-25T05:00:00Z").as_deref(),
             Ok("2026-10-26T01:30:00Z")
         );
+    }
+
+    #[test]
+    fn times_in_the_wrong_order_are_refused_with_both_times() {
+        let read = |text: &str| {
+            at(text, "2026-11-24T15:00:00Z")
+                .unwrap()
+                .parse::<DateTime>()
+                .unwrap()
+        };
+        // At 16:00 there: the next 15:00 is that of tomorrow, and the next 19:00 that of today.
+        let check = |from, until| {
+            let checked =
+                check_times_in_order(("--after", Some(read(from))), ("--before", Some(read(until))));
+            checked.map_err(|why| why.to_string())
+        };
+        let why = check("15:00", "19:00").unwrap_err();
+        assert!(
+            why.contains("--before has to be later") && why.contains("'today'"),
+            "{why}"
+        );
+        assert_eq!(check("today 15:00", "19:00"), Ok(()));
+        assert!(check("19:00", "19:00").is_err());
+        let told = local_time(read("15:00"), &central_europe());
+        assert_eq!(told, "2026-11-25T15:00:00+01:00");
+        assert!(check_times_in_order(("--after", None), ("--before", Some(read("19:00")))).is_ok());
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub use crate::execution::lane::Shared;
 use crate::execution::lane::{Context, Failure};
 use crate::execution::lanes::Lanes;
 use crate::planner::Planner;
+use crate::task::{KeptTasks, note_success};
 
 /// How often running jobs are looked at.
 const TICK: Duration = Duration::from_millis(200);
@@ -96,6 +97,7 @@ impl Dispatcher {
             staging,
             clock,
             faults: Faults::default(),
+            tasks: KeptTasks::default(),
         });
         Self {
             lanes: Lanes::new(Arc::clone(&context), executors),
@@ -114,6 +116,20 @@ impl Dispatcher {
         let context = Arc::new(Context {
             hosts,
             lead: lead.unwrap_or_else(|| self.context.lead.clone()),
+            ..(*self.context).clone()
+        });
+        Self {
+            lanes: self.lanes.within(Arc::clone(&context)),
+            context,
+            ..self
+        }
+    }
+
+    /// The same, whose lanes keep their tasks among these.
+    #[must_use]
+    pub(crate) fn keeping(self, tasks: KeptTasks) -> Self {
+        let context = Arc::new(Context {
+            tasks,
             ..(*self.context).clone()
         });
         Self {
@@ -142,6 +158,7 @@ impl Dispatcher {
         while !stop.is_cancelled() {
             resources.borrow_and_update();
             following = self.round(following, &stop).await;
+            note_success();
             let next = *due.borrow_and_update();
             let wait = if following {
                 TICK

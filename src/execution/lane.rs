@@ -33,7 +33,7 @@ use crate::execution::staging::Stager;
 use crate::metrics::Histogram;
 use crate::planner::{self, Planner, Unable};
 use crate::store::Condition;
-use crate::task;
+use crate::task::{self, KeptTasks};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
@@ -63,6 +63,8 @@ pub(super) struct Context {
     pub(super) faults: Faults,
     /// The clusters that have not been looked at since the start.
     pub(super) unseen: watch::Sender<BTreeSet<String>>,
+    /// The tasks of the lanes are kept among these.
+    pub(super) tasks: KeptTasks,
 }
 
 /// The object of a call: a resource, and the agreement where it is about one.
@@ -343,7 +345,8 @@ impl Lane {
     }
 
     /// Starts a job, where the saved work that it is to go on from is there.
-    async fn start(&self, agreement: &Agreement, job: JobSpec) -> Result<(), Failure> {
+    async fn start(&self, agreement: &Agreement, mut job: JobSpec) -> Result<(), Failure> {
+        job.processors = self.processors_of(agreement).await;
         let start = move |executor: &dyn Executor| {
             if !executor.can_resume(&job)? {
                 return Ok(false);
@@ -413,6 +416,7 @@ impl Lane {
                 .collect(),
             staged: Vec::new(),
             nodes: agreement.slot_nodes(),
+            processors: Vec::new(),
             slot_end: slot_end(agreement),
             output_limit: limits.output.unwrap_or(OUTPUT_LIMIT),
             limits,

@@ -3,19 +3,23 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::executors::Executors;
 use crate::execution::lane::{Context, Lane};
+use crate::execution::processors::{own_processors, why_nodes_share_processors};
 use crate::planner::{self, Resource};
 
 /// For how long it is looked at a start whether reservations are left on a retired cluster: a cluster that is gone for good is
 /// left alone then.
 const RESERVED_AFTER: Micros = 30 * 86_400 * MICROS_PER_SECOND;
+
+/// How long the tasks of a cluster's lane may be without a success until they count as late.
+const LATE: Duration = Duration::from_mins(15);
 
 /// The lanes, by the names of their resources.
 pub(super) struct Lanes {
@@ -24,8 +28,8 @@ pub(super) struct Lanes {
     present: HashMap<String, Present>,
     /// The resources as they were last seen, and how often their replicas had changed by then.
     seen: Option<(Arc<[Resource]>, u64)>,
-    /// What the lanes of clusters do by themselves.
-    tasks: JoinSet<()>,
+    /// Why nodes of this machine have no processors of their own, as was said last.
+    shared: Option<String>,
 }
 
 /// A lane, and the resource that it was made for.
@@ -43,7 +47,7 @@ impl Lanes {
             executors,
             present: HashMap::new(),
             seen: None,
-            tasks: JoinSet::new(),
+            shared: None,
         }
     }
 
@@ -68,7 +72,6 @@ impl Lanes {
         running: &BTreeSet<&str>,
         stop: &CancellationToken,
     ) -> Result<(), planner::Error> {
-        while self.tasks.try_join_next().is_some() {}
         let resources = self.context.planner.resources();
         let changes = self.context.hosts.changes();
         let is_seen =
@@ -91,8 +94,20 @@ impl Lanes {
                 self.keep(resource, stop);
             }
         }
+        self.say_whether_bound(&resources);
         self.seen = Some((resources, changes));
         Ok(())
+    }
+
+    /// Warns once where jobs of this machine can take each other's processors.
+    fn say_whether_bound(&mut self, resources: &[Resource]) {
+        let hosts = &self.context.hosts;
+        let is_here = |of: &&Resource| of.kind == "local" && !of.is_retired() && hosts.is_own(&of.name);
+        let why = why_nodes_share_processors(&own_processors(), resources.iter().filter(is_here));
+        if let Some(why) = why.as_ref().filter(|why| self.shared.as_ref() != Some(*why)) {
+            warn!(why, "jobs of this machine can take each other's processors");
+        }
+        self.shared = why;
     }
 
     /// Whether a cluster was retired not long before this start, which may have come before its reservations were removed.
@@ -134,8 +149,14 @@ impl Lanes {
         let lane = Arc::new(Lane::new(name.clone(), shared, Arc::clone(&self.context)));
         let stop = stop.child_token();
         if lane.shared.is_cluster() {
-            self.tasks.spawn(Arc::clone(&lane).keep_prepared(stop.clone()));
-            self.tasks.spawn(Arc::clone(&lane).keep_informed(stop.clone()));
+            let keeper = self.context.tasks.until(&stop);
+            let (prepares, informs) = (Arc::clone(&lane), Arc::clone(&lane));
+            keeper.keep((format!("reservations on {name}"), LATE), move |stop| {
+                Arc::clone(&prepares).keep_prepared(stop)
+            });
+            keeper.keep((format!("nodes of {name}"), LATE), move |stop| {
+                Arc::clone(&informs).keep_informed(stop)
+            });
         }
         let present = Present {
             lane,

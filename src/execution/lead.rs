@@ -40,6 +40,8 @@ pub enum Question {
     Running(String),
     /// Whether there is another slot for the job of an agreement.
     CouldStartLater(Uuid),
+    /// The numbers of the nodes that an agreement has been given for its slot.
+    Nodes(Uuid),
     /// Takes note of how a job stands.
     Report(Run, Report),
     /// Takes note that nothing is left of the lost job of an agreement.
@@ -51,6 +53,8 @@ pub enum Question {
 pub enum Answer {
     /// These agreements.
     Agreements(Vec<Agreement>),
+    /// These nodes.
+    Nodes(Vec<u32>),
     /// Yes or no.
     Is(bool),
     /// It is noted.
@@ -83,7 +87,7 @@ impl Lead {
         };
         match self.ask(Question::Running(own.to_string())).await? {
             Answer::Agreements(running) => Ok(Some(running)),
-            Answer::Is(_) | Answer::Noted => Err(planner::Error::Unavailable),
+            Answer::Nodes(_) | Answer::Is(_) | Answer::Noted => Err(planner::Error::Unavailable),
         }
     }
 
@@ -91,6 +95,14 @@ impl Lead {
     pub(super) async fn could_start_later(&self, id: Uuid) -> Result<bool, planner::Error> {
         let answer = self.ask(Question::CouldStartLater(id)).await?;
         Ok(matches!(answer, Answer::Is(true)))
+    }
+
+    /// As [`Planner::nodes_of`]. A leader of the version before does not answer.
+    pub(super) async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>, planner::Error> {
+        match self.ask(Question::Nodes(id)).await? {
+            Answer::Nodes(nodes) => Ok(nodes),
+            Answer::Agreements(_) | Answer::Is(_) | Answer::Noted => Err(planner::Error::Unavailable),
+        }
     }
 
     /// Takes note of how a job stands; [`planner::Error::NotFound`] where it does not run any more.
@@ -128,6 +140,7 @@ impl Question {
         let noted = match self {
             Self::Running(_) => return planner.running().await.map(Answer::Agreements),
             Self::CouldStartLater(id) => return planner.could_start_later(id).await.map(Answer::Is),
+            Self::Nodes(id) => return planner.nodes_of(id).await.map(Answer::Nodes),
             Self::Stopped(id) => planner.report_stopped(id).await,
             Self::Report(run, report) => match report {
                 Report::Staging(since) => planner.report_staging(run, since).await,

@@ -31,8 +31,8 @@ pub struct LocalExecutor {
     supervisors: Mutex<HashMap<Run, (Child, Instant)>>,
     /// Those among them that have recorded the end, and clear up.
     leaving: Mutex<Vec<Child>>,
-    /// Why this machine cannot isolate jobs, where it cannot.
-    unisolated: Option<String>,
+    /// Why this machine takes jobs of trusted applications only, where it does.
+    trusted_only: Option<String>,
 }
 
 impl LocalExecutor {
@@ -47,15 +47,16 @@ impl LocalExecutor {
             executable: EXECUTABLE.into(),
             supervisors: Mutex::default(),
             leaving: Mutex::default(),
-            unisolated: None,
+            trusted_only: None,
         })
     }
 
-    /// The same where this machine cannot isolate jobs, for a reason: it takes those of trusted applications only.
+    /// The same where this machine takes jobs of trusted applications only, for a reason: that it cannot isolate jobs, or hold their
+    /// limits.
     #[must_use]
-    pub fn without_isolation(self, why: Option<String>) -> Self {
+    pub fn for_trusted_only(self, why: Option<String>) -> Self {
         Self {
-            unisolated: why,
+            trusted_only: why,
             ..self
         }
     }
@@ -133,15 +134,12 @@ impl LocalExecutor {
 
 impl Executor for LocalExecutor {
     fn judges_jobs(&self) -> bool {
-        self.unisolated.is_some()
+        self.trusted_only.is_some()
     }
 
     fn refusal_of(&self, job: &ProspectiveJob) -> Option<String> {
-        let why = self.unisolated.as_ref().filter(|_| job.is_isolated)?;
-        let application = &job.application;
-        Some(format!(
-            "{application} is not trusted, and jobs cannot be isolated: {why}"
-        ))
+        let why = self.trusted_only.as_ref().filter(|_| job.is_isolated)?;
+        Some(format!("{} is not trusted, and {why}", job.application))
     }
 
     fn can_resume(&self, job: &JobSpec) -> Result<bool, ExecutionError> {

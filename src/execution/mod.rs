@@ -18,6 +18,7 @@ pub mod lead;
 pub mod local;
 mod lock;
 pub mod metrics;
+mod processors;
 pub mod slurm;
 pub mod staging;
 
@@ -206,6 +207,11 @@ pub trait Executor: Send + Sync {
     /// so, or not known yet.
     fn reserves_within(&self) -> Option<scheduler::Seconds> {
         None
+    }
+
+    /// The same for slots without a job, whose parties are told how to name them: such a slot may be held sooner.
+    fn hands_over_within(&self) -> Option<scheduler::Seconds> {
+        self.reserves_within()
     }
 
     /// The agreements without a job that do not use their nodes, and the treatment of the nodes, as of the last hand-over of

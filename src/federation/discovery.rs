@@ -18,6 +18,7 @@ use crate::address::Policy;
 use crate::clock::{Clock, Micros};
 use crate::metrics::{Exposition, metrics};
 use crate::planner::is_resource_name;
+use crate::task;
 
 /// How often domains are looked at, in the mean.
 const LOOK_EVERY: Duration = Duration::from_mins(5);
@@ -209,6 +210,7 @@ impl Neighbours {
         let look = async {
             for round in 0.. {
                 self.look_around().await;
+                task::note_success();
                 tokio::time::sleep(wait_of_round(seed, round)).await;
             }
         };

@@ -101,6 +101,7 @@ impl Follower {
                 self.look_at_those_left().await;
             }
             self.look_at_due(&followed);
+            task::note_success();
             tokio::select! {
                 () = stop.cancelled() => return,
                 () = followed.changed() => {}

@@ -15,7 +15,7 @@ use wsag::states::Part;
 use super::availability::read_instant_of_query;
 use super::body::{self, Posted};
 use super::call::Call;
-use super::conditions::{IfMatch, entity_tag_of_version};
+use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
 use super::format::{Format, xml_response};
 use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
 use super::resources::{ChangeParameters, read_true_or_false, require_operator};
@@ -121,10 +121,13 @@ pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Que
 pub(super) fn get_agreement_part(of: Option<Part>) -> MethodRouter<Api> {
     get(async move |call: Call, format: Format, Id(id): Id| {
         let shown = call.negotiation.show_agreement(call.scope(), id).await?;
-        let answer = match format {
+        let mut answer = match format {
             Format::Xml => xml_response(shown.document(of)),
             Format::Json => select_agreement_part(&shown, of),
         };
+        if of.is_none_or(|part| part == Part::State) && shown.view.has_unversioned() {
+            answer.extensions_mut().insert(ChangesByItself);
+        }
         Ok::<_, Error>(tag_agreement_version(answer, shown.view.version))
     })
 }

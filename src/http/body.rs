@@ -122,8 +122,24 @@ fn format_of_body(headers: &HeaderMap) -> Result<Format, Error> {
     }
 }
 
+/// Refuses a body that is too large before a part of it has come, where its client waits for that word (RFC 9110, section 10.1.1).
+///
+/// # Errors
+/// [`Error::BodyTooLarge`].
+pub(super) fn refuse_announced_body(headers: &HeaderMap) -> Result<(), Error> {
+    let waits = headers.get(header::EXPECT);
+    let waits = waits.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+    let length = headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if waits && length.is_some_and(|length| length > BODY_MAX as u64) {
+        return Err(Error::BodyTooLarge(BODY_MAX));
+    }
+    Ok(())
+}
+
 /// The body of a request.
 pub(crate) async fn read_whole_body(api: &Api, request: Request) -> Result<Vec<u8>, Error> {
+    refuse_announced_body(request.headers())?;
     match tokio::time::timeout(api.body_timeout, read_bounded_body(request.into_body())).await {
         Err(_) => Err(Error::BodyTimeout),
         Ok(read) => read,

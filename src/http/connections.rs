@@ -75,7 +75,15 @@ impl Connections {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .contains(&origin);
-        let most = if is_replica { self.most } else { self.of_each };
+        self.take_up_to(origin, if is_replica { self.most } else { self.of_each })
+    }
+
+    /// The same of a proxy, which has connections for many clients: it is bounded as all are together.
+    pub(super) fn take_of_proxy(&self, origin: Origin) -> Option<Share<Origin>> {
+        self.take_up_to(origin, self.most)
+    }
+
+    fn take_up_to(&self, origin: Origin, most: usize) -> Option<Share<Origin>> {
         let taken = Share::take(&self.open, origin, most);
         if taken.is_none() {
             self.refused.fetch_add(1, Ordering::Relaxed);

@@ -16,6 +16,7 @@ use tracing::{debug, error};
 
 use super::format::{Format, name_as_text_xml, xml_response};
 use super::{Api, REQUEST_ID};
+use crate::access::hide_keys;
 use crate::negotiation;
 
 /// The errors of a request.
@@ -42,6 +43,12 @@ pub enum Error {
     /// The body is larger than is read.
     #[error("the body is larger than {0} bytes")]
     BodyTooLarge(usize),
+    /// The target is longer than any of ours.
+    #[error("the path and query are longer than {0} bytes")]
+    TargetTooLong(usize),
+    /// What is read has another entity tag than `If-Match` names.
+    #[error("what is here has none of the entity tags that If-Match names")]
+    NotMatched,
     /// The body ended before its end.
     #[error("the body could not be read: {0}")]
     BodyBroken(String),
@@ -89,6 +96,7 @@ impl Error {
             Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "BODY_TIMEOUT"),
             Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
+            Self::TargetTooLong(_) => (StatusCode::URI_TOO_LONG, "TARGET_TOO_LONG"),
             Self::BodyBroken(_) => (StatusCode::BAD_REQUEST, "BODY_BROKEN"),
             Self::Query(_) | Self::Negotiation(N::Limit(_)) => (StatusCode::BAD_REQUEST, "BAD_QUERY"),
             Self::Header(_) => (StatusCode::BAD_REQUEST, "BAD_HEADER"),
@@ -107,7 +115,7 @@ impl Error {
             Self::Negotiation(N::Gone(_)) => (StatusCode::GONE, "EXPIRED"),
             Self::Negotiation(N::IdTaken(_)) => (StatusCode::CONFLICT, "AGREEMENT_ID_TAKEN"),
             Self::Negotiation(N::Conflict(_) | N::Lost(_)) => (StatusCode::CONFLICT, "STATE"),
-            Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
+            Self::NotMatched | Self::Negotiation(N::Changed) => (StatusCode::PRECONDITION_FAILED, "CHANGED"),
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
             Self::Negotiation(N::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
@@ -162,7 +170,7 @@ impl Error {
                 negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations),
             ) => violations.0.iter().map(ToString::to_string).collect(),
             Self::Negotiation(negotiation::Error::Internal(_)) => vec![Self::Internal.to_string()],
-            other => vec![other.to_string()],
+            other => vec![hide_keys(&other.to_string()).into_owned()],
         }
     }
 
@@ -173,7 +181,7 @@ impl Error {
             "title": status.canonical_reason(),
             "status": status.as_u16(),
             "detail": self.descriptions().join("; "),
-            "instance": instance,
+            "instance": hide_keys(instance),
             "code": code,
             "requestId": request_id,
         });

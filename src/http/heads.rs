@@ -1,15 +1,27 @@
 //! The heads of requests as they come in. A head that two programs may read in two ways is refused with 400, since a proxy before the
 //! service could take another request out of it. hyper keeps one of several equal Content-Length fields and drops the one beside a
-//! Transfer-Encoding before anyone sees them, so the bytes are looked at on their way to it. It answers what it cannot read.
+//! Transfer-Encoding before anyone sees them, so the bytes are looked at on their way to it. It answers what it cannot read. A target
+//! that is longer than any of ours is cut, so that the request can be read and answered with 414: hyper would refuse the head for its
+//! size, whatever part of it is too large.
 
 use std::io::{self, IoSlice};
+use std::net::Ipv6Addr;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use axum::extract::Request;
+use axum::http::{HeaderValue, Version, header};
+use axum::middleware::Next;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use super::{Answer, Error};
 
 /// The largest head of a request that is read, in bytes.
 pub(super) const HEAD_MAX: usize = 16 * 1_024;
+/// The longest target of a request, in bytes: RFC 9110 asks for 8,000 at least.
+const TARGET_MAX: usize = 8_000;
+/// The rest of a head that is cut. No request that could be read is shorter behind its target.
+const CUT: &[u8] = b" HTTP/1.1\n\n";
 
 /// A stream of requests, of which heads with two meanings cannot be read.
 pub(super) struct Unambiguous<S> {
@@ -23,6 +35,8 @@ struct Heads {
     at: At,
     /// The line of the head, as far as it has come.
     line: Vec<u8>,
+    /// The bytes of its first line behind the first space, without another space: of its target.
+    target: Option<usize>,
     fields: Fields,
 }
 
@@ -30,6 +44,8 @@ struct Heads {
 enum At {
     #[default]
     Head,
+    /// In a head of which so many bytes of the rest have been replaced by [`CUT`].
+    Cut(usize),
     /// In a body with so many bytes to come.
     Body(u64),
     /// Behind the last head: of what comes no request is made.
@@ -87,6 +103,13 @@ impl Heads {
         while let Some(byte) = bytes.get_mut(next) {
             match self.at {
                 At::End => return,
+                At::Cut(done) => match CUT.get(done) {
+                    Some(instead) => {
+                        *byte = *instead;
+                        self.at = At::Cut(done + 1);
+                    }
+                    None => self.at = At::End,
+                },
                 At::Body(left) => {
                     let here = bytes.len() - next;
                     let step = usize::try_from(left).unwrap_or(here).min(here);
@@ -105,10 +128,30 @@ impl Heads {
                 }
                 // It is refused for its size.
                 At::Head if self.line.len() == HEAD_MAX => self.at = At::End,
-                At::Head => self.line.push(*byte),
+                At::Head => {
+                    self.line.push(*byte);
+                    if self.is_too_long(*byte) {
+                        *byte = CUT[0];
+                        self.at = At::Cut(1);
+                    }
+                }
             }
             next += 1;
         }
+    }
+
+    /// Counts a byte of the first line. Whether it is one of a target that is so long that it is refused without it.
+    fn is_too_long(&mut self, byte: u8) -> bool {
+        if self.fields.begun {
+            return false;
+        }
+        self.target = match (self.target, byte) {
+            // The target follows, or the version.
+            (_, b' ') => Some(0),
+            (target, _) => target.map(|length| length + 1),
+        };
+        // With one byte more than is taken, it is known to be too long.
+        self.target.is_some_and(|length| length > TARGET_MAX + 1)
     }
 
     /// Takes the line that has come. Whether it ends a head with two meanings.
@@ -122,6 +165,7 @@ impl Heads {
                 let fields = std::mem::take(&mut self.fields);
                 is_ambiguous = fields.is_ambiguous();
                 self.at = fields.next();
+                self.target = None;
             }
             (false, false) => self.fields.begun = true,
             (false, true) => self.fields.add(line),
@@ -129,6 +173,49 @@ impl Heads {
         self.line.clear();
         is_ambiguous
     }
+}
+
+/// What is wrong with the head of a request that could be read: a target that is too long, or no host, or none that can be one (RFC 9112,
+/// section 3.2). A connection ends after it: where the next head would begin is not known.
+pub(super) fn fault_of_head<B>(request: &axum::http::Request<B>) -> Option<Error> {
+    let uri = request.uri();
+    let authority = uri.authority().map_or(0, |of| of.as_str().len());
+    if authority + uri.path_and_query().map_or(0, |of| of.as_str().len()) > TARGET_MAX {
+        return Some(Error::TargetTooLong(TARGET_MAX));
+    }
+    let is_host = match request.headers().get(header::HOST) {
+        Some(host) => is_host(host),
+        None => request.version() < Version::HTTP_11,
+    };
+    let what = "Host: the name or the address of the service is expected, perhaps with a port";
+    (!is_host).then(|| Error::Header(what.to_owned()))
+}
+
+/// Refuses a request with such a head.
+pub(super) async fn check_head(request: Request, next: Next) -> Answer {
+    match fault_of_head(&request) {
+        Some(fault) => Err(fault),
+        None => Ok(next.run(request).await),
+    }
+}
+
+/// Whether a value names a host, by name or address, perhaps with a port. It stands in the addresses of answers.
+fn is_host(value: &HeaderValue) -> bool {
+    let text = value.to_str().unwrap_or_default();
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (text, ""),
+    };
+    let is_name = |name: &str| {
+        let mut bytes = name.bytes();
+        !name.is_empty() && bytes.all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
+    };
+    let inside = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let is_known = match inside {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
+        None => is_name(host),
+    };
+    is_known && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 impl<S> Unambiguous<S> {
@@ -225,5 +312,65 @@ mod tests {
             &format!("{chunked}9\r\nHost: a\r\nHost: b\r\n\r\n"),
             3
         ));
+    }
+
+    #[test]
+    fn a_target_that_is_too_long_is_cut_wherever_the_bytes_are_and_no_other() {
+        let read = |text: &str, at_a_time: usize| {
+            let mut bytes = text.as_bytes().to_vec();
+            let mut heads = Heads::default();
+            bytes.chunks_mut(at_a_time).for_each(|chunk| heads.look_at(chunk));
+            String::from_utf8(bytes).unwrap()
+        };
+        let request = |length: usize| {
+            format!(
+                "GET /{} HTTP/1.1\r\nHost: a\r\nX-Long: {}\r\n\r\n",
+                "x".repeat(length - 1),
+                "y".repeat(9_000)
+            )
+        };
+        for at_a_time in [1, 7, 20_000] {
+            for length in [1, TARGET_MAX, TARGET_MAX + 1] {
+                assert_eq!(read(&request(length), at_a_time), request(length));
+            }
+            for length in [TARGET_MAX + 2, 2 * TARGET_MAX, 20_000] {
+                let cut = read(&request(length), at_a_time);
+                let (head, _) = cut.split_once("\n\n").unwrap();
+                let target = head
+                    .strip_prefix("GET ")
+                    .unwrap()
+                    .strip_suffix(" HTTP/1.1")
+                    .unwrap();
+                assert_eq!(target.len(), TARGET_MAX + 1);
+                assert_eq!(cut.len(), request(length).len());
+            }
+            // The shortest rest there is.
+            let short = format!("GET /{} HTTP/1.1\n\n", "x".repeat(TARGET_MAX + 1));
+            assert!(read(&short, at_a_time).contains(" HTTP/1.1\n\n"));
+        }
+        // The next request of the connection is counted by itself.
+        let twice = request(TARGET_MAX).repeat(2);
+        assert_eq!(read(&twice, 5), twice);
+    }
+
+    #[test]
+    fn a_host_is_a_name_or_an_address_perhaps_with_a_port() {
+        for host in [
+            "a",
+            "a.example:8080",
+            "127.0.0.1:80",
+            "[::1]",
+            "[::1]:8080",
+            "a_b",
+            "a:",
+        ] {
+            assert!(is_host(&HeaderValue::from_static(host)), "{host}");
+        }
+        for host in [
+            "", ":80", "a b", "a/b", "a@b", "[", "[::1", "[a]", "a:b", "a%", "\u{e4}", "a:80:80", "<a>",
+        ] {
+            let value = HeaderValue::from_bytes(host.as_bytes()).unwrap();
+            assert!(!is_host(&value), "{host}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Api;
 use crate::replicas::REPLICA;
+use crate::task::KeptTasks;
 
 /// GET /healthz: the process answers.
 pub(super) async fn get_healthz() -> &'static str {
@@ -13,8 +14,8 @@ pub(super) async fn get_healthz() -> &'static str {
 }
 
 /// GET /readyz: the plan is rebuilt and the store answers. The text names a recent step of the clock, which moves all due
-/// times, and the clusters that have not passed their checks or do not answer; or the damage found in the store. It needs no key, so it says
-/// nothing else: the state of resources is at /resources.
+/// times, the clusters that have not passed their checks or do not answer, and the age of each task's last success; or the damage found in
+/// the store. It needs no key, so it says nothing else: the state of resources is at /resources.
 pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
         let why = format!("nothing is decided, because the stored state is inconsistent: {finding}\n");
@@ -34,8 +35,14 @@ pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
     for name in api.negotiation.silent_clusters() {
         lines.push(format!("{name} does not report the states of its nodes"));
     }
+    lines.extend(task_lines(&api.tasks));
     lines.push(String::new());
     lines.join("\n").into_response()
+}
+
+/// A line for each long-lived task, with the age of its last success.
+pub(super) fn task_lines(tasks: &KeptTasks) -> impl Iterator<Item = String> {
+    tasks.states().into_iter().map(|task| task.words())
 }
 
 /// Whether a request is to be answered at once by a process that starts: probes, and requests that another process passes on.

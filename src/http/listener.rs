@@ -1,8 +1,9 @@
 //! The accept loop. axum's own has no time-out for the head of a request, so that two thousand clients that dribble headers would
 //! hold two thousand connections without end. This one has such a time-out, another for answers that the client does not read,
-//! and caps on connections, on all and on those of one address. Where there is a certificate, it speaks TLS and nothing else.
+//! and caps on connections, on all and on those of one address, also behind a proxy that says which client speaks. Where there is a certificate, it speaks TLS and nothing else.
 
 use std::io::Write;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutStream;
 use tokio_rustls::TlsAcceptor;
@@ -24,7 +25,9 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::connections::{Connections, Origin};
-use super::heads::{HEAD_MAX, Unambiguous};
+use super::heads::{HEAD_MAX, Unambiguous, fault_of_head};
+use super::proxies::{Proxies, read_proxy_header};
+use super::shares::Share;
 use super::standby::Stage;
 use crate::task;
 
@@ -44,12 +47,25 @@ const TOO_MANY: &[u8] = b"HTTP/1.1 429 Too Many Requests\r\nRetry-After: 1\r\nCo
 pub struct Bounds {
     /// Connections at the same time: further ones wait to be accepted, those of an address that has too many are closed.
     pub connections: Connections,
+    /// The proxies that say which client speaks.
+    pub proxies: Proxies,
     /// For the head of a request, and between two requests of a connection.
     pub header_timeout: Duration,
     /// For a client to take a part of an answer.
     pub write_timeout: Duration,
     /// For the requests that run when `stop` comes.
     pub shutdown_timeout: Duration,
+}
+
+impl Bounds {
+    /// Counts a connection from an address, until it is dropped; none where that has too many.
+    fn take_connection(&self, address: IpAddr) -> Option<Share<Origin>> {
+        if self.proxies.trust(address) {
+            self.connections.take_of_proxy(address.into())
+        } else {
+            self.connections.take(address.into())
+        }
+    }
 }
 
 /// Serves until `stop` is cancelled, then lets running requests end for a while. Until the process stands by or leads, every
@@ -76,56 +92,57 @@ pub async fn serve(
         };
         // The semaphore is never closed.
         let Ok(place) = place else { break };
-        let (stream, peer) = tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok(accepted) => accepted,
-                Err(why) => {
-                    warn!(error = %why, "cannot accept a connection");
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
-                }
-            },
-            () = stop.cancelled() => break,
+        let Some((stream, peer)) = stop.run_until_cancelled(accept(&listener)).await else {
+            break;
         };
-        let origin = Origin::from(peer.ip());
-        let Some(connection) = bounds.connections.take(origin) else {
-            debug!(address = %peer.ip(), "an address has too many connections");
-            if tls.is_none()
-                && let Ok(mut stream) = stream.into_std()
-            {
-                // There is room for it, and it is not waited for.
-                let _ = stream.write(TOO_MANY);
-            }
+        let is_proxy = bounds.proxies.trust(peer.ip());
+        let Some(connection) = bounds.take_connection(peer.ip()) else {
+            refuse(stream, peer.ip(), tls.is_some());
             continue;
         };
         // Answers are short: waiting to fill a packet only delays them.
         let _ = stream.set_nodelay(true);
-        let (stage, starting) = (stage.clone(), starting.clone());
-        let service = service_fn(move |mut request: Request<Incoming>| {
-            request.extensions_mut().insert(origin);
-            let mut stage = stage.clone();
-            let starting = starting.clone();
-            let waits = !super::health::is_for_one_that_starts(&request);
-            let is_chunked = request.headers().contains_key(header::TRANSFER_ENCODING);
-            async move {
-                let router = router_at_present(&mut stage, waits).await.unwrap_or(starting);
-                let mut answer = router.oneshot(request.map(Body::new)).await;
-                // Where the next head would begin is not known to `Unambiguous`.
-                if let (true, Ok(answer)) = (is_chunked, &mut answer) {
-                    let close = HeaderValue::from_static("close");
-                    answer.headers_mut().insert(header::CONNECTION, close);
-                }
-                answer
-            }
-        });
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(bounds.write_timeout));
-        let stream = Box::pin(stream);
         let tls = tls
             .as_ref()
             .map(|now| TlsAcceptor::from(Arc::clone(&now.borrow())));
-        let (http, watcher) = (http.clone(), graceful.watcher());
+        let (http, watcher, bounds) = (http.clone(), graceful.watcher(), bounds.clone());
+        let (stage, starting) = (stage.clone(), starting.clone());
         task::spawn(async move {
+            let accepted = Accepted {
+                stream,
+                address: peer.ip(),
+                is_proxy,
+                connection,
+                is_secure: tls.is_some(),
+            };
+            let Some((stream, origin, connection)) = accepted.named(&bounds).await else {
+                return;
+            };
+            let proxies = is_proxy.then(|| bounds.proxies.clone());
+            let service = service_fn(move |mut request: Request<Incoming>| {
+                let client = proxies.as_ref().and_then(|of| of.client_of(request.headers()));
+                request
+                    .extensions_mut()
+                    .insert(client.map_or(origin, Origin::from));
+                let mut stage = stage.clone();
+                let starting = starting.clone();
+                let waits = !super::health::is_for_one_that_starts(&request);
+                // Where the next head would begin is not known to `Unambiguous`.
+                let is_last = request.headers().contains_key(header::TRANSFER_ENCODING)
+                    || fault_of_head(&request).is_some();
+                async move {
+                    let router = router_at_present(&mut stage, waits).await.unwrap_or(starting);
+                    let mut answer = router.oneshot(request.map(Body::new)).await;
+                    if let (true, Ok(answer)) = (is_last, &mut answer) {
+                        let close = HeaderValue::from_static("close");
+                        answer.headers_mut().insert(header::CONNECTION, close);
+                    }
+                    answer
+                }
+            });
+            let mut stream = TimeoutStream::new(stream);
+            stream.set_write_timeout(Some(bounds.write_timeout));
+            let stream = Box::pin(stream);
             let ended = match tls {
                 None => {
                     watcher
@@ -157,6 +174,66 @@ pub async fn serve(
         .is_err()
     {
         warn!("some requests were still running and are cut off");
+    }
+}
+
+/// The next connection.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(why) => {
+                warn!(error = %why, "cannot accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// A connection that was accepted.
+struct Accepted {
+    stream: TcpStream,
+    address: IpAddr,
+    is_proxy: bool,
+    connection: Share<Origin>,
+    is_secure: bool,
+}
+
+impl Accepted {
+    /// The connection with its client, which a proxy may have to name first; none where it names none, or the client has too many
+    /// connections.
+    async fn named(self, bounds: &Bounds) -> Option<(TcpStream, Origin, Share<Origin>)> {
+        let Self {
+            mut stream, address, ..
+        } = self;
+        if !self.is_proxy || !bounds.proxies.say_at_begin() {
+            return Some((stream, Origin::from(address), self.connection));
+        }
+        let read = tokio::time::timeout(bounds.header_timeout, read_proxy_header(&mut stream)).await;
+        let client = match read {
+            Ok(Ok(Some(client))) => client,
+            Ok(Ok(None)) => return Some((stream, Origin::from(address), self.connection)),
+            Ok(Err(why)) => {
+                warn!(%address, %why, "a connection of a trusted proxy is closed");
+                return None;
+            }
+            Err(_) => return None,
+        };
+        let origin = Origin::from(client);
+        let Some(connection) = bounds.connections.take(origin) else {
+            refuse(stream, client, self.is_secure);
+            return None;
+        };
+        Some((stream, origin, connection))
+    }
+}
+
+/// Closes a connection of an address that has too many.
+fn refuse(stream: TcpStream, address: IpAddr, is_secure: bool) {
+    debug!(%address, "an address has too many connections");
+    if !is_secure && let Ok(mut stream) = stream.into_std() {
+        // There is room for it, and it is not waited for.
+        let _ = stream.write(TOO_MANY);
     }
 }
 

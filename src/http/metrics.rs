@@ -15,6 +15,7 @@ use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
 use crate::clock::{Micros, Steps};
 use crate::metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
+use crate::task::{KeptTasks, TaskState};
 
 metrics! {
     BUILD = Gauge "bespeak_build_info": "The version; always 1.";
@@ -32,6 +33,10 @@ metrics! {
     PROCESSOR = Counter "process_cpu_seconds_total": "Time that processors worked for the process.";
     OPEN_FILES = Gauge "process_open_fds": "File descriptors that are open.";
     OPEN_FILES_LIMIT = Gauge "process_max_fds": "File descriptors that may be open.";
+    TASK_AGE = Gauge "bespeak_task_success_age_seconds":
+        "How long ago a long-lived task last did its work; where it has not done it yet, how long ago it was begun.";
+    TASK_LATE = Gauge "bespeak_task_late": "Whether that is longer ago than is right.";
+    TASK_RESTARTS = Counter "bespeak_task_restarts_total": "How often a long-lived task was started again because it had failed.";
     CONNECTIONS_REFUSED = Counter "bespeak_http_connections_refused_total":
         "Connections that were closed at once, because their address had as many as it may have.";
     WRONG_KEYS_DELAYED = Counter "bespeak_http_wrong_keys_delayed_total":
@@ -200,6 +205,16 @@ fn count_open_descriptors() -> Option<usize> {
     open.count().checked_sub(1)
 }
 
+/// How the long-lived tasks stand.
+fn expose_tasks(tasks: &KeptTasks, text: &mut Exposition) {
+    let states = tasks.states();
+    let of = |value: fn(&TaskState) -> f64| states.iter().map(move |task| (&task.name, value(task)));
+    text.numbers(TASK_AGE, "task", of(|task| task.age.as_secs_f64()));
+    text.numbers(TASK_LATE, "task", of(|task| f64::from(u8::from(task.is_late))));
+    let restarts = states.iter().map(|task| (&task.name, task.restarts));
+    text.numbers(TASK_RESTARTS, "task", restarts);
+}
+
 /// GET /metrics: for operators, and for keys that are made to watch and can nothing else.
 pub(super) async fn get_metrics(
     State(api): State<Api>,
@@ -213,6 +228,7 @@ pub(super) async fn get_metrics(
     expose_clock_steps(api.negotiation.clock().steps(), &mut text);
     expose_connections(&api.connections, &mut text);
     expose_process(&mut text);
+    expose_tasks(&api.tasks, &mut text);
     text.number(WRONG_KEYS_DELAYED, api.wrong_keys.delayed());
     api.negotiation.expose(&mut text).await;
     Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text.finish()).into_response())

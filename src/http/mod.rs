@@ -27,6 +27,7 @@ mod openapi;
 mod path;
 mod peers;
 mod places;
+mod proxies;
 mod replicas;
 mod resources;
 mod shares;
@@ -36,6 +37,7 @@ mod trail;
 mod usage;
 mod wrong_keys;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +49,8 @@ use axum::response::Response;
 use axum::routing::{delete, get, post, put};
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 use tracing::{Instrument, field};
 use uuid::Uuid;
 use wsag::states::Part;
@@ -64,15 +68,20 @@ pub use metrics::Measured;
 pub(crate) use openapi::openapi_description;
 pub(crate) use places::Place;
 pub use places::Places;
+pub use proxies::{PROXY_PROTOCOL, Proxies};
 pub(crate) use resources::require_operator;
 pub use standby::{Stage, Way, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
-use crate::access::{Access, Caller, Role};
+use crate::access::{Access, Caller, Role, hide_keys};
 use crate::negotiation::{self, Negotiation, OfferMessage, ResourceVerb, Scope};
+use crate::task::KeptTasks;
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The smallest answer that is compressed, in bytes: a smaller one fits into a packet anyway.
+const COMPRESSED_MIN: u64 = 1_024;
 
 /// All that a key for monitoring may read.
 const METRICS: &str = "/metrics";
@@ -108,6 +117,8 @@ pub struct Api {
     pub measured: Measured,
     /// The connections that they come on.
     pub connections: Connections,
+    /// The long-lived tasks of the process.
+    pub tasks: KeptTasks,
     /// The scheme of clients that name no other address: `https` where there is a certificate, or `http`.
     pub scheme: &'static str,
     /// The address by which clients know the service, where it is not the one they name.
@@ -117,6 +128,12 @@ pub struct Api {
 }
 
 impl Api {
+    /// Whether clients know the service by an address with TLS, its own or that of a proxy.
+    fn is_secure(&self) -> bool {
+        let address = self.public_address.as_deref().unwrap_or(self.scheme);
+        address.starts_with("https")
+    }
+
     /// Counts a wrong key that came from an address, and waits until it may be answered.
     ///
     /// # Errors
@@ -223,6 +240,7 @@ fn resource_routes() -> Router<Api> {
 
 /// The routes of the API and, beside them, the pages.
 pub fn router(api: Api, pages: Pages) -> Router {
+    let is_secure = api.is_secure();
     let keyed = Router::new()
         .route("/availability", get(availability::get_availability))
         .route("/templates", get(templates::get_templates))
@@ -278,8 +296,9 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))
+        .layer(middleware::from_fn(conditions::check_read))
         .route_layer(middleware::from_fn(metrics::note_route));
-    Router::new()
+    let router = Router::new()
         .route("/", get(error::answer_root))
         .route("/openapi.json", get(openapi::get_openapi))
         .route("/.well-known/bespeak", get(peers::get_domain))
@@ -292,6 +311,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         .route("/readyz", get(health::get_readyz))
         .route_layer(middleware::from_fn(metrics::note_route))
         .method_not_allowed_fallback(error::no_such_method)
+        .layer(middleware::from_fn(heads::check_head))
         .layer(CatchPanicLayer::custom(error::answer_panic))
         .layer(middleware::from_fn_with_state(
             (api.clone(), pages.error),
@@ -303,7 +323,21 @@ pub fn router(api: Api, pages: Pages) -> Router {
         ))
         .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
         .layer(middleware::from_fn(trace_request))
-        .with_state(api)
+        .layer(CompressionLayer::new().compress_when(may_be_compressed()))
+        .with_state(api);
+    if is_secure {
+        router.layer(middleware::from_fn(keep_to_tls))
+    } else {
+        router
+    }
+}
+
+/// The answers that are compressed for clients that ask for it: texts that are worth it. Neither streams of events, which are told at
+/// once, nor the files of jobs, which may be anything.
+fn may_be_compressed() -> impl Predicate {
+    DefaultPredicate::new()
+        .and(SizeAbove::new(COMPRESSED_MIN))
+        .and(NotForContentType::const_new("application/octet-stream"))
 }
 
 /// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this
@@ -315,12 +349,16 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
     }
 }
 
-/// The use cases for a caller: what its key may spend is counted.
+/// The use cases for a caller: what its key may spend is counted, and an operator's has no bound of agreements and questions.
 pub(crate) fn use_cases_of(negotiation: &Arc<Negotiation>, caller: &Caller) -> Arc<Negotiation> {
-    match caller.spender() {
-        Some(spender) => Arc::new(negotiation.with_cap(spender)),
-        None => Arc::clone(negotiation),
+    let mut of = Cow::Borrowed(negotiation);
+    if caller.role == Role::Operator {
+        of = Cow::Owned(Arc::new(of.unbounded()));
     }
+    if let Some(spender) = caller.spender() {
+        of = Cow::Owned(Arc::new(of.with_cap(spender)));
+    }
+    of.into_owned()
 }
 
 /// Lets in callers whose key may change something.
@@ -376,8 +414,19 @@ fn path_in_log(path: &str) -> String {
     if path.starts_with(FEEDS) {
         format!("{FEEDS}…")
     } else {
-        path.to_owned()
+        hide_keys(path).into_owned()
     }
+}
+
+/// Has browsers come back by TLS alone (RFC 6797).
+async fn keep_to_tls(request: Request, next: Next) -> Response {
+    let mut answer = next.run(request).await;
+    let value = HeaderValue::from_static("max-age=31536000");
+    answer
+        .headers_mut()
+        .entry(header::STRICT_TRANSPORT_SECURITY)
+        .or_insert(value);
+    answer
 }
 
 /// Turns requests away at once, with an error, rather than let them pile up.

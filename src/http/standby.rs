@@ -21,10 +21,12 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 use tracing::debug;
 
-use super::body::BODY_MAX;
+use super::body::{BODY_MAX, refuse_announced_body};
+use super::health::task_lines;
 use super::places::Place;
 use super::{
-    Api, Error, Origin, Pages, bearer_of_request, health, limit_requests, origin_of_request, trace_request,
+    Api, Error, Origin, PAGES, Pages, bearer_of_request, health, limit_requests, origin_of_request,
+    trace_request,
 };
 use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
 use crate::task;
@@ -89,10 +91,11 @@ pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
 /// GET /readyz of a process that stands by: whether it knows a process that leads.
 async fn answer_readiness(State(passing): State<Passing>) -> Response {
     let leader = passing.way.replicas.leader().borrow().clone();
+    let tasks: String = task_lines(&passing.api.tasks).map(|line| line + "\n").collect();
     if let Some(leader) = leader {
-        return format!("ready\nrole: standby\nleader: {}\n", leader.name).into_response();
+        return format!("ready\nrole: standby\nleader: {}\n{tasks}", leader.name).into_response();
     }
-    let why = "no process leads at the moment\nrole: standby\n";
+    let why = format!("no process leads at the moment\nrole: standby\n{tasks}");
     (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 
@@ -300,6 +303,11 @@ async fn pass_on(passing: &Passing, request: Request, place: Held) -> Result<Res
 
 impl Passed {
     async fn read(request: Request, body_timeout: Duration) -> Result<Self, Error> {
+        // Uploads, which pages take too, may have more.
+        let path = request.uri().path();
+        if !path.starts_with("/files/") && !path.starts_with(PAGES) {
+            refuse_announced_body(request.headers())?;
+        }
         let origin = origin_of_request(&request);
         let (parts, mut body) = request.into_parts();
         let mut kept = Vec::new();

@@ -10,7 +10,7 @@ use crate::agreement::{Agreement, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::negotiation::views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 use crate::negotiation::views::values::instant_as_date_time;
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Error, Negotiation, Result};
 use crate::store::PastUse;
 use crate::task;
 
@@ -30,7 +30,10 @@ impl Negotiation {
             sums.are_being_made = true;
             let own = self.clone();
             task::spawn(async move {
-                let made = own.add_up_use(now).await;
+                let adds = own.clone();
+                // One that panics is over, too.
+                let made = task::spawn(async move { adds.add_up_use(now).await }).await;
+                let made = made.unwrap_or_else(|why| Err(Error::Internal(why.to_string())));
                 let mut sums = own.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
                 sums.are_being_made = false;
                 match made {

@@ -28,6 +28,7 @@ impl Negotiation {
             _ => Error::Unavailable,
         })?;
         Ok(match answer {
+            Answer::Nodes(nodes) => Reply::Nodes(nodes),
             Answer::Is(so) => Reply::Is(so),
             Answer::Noted => Reply::Noted,
             Answer::Agreements(running) => {

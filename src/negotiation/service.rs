@@ -15,6 +15,7 @@ use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
+use crate::callbacks::Dropped;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
@@ -42,6 +43,8 @@ metrics! {
     LEADS = Gauge "bespeak_leads": "Whether this process leads: one of the processes on a database does.";
     TROUBLES = Gauge "bespeak_resource_troubles":
         "In how many of its doings a resource fails at the moment; /resources says which and why.";
+    DROPPED = Counter "bespeak_call_backs_dropped_total":
+        "Decisions and events that could not be told for a day, and are not told any more.";
     CALL_BACKS = Gauge "bespeak_call_backs_waiting": "Decisions with a call-back that is still to be made.";
 }
 
@@ -81,6 +84,8 @@ pub struct Negotiation {
     pub(crate) predictions: Option<Predictions>,
     /// The allowed receivers of call-backs.
     pub(crate) may_call: Policy,
+    /// The count of what could not be told.
+    pub(crate) dropped: Dropped,
     /// The address of the service in call-backs.
     pub(crate) address: Arc<str>,
     /// The provider's rules for moving files of jobs.
@@ -149,6 +154,7 @@ impl Negotiation {
             jobs,
             predictions: None,
             may_call: Policy::default(),
+            dropped: Dropped::default(),
             address: Arc::default(),
             staging: Rules::default(),
             faults: Faults::default(),
@@ -256,6 +262,7 @@ impl Negotiation {
         if let Ok(Ok(waiting)) = waiting {
             text.number(CALL_BACKS, waiting);
         }
+        text.numbers(DROPPED, "kind", self.dropped.counts());
         if let Some(neighbours) = &self.neighbours {
             neighbours.expose(text);
         }
@@ -345,6 +352,15 @@ impl Negotiation {
             planner: self.planner.booked_by(operator),
             ..self.clone()
         })
+    }
+
+    /// The same use cases for an operator, whom no number of agreements and questions bounds.
+    #[must_use]
+    pub fn unbounded(&self) -> Self {
+        Self {
+            planner: self.planner.unbounded(),
+            ..self.clone()
+        }
     }
 
     /// The same use cases for a key that may spend only so much.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use scheduler::Seconds;
 use scheduler::prediction::SLOT_PROBABILITY;
+use scheduler::{Seconds, Time};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
+use wsag::agreements::Role;
 use wsag::constraints::CompiledTemplate;
 use wsag::languages::TimeLanguages;
 use wsag::templates::Template;
@@ -33,6 +34,8 @@ pub(super) struct Offered {
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
     pub(super) document: String,
+    /// Words that name it in a message.
+    what: String,
     /// Its version, which a change of it changes: the beginning of the digest of its document.
     pub(super) version: Uuid,
     /// The probability that a slot is long enough for its work, where an offer names no duration.
@@ -214,12 +217,8 @@ impl Templates {
                     next.view.id
                 ));
             }
-            let worth = |term| values_of_guarantee(term, currency).err();
-            for why in next.template.terms.guarantees().filter_map(worth) {
-                tracing::warn!(
-                    template = next.view.id,
-                    "{what}: a guarantee's worth: {why}; offers with it will be refused"
-                );
+            if let Some(why) = why_never_accepted(&next.template, currency) {
+                return Err(format!("{what}: no offer of it could be accepted: {why}"));
             }
             for term in next.template.terms.descriptions() {
                 if let Some(other) = term.content.other() {
@@ -250,6 +249,19 @@ impl Templates {
             resource: only_resource_in_service(resources),
             languages: languages.clone(),
         })
+    }
+
+    /// Why no offer of one of the templates can be accepted any more, where its own time is over.
+    pub fn why_expired(&self, now: Time) -> Option<String> {
+        let is_over = |of: &&Offered| {
+            let expires = of.template.context.expiration_time;
+            expires.is_some_and(|at| at.floor() <= now.seconds())
+        };
+        let over = self.all().find(is_over)?;
+        Some(format!(
+            "{}: no offer of it can be accepted: its wsag:ExpirationTime is over; a later one is expected, or none",
+            over.what
+        ))
     }
 
     /// By how much slots of templates that say it are made longer for work that is not over, in percent, by their ids.
@@ -349,6 +361,24 @@ fn built_in_template(text: &str) -> TemplateText {
     }
 }
 
+/// Why no offer of a template can be accepted, whenever it comes, where that is so.
+fn why_never_accepted(template: &Template, currency: Option<Currency>) -> Option<String> {
+    if template.context.service_provider != Role::AgreementResponder {
+        let why = "its wsag:ServiceProvider is AgreementInitiator, and the service provides: AgreementResponder is expected";
+        return Some(why.to_owned());
+    }
+    let is_job = |of: &ServiceDescription| matches!(of, ServiceDescription::JobDefinition(_));
+    if !template.terms.descriptions().any(|of| is_job(&of.content)) {
+        let why = "each offer needs a jsdl:JobDefinition, and it has no wsag:ServiceDescriptionTerm with one";
+        return Some(why.to_owned());
+    }
+    let mut guarantees = template.terms.guarantees();
+    guarantees.find_map(|term| {
+        let why = values_of_guarantee(term, currency).err()?;
+        Some(format!("the worth of its guarantee {:?}: {why}", term.name))
+    })
+}
+
 /// Reads the document of a template, which may say when in these languages.
 pub(super) fn read_template(text: &[u8], languages: &TimeLanguages) -> Result<Template, String> {
     let document = Document::parse_in(text, languages).map_err(|why| why.to_string())?;
@@ -404,6 +434,7 @@ impl Offered {
             overrun_percent: text.overrun_percent,
             on_loss: text.on_loss,
             version: Uuid::from_bytes(version),
+            what: text.what.clone(),
             view: TemplateView {
                 id: template.template_id.clone(),
                 name: template.name.clone().unwrap_or_default(),

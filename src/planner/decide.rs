@@ -31,6 +31,7 @@ impl Decider<'_> {
     pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
         self.check_key_is_new(proposal.idempotency.as_ref())?;
         self.check_new_id(&proposal, &[])?;
+        self.check_agreements_quota(&proposal.party, Some(proposal.id))?;
         let mut moved = self.moved_before_reserving(proposal.id);
         let Some((agreement, admitted, number)) = self.admit_proposal(&proposal)? else {
             return Ok(Step::Wait(proposal));
@@ -265,8 +266,11 @@ impl Decider<'_> {
         let last = closed.pop();
         events.extend(closed);
         let fee = self.cancellation_fee(&agreement, charge_of_peer);
-        let what = "fee for ending it before its slot";
-        events.extend(fee.and_then(|fee| self.charge(&agreement, PostingKind::Cancellation, fee, what)));
+        events.extend(fee.and_then(|fee| {
+            let why = fee.why.map_or_else(String::new, |why| format!(": {why}"));
+            let what = format!("fee for ending it before its slot{why}");
+            self.charge(&agreement, PostingKind::Cancellation, fee.amount, &what)
+        }));
         events.extend(last);
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),

@@ -28,6 +28,8 @@ pub(super) struct Decider<'a> {
     pub(super) later: &'a mut BTreeMap<Uuid, Command>,
     /// Other settings, for the decisions after these.
     pub(super) reconfigured: &'a mut Option<Settings>,
+    /// Whether it decides for an operator, whom no number of agreements and questions bounds.
+    pub(super) is_unbounded: bool,
 }
 
 impl Decider<'_> {
@@ -104,6 +106,8 @@ pub(super) struct Command {
     pub(super) waits_since: Instant,
     /// Whether it is only asked what the decision would be.
     is_dry: bool,
+    /// Whether an operator asks.
+    is_unbounded: bool,
 }
 
 /// A verb that may have to wait until a cluster holds the nodes.
@@ -121,6 +125,7 @@ impl Command {
             decide: Box::new(|decider, decisions| answer_when_stored(reply, verb(decider, decisions))),
             waits_since: Instant::now(),
             is_dry: false,
+            is_unbounded: false,
         }
     }
 
@@ -140,6 +145,7 @@ impl Command {
                 Ok(Step::Done(decided)) => Ok(decided),
                 Ok(Step::Wait(request)) => {
                     let again = Self::that_may_wait((id, request), again, reply, verb, count);
+                    let again = again.unbounded(decider.is_unbounded);
                     decider.decide_later(id, again);
                     return Box::new(|_| {});
                 }
@@ -153,6 +159,7 @@ impl Command {
             decide: Box::new(decide),
             waits_since: Instant::now(),
             is_dry: false,
+            is_unbounded: false,
         }
     }
 
@@ -169,8 +176,14 @@ impl Command {
         Self { is_dry, ..self }
     }
 
+    /// The same, for an operator where that is so.
+    pub(super) fn unbounded(self, is_unbounded: bool) -> Self {
+        Self { is_unbounded, ..self }
+    }
+
     /// Decides it; the answer waits for the batch, and so does the count of the decisions.
     pub(super) fn decide(self, decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>) -> Answer {
+        decider.is_unbounded = self.is_unbounded;
         if !self.is_dry {
             return (self.decide)(decider, decisions);
         }

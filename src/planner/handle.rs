@@ -64,6 +64,8 @@ pub struct Planner {
     is_dry: bool,
     /// The party of the operator that books for others.
     pub(super) booked_by: Option<Arc<str>>,
+    /// Whether an operator asks.
+    is_unbounded: bool,
 }
 
 impl Planner {
@@ -150,6 +152,7 @@ impl Planner {
             distrusted: Arc::default(),
             is_dry: false,
             booked_by: None,
+            is_unbounded: false,
         };
         let configured = planner.configure(configuration).await;
         let changes = configured.map_err(|why| StartError::Unconfigured(why.to_string()))?;
@@ -177,6 +180,7 @@ impl Planner {
             distrusted: Arc::default(),
             is_dry: false,
             booked_by: None,
+            is_unbounded: false,
         }
     }
 
@@ -194,6 +198,15 @@ impl Planner {
     pub fn booked_by(&self, operator: &str) -> Self {
         Self {
             booked_by: Some(operator.into()),
+            ..self.clone()
+        }
+    }
+
+    /// The same planner for an operator, whom no number of agreements and questions bounds.
+    #[must_use]
+    pub fn unbounded(&self) -> Self {
+        Self {
+            is_unbounded: true,
             ..self.clone()
         }
     }
@@ -323,6 +336,15 @@ impl Planner {
         self.ask(|of| Ok(of.plan.running())).await
     }
 
+    /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>> {
+        self.ask(move |of| Ok(of.plan.bound.get(&id).cloned().unwrap_or_default()))
+            .await
+    }
+
     /// The agreements that are not over and have their place on a resource, in order of start, with their nodes. The
     /// agreements that commands wait for are among them.
     ///
@@ -433,6 +455,23 @@ impl Planner {
         })
     }
 
+    /// A size of a proposal as it would be at most on each resource that has enough nodes for it, by the resource's name.
+    pub fn sizes_on_each(&self, proposal: &Proposal, shape: Shape) -> Vec<(String, Shape)> {
+        let resources = Arc::clone(&self.resources.borrow());
+        let foresight = self.foresight();
+        let foreseen = foresight.foreseen(Foreseeable::of(proposal), shape);
+        let able = resources.iter().filter(|of| shape.nodes <= of.capacity);
+        able.map(|of| {
+            let longest = foreseen
+                .as_ref()
+                .and_then(|foreseen| foreseen.longest_hold(&of.name));
+            let by_rate = proposal.scaling.shape(shape, of.rate);
+            let duration = longest.unwrap_or(by_rate.duration);
+            (of.name.clone(), Shape { duration, ..shape })
+        })
+        .collect()
+    }
+
     /// Foresees the work of a proposal on each resource, so that the planner finds it foreseen. Called on a thread that reads offers.
     pub fn foresee(&self, proposal: &Proposal) {
         let foresight = self.foresight();
@@ -485,7 +524,7 @@ impl Planner {
         }
         let (reply, answer) = oneshot::channel();
         self.commands
-            .try_send(command(reply).on_copy(self.is_dry))
+            .try_send(command(reply).on_copy(self.is_dry).unbounded(self.is_unbounded))
             .map_err(|_| Error::Unavailable)?;
         answer.await.unwrap_or(Err(Error::Unavailable))
     }

@@ -15,6 +15,8 @@ pub(super) struct Live {
     initiator_ids: HashMap<String, HashMap<String, usize>>,
     /// Those being processed.
     processing: BTreeSet<Uuid>,
+    /// How many each party has.
+    parties: HashMap<String, u32>,
 }
 
 impl Live {
@@ -42,6 +44,7 @@ impl Live {
             let of = self.initiator_ids.entry(agreement.party.clone()).or_default();
             *of.entry(id.clone()).or_default() += 1;
         }
+        *self.parties.entry(agreement.party.clone()).or_default() += 1;
         self.by_id.insert(agreement.id, agreement);
     }
 
@@ -51,6 +54,12 @@ impl Live {
             *count -= 1;
         }
         self.processing.remove(&id);
+        if let Some(count) = self.parties.get_mut(&agreement.party) {
+            *count -= 1;
+            if *count == 0 {
+                self.parties.remove(&agreement.party);
+            }
+        }
         self.forget_initiator_id(&agreement);
         Some(agreement)
     }
@@ -75,6 +84,16 @@ impl Live {
     pub(super) fn with_initiator_id(&self, party: &str, id: &str) -> usize {
         let of = self.initiator_ids.get(party);
         of.and_then(|of| of.get(id)).copied().unwrap_or(0)
+    }
+
+    /// How many a party has.
+    pub(super) fn of_party(&self, party: &str) -> u32 {
+        self.parties.get(party).copied().unwrap_or(0)
+    }
+
+    /// The parties that have some, in no order, each with their number.
+    pub(super) fn parties(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.parties.iter().map(|(party, count)| (party.as_str(), *count))
     }
 
     /// Those being processed, by id.

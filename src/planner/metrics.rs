@@ -45,6 +45,8 @@ metrics! {
     OFFERS_OPEN = Gauge "bespeak_offers_open":
         "Offers that were made in them and are neither rejected, expired nor accepted.";
     OFFERS_HELD = Gauge "bespeak_offers_held": "Those for which nodes are kept.";
+    NEAR_QUOTA = Gauge "bespeak_parties_near_quota":
+        "Parties that have at least 80 percent of the agreements that they may have, or of the questions of a minute.";
     NODES = Gauge "bespeak_resource_nodes": "Nodes that a resource has; retired ones are left out.";
     NODES_UP = Gauge "bespeak_resource_nodes_up": "Those that are neither down nor drained.";
     NODES_BUSY = Gauge "bespeak_resource_nodes_busy": "Those that are in a slot now.";
@@ -281,6 +283,8 @@ pub(super) struct Census {
     offers: u64,
     /// Those for which nodes are kept.
     held: u64,
+    /// Parties that are near one of their bounds, or beyond it.
+    near_quota: usize,
     resources: Vec<ResourceCensus>,
 }
 
@@ -307,6 +311,7 @@ impl Decider<'_> {
             negotiations: self.plan.table.len() as u64,
             offers: self.plan.table.standing.len() as u64,
             held: self.plan.table.standing_held as u64,
+            near_quota: self.parties_near_quota(),
             resources: Vec::new(),
         };
         let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
@@ -343,6 +348,7 @@ impl Census {
         text.number(NEGOTIATIONS, self.negotiations);
         text.number(OFFERS_OPEN, self.offers);
         text.number(OFFERS_HELD, self.held);
+        text.number(NEAR_QUOTA, self.near_quota);
         let of_each = |count: fn(&ResourceCensus) -> u64| {
             let resources = self.resources.iter();
             resources.map(move |of| (&of.name, count(of)))

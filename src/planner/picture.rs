@@ -226,8 +226,9 @@ impl Decider<'_> {
                 add(&agreement.resource, slot);
             }
         }
-        for (answer, held) in &self.plan.table.holds.by_answer {
-            let Some(negotiation) = self.plan.table.of_offer(*answer) else {
+        for (choice, held) in &self.plan.table.holds.by_choice {
+            let offer = self.plan.table.held_offers_of(*choice).next();
+            let Some(negotiation) = offer.and_then(|offer| self.plan.table.get(offer.negotiation)) else {
                 continue;
             };
             for of in held {

@@ -399,6 +399,9 @@ impl Plan {
         self.resources.recall_reports(&before.resources, now);
         // Commands that waited are not decided.
         self.reserving.within.clone_from(&before.reserving.within);
+        self.reserving
+            .handed_within
+            .clone_from(&before.reserving.handed_within);
     }
 
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their

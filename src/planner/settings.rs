@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::admission::LeastGain;
+use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Order, Seconds};
 
@@ -23,6 +23,8 @@ pub struct Settings {
     pub objective: Objective,
     /// The order in which waiting agreements are placed when others come.
     pub order: Order,
+    /// What is decided about an offer that fits the plan as it stands.
+    pub decision: DecisionRule,
     /// How much work a decision may do on one resource, counted as [`scheduler::Schedule::budgeted`] does.
     pub decision_work: u64,
     /// After which fraction of its wait an agreement moves no more; `None` for never.
@@ -114,6 +116,7 @@ impl Settings {
             horizon,
             objective: Objective::EarliestCompletion,
             order: Order::Mdf,
+            decision: DecisionRule::Standing,
             decision_work: scheduler::admission::BUDGET,
             fix_after: None,
             refusals: Refusals {
@@ -144,6 +147,8 @@ pub struct Quotas {
     pub node_hours: Option<u64>,
     /// How far ahead it may plan, in seconds.
     pub horizon: Option<Seconds>,
+    /// Agreements that are not over, those among them that wait for their decision.
+    pub agreements: Option<u32>,
     /// How often in a minute it may ask for quotes.
     pub probes_per_minute: Option<u32>,
     /// The part of the node-hours of a resource that it may have in any 30 days while other parties have work, in percent.

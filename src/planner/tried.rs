@@ -57,6 +57,7 @@ pub async fn try_proposal(
         remembered: Remembered::new(),
         later: &mut later,
         reconfigured: &mut None,
+        is_unbounded: false,
     };
     let now = decider.present_second();
     let many = decider.plan.resources.plans().count();

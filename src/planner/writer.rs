@@ -204,6 +204,7 @@ impl Writer {
             remembered,
             later: &mut self.later,
             reconfigured: &mut reconfigured,
+            is_unbounded: false,
         };
         decider.lapse_negotiations();
         decider.fix_those_who_have_waited();

@@ -88,6 +88,9 @@ struct Cell {
     words: String,
     /// The form filled in; none where nothing can be had.
     address: Option<String>,
+    /// From when on it is asked for, and its end, in seconds since the epoch: how long a range of cells is.
+    from: i64,
+    until: i64,
 }
 
 /// A slot of the visitor's, or of anybody for an operator.
@@ -310,6 +313,8 @@ fn view_cell(cell: &CalendarCellView, of: &CalendarResourceView, asked: &Asked, 
         address: Some(())
             .filter(|()| cell.is_open)
             .and_then(|()| filling.address(&of.name, cell.start, cell.end)),
+        from: filling.earliest(cell.start),
+        until: cell.end,
     }
 }
 
@@ -337,11 +342,20 @@ struct Filling {
 }
 
 impl Filling {
+    /// From when on a time is asked for that starts then.
+    fn earliest(&self, start: i64) -> i64 {
+        if start > self.taken {
+            start
+        } else {
+            self.taken + TIME_TO_ASK
+        }
+    }
+
     /// The form filled in for a time on a resource; none for a visitor that may not reserve.
     fn address(&self, resource: &str, start: i64, end: i64) -> Option<String> {
         // A time that has begun is asked for without an earliest start.
         let from = Some(start).filter(|start| *start > self.taken);
-        let least = from.unwrap_or(self.taken + TIME_TO_ASK) + self.duration;
+        let least = self.earliest(start) + self.duration;
         let values = Values::default()
             .with(field::APPLICATION, self.application.clone())
             .with(field::RESOURCE, resource);

@@ -1,12 +1,19 @@
-//! The description of the API as a page, made of the same value as `/openapi.json`.
+//! The description of the API as a page, made of the same value as `/openapi.json`. It is large, needs no key, and is the same for all:
+//! so it is rendered once, and all answers share its text.
+
+use std::sync::LazyLock;
 
 use askama::Template;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::body::Bytes;
+use axum::response::{Html, IntoResponse};
 use serde_json::{Map, Value};
 
-use super::{Answer, Frame, render_page};
-use crate::http::{self, Api};
+use super::error::Failure;
+use super::{Answer, Frame};
+use crate::http;
+
+/// The page, or why it cannot be rendered.
+static PAGE: LazyLock<Result<Bytes, String>> = LazyLock::new(render_docs_page);
 
 #[derive(Template)]
 #[template(path = "portal/docs.html")]
@@ -56,14 +63,19 @@ struct Body<'a> {
 }
 
 /// GET /docs: needs no session, because it only describes the service.
-pub(super) async fn show_docs_page(State(api): State<Api>, headers: HeaderMap) -> Answer {
+pub(super) async fn show_docs_page() -> Answer {
+    let page = PAGE.clone();
+    let page = page.map_err(|why| Failure::internal(format!("a page cannot be rendered: {why}")))?;
+    Ok(Html(page).into_response())
+}
+
+fn render_docs_page() -> Result<Bytes, String> {
     let description = http::openapi_description();
-    let base = http::base_address(&api, &headers);
     let tags = description["tags"].as_array().into_iter().flatten();
     let groups = tags.map(|tag| Group {
         tag: text(&tag["name"]),
         about: text(&tag["description"]),
-        operations: operations_of_tag(description, &base, &tag["name"]),
+        operations: operations_of_tag(description, &tag["name"]),
     });
     let schemas = members(&description["components"]["schemas"]).map(|(name, schema)| {
         let mut rows = Vec::new();
@@ -79,7 +91,7 @@ pub(super) async fn show_docs_page(State(api): State<Api>, headers: HeaderMap) -
         groups: groups.collect(),
         schemas: schemas.collect(),
     };
-    render_page(StatusCode::OK, &shown)
+    shown.render().map(Bytes::from).map_err(|why| why.to_string())
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
@@ -99,7 +111,7 @@ fn property_row<'a>(name: String, of: &'a Value, schema: &'a Value, is_required:
     }
 }
 
-fn operations_of_tag<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec<Operation<'a>> {
+fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'a>> {
     let mut operations = Vec::new();
     for (path, methods) in members(&description["paths"]) {
         for (method, is) in members(methods).filter(|(_, is)| is["tags"][0] == *tag) {
@@ -132,7 +144,7 @@ fn operations_of_tag<'a>(description: &'a Value, base: &str, tag: &Value) -> Vec
                 summary: text(&is["summary"]),
                 parameters: parameters.collect(),
                 bodies: request.into_iter().chain(answers).map(body).collect(),
-                curl: curl_line(method, &format!("{base}{path}"), is, &given),
+                curl: curl_line(method, path, is, &given),
             });
         }
     }
@@ -153,15 +165,15 @@ fn body((heading, is): (String, &Value)) -> Body<'_> {
     }
 }
 
-/// A call with the example, as a line for a shell.
-fn curl_line(method: &str, url: &str, is: &Value, parameters: &[&Value]) -> String {
-    let mut url = url.to_owned();
+/// A call with the example, as a line for a shell, which has the address of the service in the variable `SERVER`.
+fn curl_line(method: &str, path: &str, is: &Value, parameters: &[&Value]) -> String {
+    let mut url = format!("$SERVER{path}");
     for of in parameters.iter().filter(|of| of["in"] == "path") {
         let name = text(&of["name"]);
         let example = of["schema"]["examples"][0].as_str().unwrap_or(name);
         url = url.replace(&format!("{{{name}}}"), example);
     }
-    let mut call = format!("curl -X {} '{url}'", method.to_uppercase());
+    let mut call = format!("curl -X {} \"{url}\"", method.to_uppercase());
     if is.get("security").is_none() {
         call += " -H \"Authorization: Bearer $KEY\" -H 'Accept: application/json'";
     }
@@ -217,4 +229,25 @@ fn kind_of_schema(schema: &Value) -> String {
         .filter_map(|(word, bound)| Some(format!(" {word} {}", schema.get(bound)?)));
     let format = schema["format"].as_str().map(|format| format!(" ({format})"));
     kinds + &format.unwrap_or_default() + &bounds.collect::<String>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn all_answers_share_the_text_of_the_page() {
+        let mut texts = Vec::new();
+        for _ in 0..2 {
+            let answer = show_docs_page()
+                .await
+                .unwrap_or_else(|_| panic!("it is rendered"));
+            let text = axum::body::to_bytes(answer.into_body(), usize::MAX)
+                .await
+                .unwrap();
+            assert!(text.starts_with(b"<!doctype html>"));
+            texts.push(text);
+        }
+        assert_eq!(texts[0].as_ptr(), texts[1].as_ptr());
+    }
 }

@@ -18,8 +18,9 @@ use crate::clock::MICROS_PER_SECOND;
 use crate::http::{Api, Place, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::negotiation;
 
-/// The name of the session's cookie.
+/// The name of the session's cookie, and the one under TLS: browsers take it from an answer by TLS only.
 const COOKIE: &str = "bespeak_session";
+const SECURE_COOKIE: &str = "__Secure-bespeak_session";
 
 /// A signed-in visitor.
 pub(super) struct Visitor {
@@ -61,7 +62,7 @@ impl Visitor {
 
 /// The sender of a request, if signed in.
 pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result<Option<Visitor>, Failure> {
-    let Some(cookie) = cookie(headers, COOKIE) else {
+    let Some(cookie) = cookie(headers, name_of_cookie(&base_address(api, headers))) else {
         return Ok(None);
     };
     let session = api
@@ -183,7 +184,7 @@ pub(super) async fn sign_out(State(api): State<Api>, request: Request) -> Answer
         Ok(_) | Err(Failure::SignedOut(_)) => {}
         Err(why) => return Err(why),
     }
-    if let Some(cookie) = cookie(&headers, COOKIE) {
+    if let Some(cookie) = cookie(&headers, name_of_cookie(&base)) {
         api.access
             .sign_out(cookie)
             .await
@@ -199,16 +200,21 @@ fn is_own_page(address: &str) -> bool {
         && address.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
+/// The name of the session's cookie where the service has an address.
+fn name_of_cookie(base: &str) -> &'static str {
+    if base.starts_with("https:") {
+        SECURE_COOKIE
+    } else {
+        COOKIE
+    }
+}
+
 /// An answer that sets the session's cookie.
 fn with_session_cookie(base: &str, value: &str, max_age_seconds: i64, answer: Redirect) -> Response {
-    let secure = if base.starts_with("https:") {
-        "; Secure"
-    } else {
-        ""
-    };
-    let cookie = format!(
-        "{COOKIE}={value}; Path=/portal; Max-Age={max_age_seconds}; HttpOnly; SameSite=Strict{secure}"
-    );
+    let name = name_of_cookie(base);
+    let secure = if name == SECURE_COOKIE { "; Secure" } else { "" };
+    let cookie =
+        format!("{name}={value}; Path=/portal; Max-Age={max_age_seconds}; HttpOnly; SameSite=Strict{secure}");
     let mut response = answer.into_response();
     // Hexadecimal digits between fixed texts.
     if let Ok(cookie) = HeaderValue::from_str(&cookie) {
@@ -312,6 +318,6 @@ mod tests {
         };
         let plain = "bespeak_session=abc; Path=/portal; Max-Age=60; HttpOnly; SameSite=Strict";
         assert_eq!(set("http://here"), plain);
-        assert_eq!(set("https://here"), format!("{plain}; Secure"));
+        assert_eq!(set("https://here"), format!("__Secure-{plain}; Secure"));
     }
 }

@@ -171,8 +171,9 @@ pub async fn keep_knowledge(
                 pause = pace.every.max(took * SHARE);
                 // It goes on without readers until it is told to stop.
                 let _ = known.send(Arc::new(knowledge));
+                task::note_success();
             }
-            Ok(None) => {}
+            Ok(None) => task::note_success(),
             Err(error) => {
                 tracing::warn!(%error, "predictions are not updated");
                 pause = pace.every.min(RETRY_MAX);

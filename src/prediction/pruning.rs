@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::LEARNED;
 use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::store::{self, Kept, SamplesKept, Store};
+use crate::task::note_success;
 
 /// How often executions that may go are looked for.
 const PAUSE: Duration = Duration::from_hours(1);
@@ -43,8 +44,9 @@ pub async fn prune_history(policy: HistoryPolicy, store: Store, clock: Clock, st
             Ok(pruned) => tracing::info!(pruned, "old executions are sums over hours now"),
             Err(error) => tracing::warn!(%error, "old executions are not made into sums"),
         }
-        if let Err(error) = store.fold_samples(clock.now(), policy.samples).await {
-            tracing::warn!(%error, "old samples are not made into hours");
+        match store.fold_samples(clock.now(), policy.samples).await {
+            Ok(()) => note_success(),
+            Err(error) => tracing::warn!(%error, "old samples are not made into hours"),
         }
         if stop
             .run_until_cancelled(tokio::time::sleep(PAUSE))

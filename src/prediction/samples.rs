@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::store::{Condition, Sample, Store};
+use crate::task::note_success;
 
 /// The first sample is taken after so long, so that a service which has just started knows something soon.
 const FIRST: Duration = Duration::from_secs(1);
@@ -47,8 +48,9 @@ impl Samples {
             at: self.clock.micros(),
             condition,
         };
-        if let Err(error) = self.store.record_sample(&sample).await {
-            tracing::warn!(resource = self.resource, %error, "a sample is not kept");
+        match self.store.record_sample(&sample).await {
+            Ok(()) => note_success(),
+            Err(error) => tracing::warn!(resource = self.resource, %error, "a sample is not kept"),
         }
     }
 }

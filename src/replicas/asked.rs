@@ -25,6 +25,8 @@ pub const QUESTIONS: &str = "/replicas/questions";
 pub enum Reply {
     /// Agreements, by their ids: the store has them.
     Agreements(Vec<Uuid>),
+    /// The numbers of nodes.
+    Nodes(Vec<u32>),
     /// Yes or no.
     Is(bool),
     /// It is noted.
@@ -32,13 +34,18 @@ pub enum Reply {
 }
 
 /// Asks the leader the questions of this process, several at a time, until `stop`.
-pub async fn answer_questions(replicas: Replicas, mut asked: mpsc::Receiver<Asked>, stop: CancellationToken) {
+pub async fn answer_questions(
+    replicas: Replicas,
+    asked: &mut mpsc::Receiver<Asked>,
+    stop: CancellationToken,
+) {
     loop {
         let next = tokio::select! {
             () = stop.cancelled() => return,
             next = asked.recv() => next,
         };
         let Some((question, reply)) = next else { return };
+        task::note_success();
         let (replicas, stop) = (replicas.clone(), stop.clone());
         task::spawn(async move {
             let mut leader = replicas.leader();
@@ -75,6 +82,7 @@ impl Replicas {
             _ => return Err(planner::Error::Unavailable),
         }
         Ok(match answer.json().await.map_err(unavailable)? {
+            Reply::Nodes(nodes) => Answer::Nodes(nodes),
             Reply::Is(so) => Answer::Is(so),
             Reply::Noted => Answer::Noted,
             Reply::Agreements(ids) => Answer::Agreements(self.agreements(ids).await?),

@@ -10,6 +10,7 @@ use tracing::{info, warn};
 use super::Replicas;
 use crate::planner::{self, NodeReport, NodeState, Planner, Reporter};
 use crate::store;
+use crate::task::note_success;
 
 /// How often it is looked which replicas are silent.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -47,8 +48,9 @@ pub async fn watch_hosts(
 ) {
     let mut told: BTreeMap<String, bool> = BTreeMap::new();
     loop {
-        if let Err(why) = claim_resources(&replicas, &planner, &stated).await {
-            warn!(%why, "the replicas of local resources cannot be looked at now");
+        match claim_resources(&replicas, &planner, &stated).await {
+            Ok(()) => note_success(),
+            Err(why) => warn!(%why, "the replicas of local resources cannot be looked at now"),
         }
         for (resource, replica) in replicas.hosts().all() {
             // Before that is known, its nodes are as the leader before has left them.

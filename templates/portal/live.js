@@ -179,11 +179,14 @@ document.addEventListener("pointerdown", (event) => (pressed = event.pointerType
 document.addEventListener("pointerup", (event) => {
   const [one, other] = [pressed, cellOf(event)];
   if (!one || !other || one === other || one.closest("table") !== other.closest("table")) return;
-  const values = (url, ...names) => names.map((name) => url.searchParams.get(name));
-  const time = (url) => values(url, "start-date", "start-time").join();
-  const [first, last] = [one, other].map((cell) => new URL(cell.href)).sort((a, b) => (time(a) < time(b) ? -1 : 1));
-  for (const name of ["deadline-date", "deadline-time"]) first.searchParams.set(name, values(last, name)[0]);
-  location.assign(first);
+  const [first, last] = [one, other].sort((a, b) => a.dataset.until - b.dataset.until);
+  const [form, end] = [first, last].map((cell) => new URL(cell.href));
+  for (const name of ["deadline-date", "deadline-time"]) form.searchParams.set(name, end.searchParams.get(name));
+  // The range is the time that is asked for.
+  const length = last.dataset.until - first.dataset.from;
+  const parts = { hours: Math.floor(length / 3600), minutes: Math.floor(length / 60) % 60, seconds: length % 60 };
+  for (const [name, part] of Object.entries(parts)) form.searchParams.set(name, part || "");
+  location.assign(form);
 });
 
 // ---- The time zone, once

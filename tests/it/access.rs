@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use bespeak::access::{
-    Access, Caller, Error, KeyLimits, KeyWish, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_LASTS,
+    Access, Caller, Error, KeyLimits, KeyWish, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_IDLES,
+    SESSION_LASTS, Secret,
 };
 use bespeak::clock::Clock;
 use bespeak::store::Store;
@@ -15,14 +16,15 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::store::tamper;
-use crate::support::eventually;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
+use crate::support::{eventually, run};
 
 on_both_engines!(
     a_key_stands_for_its_party_and_role,
     a_key_ends_when_it_expires_or_is_revoked,
     a_session_ends_with_its_time_its_key_or_by_signing_out,
+    a_session_ends_when_it_is_not_used_and_at_the_latest_after_its_time,
     a_key_has_a_bounded_number_of_sessions,
     no_secret_is_stored,
     the_operator_key_is_made_once_and_kept_private,
@@ -137,7 +139,17 @@ async fn a_key_ends_when_it_expires_or_is_revoked(url: String) {
 async fn names_that_are_none_are_refused(url: String) {
     let (access, _) = access(&url).await;
     let long = "x".repeat(NAME_LENGTH_MAX + 1);
-    for name in ["", " ", " a", "a ", "a\nb", "\u{7f}", &long] {
+    for name in [
+        "",
+        " ",
+        " a",
+        "a ",
+        "a\nb",
+        "\u{7f}",
+        "a\u{200b}b",
+        "a\u{202e}b",
+        &long,
+    ] {
         let party = access.add_key(wish(name, Role::Consumer, None, None), None).await;
         let label = access
             .add_key(wish("a", Role::Consumer, Some(name), None), None)
@@ -170,7 +182,7 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
         .expect("an answer")
         .expect("the key is good");
     assert_ne!(one.cookie.expose(), two.cookie.expose());
-    assert_eq!(one.expires, NOW + SESSION_LASTS);
+    assert_eq!(one.expires, NOW + SESSION_IDLES);
     let (caller, csrf) = access
         .session(one.cookie.expose())
         .await
@@ -240,6 +252,33 @@ async fn a_session_ends_with_its_time_its_key_or_by_signing_out(url: String) {
             .expect("an answer")
             .is_none()
     );
+}
+
+async fn a_session_ends_when_it_is_not_used_and_at_the_latest_after_its_time(url: String) {
+    let (access, clock) = access(&url).await;
+    let key = access.add_key(wish("a", Role::Consumer, None, None), None).await;
+    let key = key.expect("a key");
+    let begin = async || {
+        let session = access.sign_in(key.secret.expose()).await.expect("an answer");
+        session.expect("the key is good").cookie
+    };
+    let (used, unused) = (begin().await, begin().await);
+    let is_open = async |at, cookie: &Secret| {
+        clock.set(at);
+        access
+            .session(cookie.expose())
+            .await
+            .expect("an answer")
+            .is_some()
+    };
+    let mut last = NOW;
+    while last + SESSION_IDLES / 2 < NOW + SESSION_LASTS {
+        last += SESSION_IDLES / 2;
+        assert!(is_open(last, &used).await, "it is used at {last}");
+    }
+    assert!(!is_open(last, &unused).await);
+    assert!(is_open(NOW + SESSION_LASTS - 1, &used).await);
+    assert!(!is_open(NOW + SESSION_LASTS, &used).await);
 }
 
 async fn a_key_has_a_bounded_number_of_sessions(url: String) {
@@ -459,4 +498,42 @@ async fn a_key_that_the_command_line_revokes_opens_nothing_at_once(url: String) 
     let revoked = server.run(&["key", "revoke", id]);
     assert!(revoked.status.success(), "{revoked:?}");
     assert_eq!(client.get("/agreements").await.status, StatusCode::UNAUTHORIZED);
+}
+
+#[test]
+fn a_key_in_a_path_is_neither_logged_nor_repeated() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let key = server.key();
+        for path in [
+            format!("/agreements/{key}"),
+            format!("/{key}/x"),
+            format!("/files/{key}%0a"),
+        ] {
+            for kind in ["application/json", "application/xml"] {
+                let request = client.request(reqwest::Method::GET, &path).header("accept", kind);
+                let answer = client.send(request).await;
+                assert!(answer.status.is_client_error(), "{answer:?}");
+                assert!(!answer.body.contains(key), "{answer:?}");
+            }
+        }
+        let log = server.log();
+        assert!(log.contains("/agreements/bsp_…") && !log.contains(key), "{log}");
+    });
+}
+
+#[tokio::test]
+async fn a_key_of_operators_expires_by_default_where_that_is_configured() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let url = format!("sqlite:{}", folder.path().join("bespeak.db").display());
+    let (access, _) = access(&url).await;
+    let access = access.with_operators_for(Some(1_000));
+    let made = async |role, expires| {
+        let key = access.add_key(wish("physics", role, None, expires), None).await;
+        key.expect("a key").info.expires
+    };
+    assert_eq!(made(Role::Operator, None).await, Some(NOW + 1_000));
+    assert_eq!(made(Role::Operator, Some(NOW + 7)).await, Some(NOW + 7));
+    assert_eq!(made(Role::Consumer, None).await, None);
 }

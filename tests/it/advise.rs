@@ -15,6 +15,7 @@ const DEADLINE: Duration = Duration::from_mins(10);
 const CONFIGURATION: &str = "\
 [scheduling]
 order = \"fifo\"
+decision = \"published\"
 fix_after_percent = 0
 alternatives_percent = 0
 
@@ -54,7 +55,7 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
     let text = succeed(folder.path(), advise);
     for part in [
         "12 windows of 15 days",
-        "54 policies on the same requests",
+        "54 policies on the same requests, decided by the published rule",
         "0.25 CHF a node and hour, 20 % off at the deadline, 50 % on top where the window is full, 30 % off at most for slack",
         "To earn most: order ",
         "To use most: order ",
@@ -76,6 +77,7 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
     assert_eq!(again, table, "the same requests have the same results");
     let answer: Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(answer["present"]["order"], "fifo");
+    assert_eq!(answer["decision"], "published", "that of the configuration");
     assert_eq!(answer["present"]["fix_after_percent"], 0);
     assert_eq!(answer["present"]["alternatives_percent"], Value::Null);
     let goals = answer["goals"].as_array().expect("the goals");
@@ -105,6 +107,7 @@ fn settings_that_are_the_best_or_as_good_are_left_alone() {
     // One window is too few for a result.
     let text = succeed(folder.path(), "advise --windows 1 --profile 10:500");
     assert!(text.contains("10 % of the requests pay 500 % of it"), "{text}");
+    assert!(text.contains("decided by the standing rule"), "{text}");
     assert!(
         text.contains("53 of the 53 others cannot be told from it"),
         "{text}"

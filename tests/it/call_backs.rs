@@ -2,6 +2,7 @@
 
 mod given_up;
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -78,6 +79,20 @@ fn kinds(events: &[Value]) -> Vec<&str> {
         .collect()
 }
 
+/// The events that a receiver has heard, in the order in which they happened: those of one agreement have come in it.
+fn in_order(bodies: &[String]) -> Vec<Value> {
+    let read = |body: &String| serde_json::from_str(body).expect("it is JSON");
+    let mut heard: Vec<Value> = bodies.iter().map(read).collect();
+    let mut last: HashMap<String, i64> = HashMap::new();
+    for event in &heard {
+        let cursor = event["cursor"].as_i64().expect("a number");
+        let before = last.insert(event["data"]["agreement"].to_string(), cursor);
+        assert!(before.is_none_or(|before| before < cursor), "{heard:?}");
+    }
+    heard.sort_by_key(|event| event["cursor"].as_i64());
+    heard
+}
+
 /// Whether what a receiver has heard is signed by a secret, as a library of another maker checks it.
 async fn assert_signed(told: &Told, secret: &str) {
     let webhook = Webhook::new(secret).expect("a secret");
@@ -136,10 +151,7 @@ async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_
     let told = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[500, 204]);
     let bodies = told.hears(since.len() + 1).await;
     assert_eq!(bodies[0], bodies[1], "the same at each attempt");
-    let heard: Vec<Value> = bodies[1..]
-        .iter()
-        .map(|body| serde_json::from_str(body).expect("it is JSON"))
-        .collect();
+    let heard = in_order(&bodies[1..]);
     assert_eq!(heard, since);
     assert_signed(&told, &planner).await;
     let headers = told.headers.lock().await.clone();
@@ -147,10 +159,8 @@ async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_
         .iter()
         .map(|of| of["webhook-id"].to_str().unwrap_or_default().to_owned())
         .collect();
-    assert_eq!(
-        (&ids[0], ids[1].as_str()),
-        (&ids[1], heard[0]["id"].as_str().unwrap_or_default())
-    );
+    assert_eq!(ids[0], ids[1]);
+    assert_eq!(heard[0]["id"], json!(ids[0]));
     let of = |id: uuid::Uuid| -> Vec<Value> {
         let about = |event: &&Value| event["data"]["agreement"] == json!(id);
         heard.iter().filter(about).cloned().collect()
@@ -260,11 +270,7 @@ async fn proposals_and_what_could_not_be_kept_are_told_and_listed(url: String) {
     );
     // Called back with the same content, in the same order, signed.
     let bodies = told.hears(all.len()).await;
-    let heard: Vec<Value> = bodies
-        .iter()
-        .map(|body| serde_json::from_str(body).expect("it is JSON"))
-        .collect();
-    assert_eq!(heard, all);
+    assert_eq!(in_order(&bodies), all);
     assert_signed(&told, &secret).await;
     // Another party is told of neither.
     let theirs = events(&biology).await;

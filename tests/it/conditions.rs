@@ -388,3 +388,71 @@ fn what_goes_wrong_around_a_page_is_a_page() {
         assert_eq!(fault.content_type(), "application/xml", "{fault:?}");
     });
 }
+
+#[test]
+fn a_read_is_answered_under_its_conditions() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let made = client.post("/agreements", later()).await;
+        let id = made.created();
+        let tag = made.headers["etag"].to_str().expect("a tag is ASCII").to_owned();
+        let of = |path: &str, name: &'static str, value: &str| {
+            let request = client.request(Method::GET, path).header(name, value);
+            client.send(request.header("accept", "application/json"))
+        };
+        for path in [format!("/agreements/{id}"), format!("/agreements/{id}/terms")] {
+            for (name, value, status) in [
+                ("if-none-match", tag.as_str(), 304),
+                ("if-none-match", "*", 304),
+                ("if-none-match", &format!("\"7\",, W/{tag},"), 304),
+                ("if-none-match", "\"7\"", 200),
+                ("if-none-match", "7", 400),
+                ("if-match", &tag, 200),
+                ("if-match", "*", 200),
+                ("if-match", &format!(",{tag}"), 200),
+                ("if-match", "\"7\"", 412),
+                ("if-match", &format!("W/{tag}"), 412),
+            ] {
+                let answer = of(&path, name, value).await;
+                assert_eq!(answer.status.as_u16(), status, "{name}: {value}: {answer:?}");
+                if status == 304 {
+                    assert!(answer.body.is_empty(), "{answer:?}");
+                    assert_eq!(answer.headers["etag"], tag.as_str(), "{answer:?}");
+                }
+            }
+        }
+        // What has no entity tag is what any names, and none of a list.
+        for (name, value, status) in [
+            ("if-none-match", "*", 304),
+            ("if-none-match", tag.as_str(), 200),
+            ("if-match", &tag, 412),
+        ] {
+            let answer = of("/templates", name, value).await;
+            assert_eq!(answer.status.as_u16(), status, "{name}: {value}: {answer:?}");
+        }
+        // What is not there is told as without a condition.
+        let nothing = of(&format!("/agreements/{}", Uuid::nil()), "if-none-match", "*").await;
+        assert_eq!(nothing.status, StatusCode::NOT_FOUND, "{nothing:?}");
+        terminate(&client, id, &[("if-match", &format!("\"9\",,{tag},"))], REASON).await;
+        let changed = of(&format!("/agreements/{id}/state"), "if-none-match", &tag).await;
+        assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
+        assert_eq!(changed.json()["state"], "Terminated", "{changed:?}");
+    });
+}
+
+#[test]
+fn a_key_for_one_effect_is_as_it_is_described() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        for (key, status) in [("a b", 400), ("a\tb", 400), ("!~", 201)] {
+            let request = client
+                .request(Method::POST, "/agreements")
+                .header("content-type", "application/xml")
+                .header("idempotency-key", key);
+            let answer = client.send(request.body(later())).await;
+            assert_eq!(answer.status.as_u16(), status, "{key:?}: {answer:?}");
+        }
+    });
+}

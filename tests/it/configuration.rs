@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use crate::support::offers::file;
+use crate::support::offers::{file, moved};
 use crate::support::server::Server;
 use crate::support::{output_of, run};
 
@@ -43,6 +43,10 @@ const WRONG: &[(&str, &[&str])] = &[
     (
         "[scheduling]\nobjective = \"soon\"\n",
         &["objective", "earliest-completion"],
+    ),
+    (
+        "[scheduling]\ndecision = \"printed\"\n",
+        &["decision", "standing", "published"],
     ),
     (
         "[scheduling]\ndecision_work = 0\n",
@@ -443,15 +447,16 @@ fn a_wrong_option_is_refused_with_its_name() {
 fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
     run(async {
         let example = file("bespeak.example.toml");
+        // Its own time is not over.
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let template = folder.path().join("template.xml");
+        fs::write(&template, moved(&file("tests/messages/m01-template.xml"))).expect("a file can be written");
         let optional = example
             .replace("# public_address", "public_address")
             .replace("# version", "version")
             .replace("# [[template]]", "[[template]]")
             .replace("# file", "file")
-            .replace(
-                "templates/my-template.xml",
-                concat!(env!("CARGO_MANIFEST_DIR"), "/tests/messages/m01-template.xml"),
-            );
+            .replace("templates/my-template.xml", &template.display().to_string());
         let priced = [
             "[pricing]",
             "[[pricing.resource]]",
@@ -538,7 +543,7 @@ fn the_example_is_a_configuration_and_so_are_its_optional_keys() {
 }
 
 /// Runs `serve` where it must end by itself; its exit status and its output.
-fn serve(folder: &tempfile::TempDir, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn serve(folder: &tempfile::TempDir, arguments: &[&str]) -> (Option<i32>, String) {
     let listen = if arguments.contains(&"--listen") {
         &[][..]
     } else {

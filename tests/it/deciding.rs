@@ -54,6 +54,41 @@ fn a_refusal_says_that_the_search_was_cut_short_and_is_counted() {
 }
 
 #[test]
+fn an_offer_that_fits_moves_others_only_where_the_published_rule_is_configured() {
+    run(async {
+        for (setting, moves) in [
+            ("", false),
+            ("decision = \"standing\"\n", false),
+            ("decision = \"published\"\n", true),
+        ] {
+            let server =
+                Server::configured(None, &format!("[scheduling]\nimprove = false\n{setting}{NODES}"));
+            let (client, start) = (server.client(), hours_ahead(3));
+            let within = async |hours: i64| {
+                let offer = Offer::reserve(4, HOUR).within(start, start + hours * HOUR);
+                client.post("/agreements", offer.xml()).await.created()
+            };
+            let planned =
+                async |id| client.get_json(&format!("/agreements/{id}")).await["plannedStart"].clone();
+            let first = within(40).await;
+            // It has to start sooner, and fits behind the first.
+            let second = within(10).await;
+            let (early, late) = (json!(date_time(start)), json!(date_time(start + HOUR)));
+            let expected = if moves { [late, early] } else { [early, late] };
+            assert_eq!(
+                [planned(first).await, planned(second).await],
+                expected,
+                "{setting}"
+            );
+            // One that has no place otherwise moves others by each rule.
+            let rigid = within(1).await;
+            assert_eq!(planned(rigid).await, json!(date_time(start)), "{setting}");
+            server.assert_verified();
+        }
+    });
+}
+
+#[test]
 fn a_refusal_after_a_whole_search_says_nothing_of_one_cut_short() {
     run(async {
         let server = Server::configured(None, NODES);

@@ -93,6 +93,16 @@ fn the_drop_in_for_jobs_of_this_machine_is_understood() {
 }
 
 #[test]
+fn the_unit_bounds_the_processes_of_the_service_with_its_jobs() {
+    let unit = file("deploy/bespeak.service");
+    let bound = unit.lines().find_map(|line| line.strip_prefix("TasksMax="));
+    let bound: u64 = bound.and_then(|bound| bound.parse().ok()).expect("a number of tasks");
+    // Several jobs of as many as one may have by default.
+    let default = bespeak::execution::job::limits::default_limits().processes;
+    assert!(default.is_some_and(|most| bound >= 4 * most), "{bound}");
+}
+
+#[test]
 fn the_balancer_understands_its_configuration_which_names_the_replicas() {
     let path = deployed("haproxy.cfg");
     let path = path.to_str().expect("a path in UTF-8");
@@ -103,8 +113,18 @@ fn the_balancer_understands_its_configuration_which_names_the_replicas() {
             composed.contains(&format!("\n  {replica}:\n    <<: *replica\n")),
             "{replica}"
         );
-        assert!(balanced.contains(&format!(" {replica}:8080\n")), "{replica}");
+        assert!(
+            balanced.contains(&format!(" {replica}:8080 send-proxy-v2\n")),
+            "{replica}"
+        );
     }
+    // The replicas believe the address that the balancer has.
+    let address = composed
+        .split_once("ipv4_address: ")
+        .and_then(|(_, rest)| rest.lines().next())
+        .expect("an address of the balancer");
+    let trusted = format!("trusted = [\"{address}\"]");
+    assert!(file("deploy/compose.toml").contains(&trusted), "{trusted}");
 }
 
 #[test]
@@ -169,7 +189,8 @@ fn a_service_is_healthy_while_it_is_ready() {
     let address = server.address().to_string();
     let asked = server.run(&["health", "--listen", &address]);
     assert_eq!(asked.status.code(), Some(0), "{asked:?}");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout), "ready\nrole: leader\n");
+    let said = String::from_utf8_lossy(&asked.stdout);
+    assert!(said.starts_with("ready\nrole: leader\n"), "{said}");
     // By another address of this machine than it listens on.
     let everywhere = format!("0.0.0.0:{}", server.address().port());
     assert_eq!(

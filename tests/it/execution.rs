@@ -3,7 +3,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod bounded;
 mod isolated;
+mod killed;
 mod limits;
 mod retention;
 mod saving;
@@ -94,6 +96,7 @@ fn job(program: &str, arguments: &[&str], seconds: i64) -> JobSpec {
         inputs: Vec::new(),
         staged: Vec::new(),
         nodes: 2,
+        processors: Vec::new(),
         slot_end: now() + seconds * MICROS_PER_SECOND,
         output_limit: OUTPUT_LIMIT,
         limits: JobLimits::default(),

@@ -431,6 +431,84 @@ fn a_law_of_scaling_needs_no_duration() {
     });
 }
 
+/// A bound on `arp:Duration` is one on the slot that is granted.
+#[test]
+fn a_bound_of_the_template_on_the_duration_holds_however_the_duration_is_asked_for() {
+    run(async {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let template = crate::support::offers::file("templates/agreements/advance-reservation.xml");
+        let bounded = template
+            .replace("<arp:Duration>3600<", "<arp:Duration>60<")
+            .replace(
+                "<xs:maxInclusive value=\"31536000\"/>",
+                "<xs:maxInclusive value=\"100\"/>",
+            );
+        let file = folder.path().join("bounded.xml");
+        std::fs::write(&file, bounded).expect("a file can be written");
+        let templates = format!("[[template]]\nfile = \"{}\"\n", file.display());
+        let resources = |slow: &str| {
+            format!("{slow}[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n{templates}")
+        };
+        let server = Server::configured(None, &resources(""));
+        let client = server.client();
+        let table = |sizes: &[(u32, i64)]| {
+            let size = |(nodes, seconds): &(u32, i64)| json!({"nodes": nodes, "durationSeconds": seconds});
+            let sizes: Vec<Value> = sizes.iter().map(size).collect();
+            json!({"nodes": {"min": 1, "max": 4}, "moldability": {"table": sizes}})
+        };
+        let work = |work: u32, most: u32| json!({"nodes": {"min": 1, "max": most}, "moldability": {"constantWork": work}});
+        for asked in [table(&[(1, 4_000)]), work(125, 1), table(&[(1, 4_000), (4, 101)])] {
+            let refused = client.post_json("/agreements", &asked).await;
+            assert_eq!(
+                refused.status,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "{asked}: {refused:?}"
+            );
+            assert_eq!(
+                refused.json()["violations"][0]["path"],
+                "/moldability",
+                "{refused:?}"
+            );
+            let quoted = client.post_json("/negotiations", &asked).await.json();
+            let offers = quoted["offers"].as_array().map_or(0, Vec::len);
+            assert_eq!(offers, 0, "{asked}: {quoted}");
+        }
+        for asked in [table(&[(1, 4_000), (4, 100)]), work(400, 4)] {
+            let made = client.post_json("/agreements", &asked).await;
+            assert_eq!(made.status, StatusCode::CREATED, "{asked}: {made:?}");
+            let made = made.json();
+            assert_eq!(
+                (&made["nodes"], &made["durationSeconds"]),
+                (&json!(4), &json!(100)),
+                "{made}"
+            );
+            let quoted = client.post_json("/negotiations", &asked).await.json();
+            let offers = quoted["offers"].as_array().cloned().unwrap_or_default();
+            assert!(!offers.is_empty(), "{quoted}");
+            let seconds = |of: &Value| of["durationSeconds"].as_i64();
+            assert!(offers.iter().all(|of| seconds(of) <= Some(100)), "{quoted}");
+        }
+        server.assert_verified();
+        // A slower resource would have to grant more.
+        let slow = "[[resource]]\nname = \"slow\"\nkind = \"local\"\nnodes = 9\nrate = 0.5\n";
+        let server = Server::configured(None, &resources(slow));
+        let client = server.client();
+        let start = hours_ahead(3);
+        let mut asked = work(400, 4);
+        asked["window"] = json!({"start": date_time(start), "end": date_time(start + 150)});
+        let made = client.post_json("/agreements", &asked).await.json();
+        assert_eq!(
+            (&made["resource"], &made["durationSeconds"]),
+            (&json!("local"), &json!(100)),
+            "{made}"
+        );
+        asked["window"] = json!({"start": date_time(start), "end": date_time(start + 250)});
+        client.post_json("/agreements", &asked).await.created();
+        let full = client.post_json("/agreements", &asked).await;
+        assert_eq!(full.status, StatusCode::CONFLICT, "{full:?}");
+    });
+}
+
 #[test]
 fn a_change_says_what_its_base_has_no_term_for() {
     run(async {

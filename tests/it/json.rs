@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client};
-use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::offers::{Offer, date_time, hours_ahead, now};
 use crate::support::random::Random;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -26,6 +26,84 @@ async fn post(client: &Client, body: impl Into<String>) -> Answer {
         .header("content-type", "application/json")
         .header("accept", "application/json");
     client.send(request.body(body.into())).await
+}
+
+#[test]
+fn a_start_and_an_end_alone_mean_all_the_time_between_them_for_nodes_without_an_application() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let (start, length) = (hours_ahead(3), 9_000);
+        let (begin, end) = (date_time(start), date_time(start + length));
+        let window = json!({ "start": begin, "end": end });
+        let nodes = json!({ "nodes": 1, "window": window });
+        let is_whole = |told: &Value| assert_eq!(told["durationSeconds"], length, "{told}");
+        let quoted = async |asked: &Value| {
+            let mut asked = asked.clone();
+            asked["hold"] = false.into();
+            client.post_json("/negotiations", &asked).await.json()["offers"][0].clone()
+        };
+        let made = post(&client, nodes.to_string()).await;
+        made.created();
+        is_whole(&made.json());
+        assert_eq!(
+            (&made.json()["plannedStart"], &made.json()["plannedEnd"]),
+            (&json!(begin), &json!(end))
+        );
+        let offered = quoted(&nodes).await;
+        is_whole(&offered);
+        assert_eq!(offered["kind"], "exact", "{offered}");
+        let arguments = [
+            "--json",
+            "negotiate",
+            "--nodes",
+            "1",
+            "--no-hold",
+            "--after",
+            &begin,
+            "--before",
+            &end,
+        ];
+        let told = server.run(&arguments);
+        let told: Value = serde_json::from_slice(&told.stdout).expect("it is JSON");
+        is_whole(&told["offers"][0]);
+
+        // A document means the same, and a change of its end alone leaves its duration.
+        let silent = |offer: Offer| {
+            let (before, rest) = offer
+                .xml()
+                .split_once("<arp:Duration>")
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                .expect("a duration");
+            before + rest.split_once("</arp:Duration>").expect("its end").1
+        };
+        let document = silent(Offer::reserve(1, 60).within(start, start + length));
+        let id = client.post("/agreements", document).await.created();
+        is_whole(&client.get_json(&format!("/agreements/{id}")).await);
+        let later = json!({ "agreement": id, "window": { "end": date_time(start + 2 * length) } });
+        is_whole(&quoted(&later).await);
+
+        // What is left of a time that has begun.
+        let begun = json!({ "nodes": 1, "window": { "start": date_time(now() - 600), "end": date_time(now() + 7_200) } });
+        let made = post(&client, begun.to_string()).await;
+        made.created();
+        let seconds = made.json()["durationSeconds"].as_i64().unwrap_or_default();
+        assert!((6_600..7_200).contains(&seconds), "{made:?}");
+
+        // An application, or one end of the window alone, says nothing of the duration.
+        let job = json!({ "application": "sleep", "arguments": ["1"], "nodes": 1, "window": window });
+        let open = json!({ "nodes": 1, "window": { "end": end } });
+        for asked in [job, open] {
+            let offered = quoted(&asked).await;
+            assert_eq!(
+                offered["durationSeconds"], 3_600,
+                "that of the template: {offered}"
+            );
+            let refused = post(&client, asked.to_string()).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        }
+        server.assert_verified();
+    });
 }
 
 async fn an_offer_in_json_is_an_offer_like_any_other(url: String) {
@@ -183,6 +261,20 @@ fn what_is_wrong_with_a_request_is_told_by_its_pointer() {
         }
         let listed = client.get_json("/agreements").await;
         assert_eq!(listed["agreements"], json!([]));
+    });
+}
+
+#[test]
+fn a_name_has_no_character_that_is_not_seen() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        for hidden in ["\u{200b}", "\u{202e}", "\u{feff}"] {
+            let named = json!({"nodes": 1, "durationSeconds": 60, "name": format!("a{hidden}b")});
+            let refused = post(&client, named.to_string()).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+            assert_eq!(refused.json()["violations"][0]["path"], "/name", "{refused:?}");
+        }
     });
 }
 

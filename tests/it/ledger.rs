@@ -11,12 +11,13 @@ use scheduler::Fraction;
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::configuration::serve;
 use crate::store::{agreement, create, decide, tamper};
 use crate::support::domain::{self, Domain, NOW, guarantee};
 use crate::support::offers::{Offer, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
-use crate::support::{eventually, poll_until, run};
+use crate::support::{eventually, poll_until};
 
 on_both_engines!(
     a_forged_ledger_is_found,
@@ -423,23 +424,15 @@ async fn a_guarantee_is_given_once_however_often_an_offer_lists_it(url: String) 
 
 #[test]
 fn a_value_for_a_count_of_more_than_one_is_refused() {
-    run(async {
-        let counted = |text: &str| text.replace("<wsag:Count>1<", "<wsag:Count>2<");
-        let template = counted(&file("templates/agreements/guaranteed-reservation.xml"));
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let path = folder.path().join("template.xml");
-        std::fs::write(&path, template).expect("a file can be written");
-        let configuration = format!("{PRICED}\n[[template]]\nfile = \"{}\"\n", path.display());
-        let server = Server::configured(None, &configuration);
-        let client = server.client();
-        let offer = Offer::reserve(1, 60).guaranteed_xml();
-        let refused = client.post("/agreements", counted(&offer)).await;
-        assert_eq!(refused.status.as_u16(), 422, "{refused:?}");
-        assert!(
-            refused.body.contains("a Count of 1 is expected, not 2"),
-            "{refused:?}"
-        );
-    });
+    let template = file("templates/agreements/guaranteed-reservation.xml");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let template = template.replace("<wsag:Count>1<", "<wsag:Count>2<");
+    std::fs::write(folder.path().join("template.xml"), template).expect("a file can be written");
+    let configuration = format!("{PRICED}\n[[template]]\nfile = \"template.xml\"\n");
+    std::fs::write(folder.path().join("bespeak.toml"), configuration).expect("a file can be written");
+    let (code, errors) = serve(&folder, &["--config", "bespeak.toml"]);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("a Count of 1 is expected, not 2"), "{errors}");
 }
 
 /// An offer's document without one of its guarantees.

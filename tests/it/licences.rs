@@ -149,3 +149,48 @@ fn one(words: &mut &[&str]) -> Option<bool> {
     }
     Some(allowed)
 }
+
+#[test]
+fn what_a_release_checks_allows_the_same_licences() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join("deny.toml")).expect("deny.toml");
+    let deny: toml::Table = text.parse().expect("it is TOML");
+    let allowed = deny["licenses"]["allow"].as_array().expect("a list");
+    let allowed: Vec<_> = allowed.iter().filter_map(toml::Value::as_str).collect();
+    assert_eq!(allowed, ALLOWED);
+}
+
+#[test]
+fn the_list_of_software_has_each_dependency_with_its_licence_and_its_checksum() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("list.json");
+    let made = Command::new(root.join("scripts/software-list"))
+        .arg(&file)
+        .output();
+    let made = made.expect("it runs");
+    assert!(made.status.success(), "{made:?}");
+    let text = std::fs::read_to_string(file).expect("it is written");
+    let listed: Value = serde_json::from_str(&text).expect("it is JSON");
+    assert_eq!(
+        (&listed["bomFormat"], &listed["specVersion"]),
+        (&"CycloneDX".into(), &"1.6".into())
+    );
+    assert_eq!(listed["metadata"]["component"]["name"], "bespeak");
+    let names: BTreeSet<&str> = list(&listed["components"])
+        .filter_map(|of| of["name"].as_str())
+        .collect();
+    assert!(
+        names.contains("tokio") && names.contains("scheduler"),
+        "{names:?}"
+    );
+    assert!(!names.contains("proptest"), "it only tests: {names:?}");
+    for of in list(&listed["components"]) {
+        let licence = of["licenses"][0]["expression"].as_str().unwrap_or_default();
+        assert!(is_allowed(licence), "{of}");
+        let is_ours = ["scheduler", "wsag", "advisor"]
+            .iter()
+            .any(|name| of["name"] == *name);
+        assert!(is_ours || of["hashes"][0]["content"].is_string(), "{of}");
+    }
+}

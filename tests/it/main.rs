@@ -29,6 +29,7 @@ mod federation;
 mod files;
 mod fixtures;
 mod flat_offers;
+mod foreign;
 mod four_calls;
 mod full_disk;
 mod going_on;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::configuration::serve;
 use crate::support::negotiation::{self, Said, counters};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
 use crate::support::server::Server;
-use crate::support::{eventually, run};
+use crate::support::{eventually, output_of, run};
 
 /// The answer to known messages that are not an offer.
 const FOR_ANOTHER_ADDRESS: &str = "wsag:AgreementOffer or wsag:CreateAgreementInput is expected";
@@ -261,6 +262,90 @@ fn variables_of_service_properties_decide_about_offers_and_guarantees() {
         );
         server.assert_verified();
     });
+}
+
+#[test]
+fn a_variable_without_a_metric_that_is_known_does_not_stop_the_start() {
+    run(async {
+        let properties = "<wsag:ServiceProperties wsag:Name=\"P\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet>\
+             <wsag:Variable wsag:Name=\"app\"><wsag:Location>//jsdl:ApplicationName</wsag:Location></wsag:Variable>\
+             <wsag:Variable wsag:Name=\"speed\" wsag:Metric=\"urn:example:flops\"><wsag:Location>//jsdl:IndividualCPUSpeed\
+             </wsag:Location></wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm";
+        let with = |document: &str| document.replacen("<wsag:GuaranteeTerm", properties, 1);
+        let (_folder, server) = server_with(&with(&file("templates/agreements/advance-reservation.xml")));
+        let client = server.client();
+        client
+            .post("/agreements", with(&Offer::reserve(1, 60).xml()))
+            .await
+            .created();
+        let flat = json!({"nodes": 1, "durationSeconds": 60});
+        client.post_json("/agreements", &flat).await.created();
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_template_of_which_no_offer_can_be_accepted_is_refused_by_the_check_and_the_start() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let configuration = "[[template]]\nfile = \"wrong.xml\"\n";
+    fs::write(folder.path().join("bespeak.toml"), configuration).expect("a file can be written");
+    let template = file("templates/agreements/advance-reservation.xml");
+    let end = "</wsag:ServiceDescriptionTerm>";
+    let start = template.find("<wsag:ServiceDescriptionTerm").expect("a job");
+    let job = &template[start..start + template[start..].find(end).expect("its end") + end.len()];
+    let penalty = |interval: &str| {
+        format!(
+            "<wsag:BusinessValueList><wsag:Penalty><wsag:AssessmentInterval>{interval}</wsag:AssessmentInterval>\
+             <wsag:ValueUnit>EUR</wsag:ValueUnit><wsag:ValueExpression>1</wsag:ValueExpression></wsag:Penalty>\
+             </wsag:BusinessValueList>"
+        )
+    };
+    let provider = "<wsag:ServiceProvider>AgreementResponder</wsag:ServiceProvider>";
+    for (part, replacement, why) in [
+        (job, String::new(), "needs a jsdl:JobDefinition"),
+        (
+            provider,
+            provider.replace("Responder", "Initiator"),
+            "AgreementResponder is expected",
+        ),
+        (
+            provider,
+            format!("{provider}<wsag:ExpirationTime>2020-01-01T00:00:00Z</wsag:ExpirationTime>"),
+            "its wsag:ExpirationTime is over",
+        ),
+        (
+            "<wsag:BusinessValueList/>",
+            penalty("<wsag:Count>2</wsag:Count>"),
+            "a Count of 1 is expected",
+        ),
+        (
+            "<wsag:BusinessValueList/>",
+            penalty("<wsag:TimeInterval>PT1S</wsag:TimeInterval>"),
+            "a TimeInterval of at least a minute",
+        ),
+    ] {
+        let wrong = template.replacen(part, &replacement, 1);
+        assert_ne!(template, wrong);
+        fs::write(folder.path().join("wrong.xml"), wrong).expect("a file can be written");
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_bespeak"));
+        command.current_dir(&folder).env_remove("BESPEAK_CONFIG");
+        let check = output_of(
+            command.args(["config", "check", "bespeak.toml"]),
+            Duration::from_mins(1),
+        );
+        let found = String::from_utf8_lossy(&check.stderr).into_owned();
+        for (code, found) in [
+            (check.status.code(), found),
+            serve(&folder, &["--config", "bespeak.toml"]),
+        ] {
+            assert_eq!(code, Some(2), "{why}: {found}");
+            assert!(
+                found.contains("wrong.xml") && found.contains(why),
+                "{why}: {found}"
+            );
+        }
+    }
+    assert!(!template.contains("Importance") && !template.contains("wsag:Preference"));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -172,6 +173,47 @@ async fn scrape(client: &Client) -> Scrape {
     Scrape::read(&answer.body)
 }
 
+#[test]
+fn long_lived_tasks_tell_the_age_of_their_last_success() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let names = [
+            "call-backs",
+            "clock-steps",
+            "dispatcher",
+            "job-folders",
+            "pending-agreements",
+            "predictions",
+            "samples of local",
+            "state-check",
+            "trail-heads",
+        ];
+        let ready = eventually("each task to have done its work", DEADLINE, async || {
+            let ready = client.get("/readyz").await;
+            assert_eq!(ready.status, StatusCode::OK, "{ready:?}");
+            let done = |name: &&str| ready.body.contains(&format!("\ntask {name}: last success "));
+            names.iter().all(done).then_some(ready)
+        })
+        .await;
+        assert!(
+            !ready.body.contains("too long") && !ready.body.contains("again"),
+            "{ready:?}"
+        );
+        let scraped = scrape(&client).await;
+        for name in names {
+            let of = [("task", name)];
+            assert_eq!(
+                scraped.of("bespeak_task_success_age_seconds", &of).count(),
+                1,
+                "{name}"
+            );
+            assert_eq!(scraped.count("bespeak_task_late", &of), 0, "{name}");
+            assert_eq!(scraped.count("bespeak_task_restarts_total", &of), 0, "{name}");
+        }
+    });
+}
+
 async fn what_was_done_is_counted(url: String) {
     let server = Server::start(&url);
     let consumer = server.client_with(&server.key_for("physics", "consumer"));
@@ -309,6 +351,7 @@ fn decisions_add_up(after: &Scrape) {
         "bespeak_jobs_running",
         "bespeak_resource_troubles",
         "bespeak_call_backs_waiting",
+        "bespeak_parties_near_quota",
         "bespeak_planner_failed_commits_total",
         "bespeak_planner_impossible_total",
         "bespeak_clock_steps_total",

@@ -2,10 +2,11 @@
 
 use reqwest::StatusCode;
 
-use crate::support::eventually;
-use crate::support::offers::{date_time, file, moved, now};
+use crate::support::negotiation::{Said, message, negotiate, open};
+use crate::support::offers::{Offer, date_time, file, hours_ahead, moved, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
+use crate::support::{eventually, run};
 
 on_both_engines!(
     a_negotiation_is_opened_shown_and_ended,
@@ -25,6 +26,12 @@ fn expiring(at: i64) -> String {
 const INITIATE: &str = "tests/messages/m12-initiate-negotiation-input.xml";
 
 const SOON: std::time::Duration = std::time::Duration::from_mins(1);
+/// So many nodes for the hour that begins three hours from now.
+fn reserve(nodes: u32) -> Offer {
+    let start = hours_ahead(3);
+    Offer::reserve(nodes, 3_600).within(start, start + 3_600)
+}
+
 const END: &str = "tests/messages/m17-negotiation-terminate-input.xml";
 
 async fn a_negotiation_is_opened_shown_and_ended(url: String) {
@@ -113,5 +120,115 @@ fn a_negotiation_whose_time_is_over_is_gone() {
         .await;
         let answer = client.post(&format!("{path}/terminate"), "").await;
         assert_eq!(answer.status, StatusCode::GONE, "{answer:?}");
+    });
+}
+
+#[test]
+fn of_several_offers_the_one_that_cannot_be_had_is_rejected_and_the_others_are_answered() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let hosts =
+            "<jsdl:Resources><jsdl:CandidateHosts><jsdl:HostName>n1</jsdl:HostName></jsdl:CandidateHosts>";
+        let unknown = "<wsa:To xmlns:wsa=\"http://www.w3.org/2005/08/addressing\">urn:x</wsa:To>";
+        let term = |name: &str, content: &str| {
+            format!(
+                "<wsag:ServiceDescriptionTerm wsag:Name=\"{name}\" wsag:ServiceName=\"COMPUTE\">{content}\
+                 </wsag:ServiceDescriptionTerm>"
+            )
+        };
+        let said = |name: &str| Said::solicited(name, reserve(1));
+        let offers = [
+            said("first"),
+            said("hosts").replacing("<jsdl:Resources>", hosts),
+            said("unknown").replacing(
+                "<wsag:GuaranteeTerm",
+                &(format!(
+                    "<wsag:ExactlyOne>{}</wsag:ExactlyOne><wsag:GuaranteeTerm",
+                    term("TO", unknown)
+                )),
+            ),
+            said("last"),
+        ];
+        let answers = negotiate(&client, id, &offers).await;
+        for (to, state) in [
+            ("first", "Acceptable"),
+            ("hosts", "Rejected"),
+            ("unknown", "Rejected"),
+            ("last", "Acceptable"),
+        ] {
+            let found: Vec<_> = answers
+                .iter()
+                .filter(|of| of.text("CounterOfferTo") == to)
+                .collect();
+            assert!(!found.is_empty(), "{to}: {answers:?}");
+            assert!(found.iter().all(|of| of.state == state), "{to}: {found:?}");
+        }
+        let rejected: Vec<_> = answers.iter().filter(|of| of.state == "Rejected").collect();
+        let offer = "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer";
+        for (answer, number, end) in [
+            (rejected[0], 2, "/jsdl:CandidateHosts"),
+            (rejected[1], 3, "/wsa:To"),
+        ] {
+            let path = answer.text("Path");
+            assert!(
+                path.starts_with(&format!("{offer}[{number}]/")) && path.ends_with(end),
+                "{path}"
+            );
+        }
+        // One that is no message at all is a fault of the whole.
+        let broken =
+            message("NegotiateInput", &offers).replacen("<wsag:Terms>", "<wsag:Terms><wsag:None/>", 1);
+        let refused = client.post(&format!("/negotiations/{id}/offers"), broken).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+        // A bare offer is answered in the same way.
+        let input = message("NegotiateInput", &offers[1..2]);
+        let (_, bare) = input.split_once("<wsag-neg:NegotiationOffer ").expect("an offer");
+        let (bare, _) = bare.split_once("</wsag-neg:NegotiateInput>").expect("its end");
+        let bare = format!(
+            "<wsag-neg:NegotiationOffer xmlns:wsag-neg=\"http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation\" {bare}"
+        );
+        let answer = client.post(&format!("/negotiations/{id}/offers"), bare).await;
+        assert!(answer.body.contains("<wsag-neg:Rejected>"), "{answer:?}");
+        assert!(
+            answer
+                .text("Path")
+                .starts_with("/wsag-neg:NegotiationOffer/wsag:Terms/"),
+            "{answer:?}"
+        );
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn an_acceptance_that_does_not_say_acceptable_concludes_nothing() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = open(&client).await;
+        let counter = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+            .await
+            .remove(0);
+        let acceptance = counter.acceptance();
+        for state in ["Rejected", "Advisory", "Solicited"] {
+            let other = acceptance.replace("<wsag-neg:Acceptable/>", &format!("<wsag-neg:{state}/>"));
+            let refused = client.post("/agreements", other).await;
+            assert_eq!(
+                refused.status,
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "{state}: {refused:?}"
+            );
+            assert_eq!(
+                refused.text("Path"),
+                "/wsag:CreateAgreementInput/wsag-neg:NegotiationExtension/wsag-neg:NegotiationOfferContext/wsag-neg:State",
+                "{state}"
+            );
+        }
+        let agreements = client.get_json("/agreements").await;
+        assert_eq!(agreements["agreements"], serde_json::json!([]), "{agreements}");
+        // The offer is still held.
+        client.post("/agreements", acceptance).await.created();
+        server.assert_verified();
     });
 }

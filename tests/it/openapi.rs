@@ -141,6 +141,7 @@ fn the_page_of_the_api_has_all_of_it_and_asks_no_other_host() {
         let made = std::process::Command::new("sh")
             .args(["-c", &call])
             .env("KEY", key)
+            .env("SERVER", format!("http://{}", server.address()))
             .output();
         let made = made.expect("curl runs");
         assert!(made.status.success(), "{call}: {made:?}");
@@ -428,5 +429,35 @@ fn free_times_are_told_in_steps_and_never_whose_the_others_are() {
         let silent = Server::configured(None, "[scheduling]\navailability = false\n");
         let refused = silent.client().get("/availability").await;
         assert_eq!(refused.status, StatusCode::NOT_FOUND, "{refused:?}");
+    });
+}
+
+#[test]
+fn the_law_of_the_example_is_taken_and_gives_the_duration_that_is_described() {
+    run(async {
+        let eight = "[[resource]]\nname = \"a\"\nkind = \"local\"\nnodes = 8\n";
+        let server = Server::configured(None, eight);
+        let description: Value = serde_json::from_str(&description(&server).await).expect("it is JSON");
+        let schemas = &description["components"]["schemas"];
+        let of = |name: &str| {
+            let property = &schemas["Linear"]["properties"][name];
+            property["examples"][0].as_f64().expect("a number")
+        };
+        let (intercept, slope) = (of("intercept"), of("slope"));
+        let linear = &schemas["Moldability"]["anyOf"][0]["properties"]["linear"];
+        let words = linear["description"].as_str().unwrap_or_default();
+        assert!(words.contains("intercept - slope * nodes"), "{words}");
+        let pieces = &schemas["Preemption"]["properties"]["independent"];
+        let words = pieces["description"].as_str().unwrap_or_default();
+        assert!(words.contains("pieces never overlap"), "{words}");
+        let request =
+            json!({"nodes": 8, "moldability": {"linear": {"intercept": intercept, "slope": slope}}});
+        let made = server.client().post_json("/agreements", &request).await;
+        assert_eq!(made.status, StatusCode::CREATED, "{made:?}");
+        assert_eq!(
+            made.json()["durationSeconds"].as_f64(),
+            Some(intercept - slope * 8.0),
+            "{made:?}"
+        );
     });
 }

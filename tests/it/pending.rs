@@ -314,3 +314,35 @@ fn addresses_that_are_not_public_are_not_called() {
         assert!(named.bodies.lock().await.is_empty());
     });
 }
+
+#[test]
+fn an_endpoint_that_is_no_place_is_taken_and_never_called() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        for name in ["anonymous", "none"] {
+            let address = format!("http://www.w3.org/2005/08/addressing/{name}");
+            let made = client
+                .post("/agreements", pending(&Offer::reserve(1, 60), Some(&address)))
+                .await;
+            becomes(&client, &accepted(&made), "Observed").await;
+            let request = json!({"nodes": 1, "durationSeconds": 60, "pending": true, "callback": address});
+            let made = client.post_json("/agreements", &request).await;
+            becomes(&client, &accepted(&made), "Observed").await;
+            // A call is stored with the decision that it tells.
+            let metrics = client.get("/metrics").await.body;
+            assert!(metrics.contains("bespeak_call_backs_waiting 0\n"), "{metrics}");
+            let refused = client
+                .request(Method::PUT, "/call-backs/planner")
+                .header("content-type", "application/json")
+                .body(json!({"address": address}).to_string());
+            let refused = client.send(refused).await;
+            assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{refused:?}");
+            assert!(
+                refused.body.contains("the address of a place is expected"),
+                "{refused:?}"
+            );
+        }
+        server.assert_verified();
+    });
+}

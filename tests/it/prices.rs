@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::negotiation::{Counter, Said, negotiate, open};
 use crate::support::offers::{Offer, file, hours_ahead};
+use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -200,4 +201,93 @@ async fn what_a_change_costs_is_one_number_from_the_quote_to_the_ledger(url: Str
     let timeline = client.get_json(&format!("/agreements/{id}/events")).await;
     assert!(timeline.to_string().contains("1 EUR: change"), "{timeline}");
     server.assert_verified();
+}
+
+/// Standard output and standard error of a command, and whether it succeeded.
+fn said(server: &Server, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let ran = server.run(arguments);
+    let text = |of: &[u8]| String::from_utf8_lossy(of).into_owned();
+    (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
+}
+
+#[test]
+fn an_end_that_costs_something_is_not_asked_for_by_mistake() {
+    run(async {
+        let server = Server::configured(None, &format!("{FLAT}cancellation_percent = 20\n"));
+        let client = server.client();
+        let start = hours_ahead(24);
+        let four = Offer::reserve(4, 3_600).within(start, start + 3_600);
+        let id = client.post("/agreements", four.xml()).await.created().to_string();
+        // A script cannot be asked.
+        let (code, _, errors) = said(&server, &["terminate", &id]);
+        assert_eq!(code, Some(1), "{errors}");
+        assert!(
+            errors.contains("costs 0.8 EUR") && errors.contains("--yes"),
+            "{errors}"
+        );
+        let kept = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(kept["state"], "Observed", "{kept}");
+        let (code, told, errors) = said(&server, &["terminate", &id, "--yes"]);
+        assert_eq!(code, Some(0), "{errors}");
+        assert!(
+            told.contains("0.8 EUR (cancellation: 20 % of its price of 4 EUR)"),
+            "{told}"
+        );
+        let ended = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(ended["state"], "Terminated", "{ended}");
+        let page = client.get(&format!("/agreements/{id}/events")).await;
+        assert!(page.body.contains("20 % of its price of 4 EUR"), "{page:?}");
+        server.assert_verified();
+    });
+}
+
+#[test]
+fn a_change_without_a_question_is_what_was_asked_for_and_no_dearer_than_what_was_shown() {
+    run(async {
+        let server = Server::configured(None, &format!("{FLAT}busy_percent = 100\nchange_percent = 1\n"));
+        let client = server.client();
+        let start = hours_ahead(24);
+        let within = |nodes| Offer::reserve(nodes, 3_600).within(start, start + 3_600);
+        let id = client
+            .post("/agreements", within(1).xml())
+            .await
+            .created()
+            .to_string();
+        let next = Offer::reserve(4, 3_600).within(start + 3_600, start + 7_200);
+        client.post("/agreements", next.xml()).await.created();
+        // Two hours cannot be had there.
+        let (code, told, errors) = said(&server, &["change", &id, "--for", "2h", "--yes"]);
+        assert_eq!(code, Some(1), "{told}{errors}");
+        let is_refused = errors.contains("nothing is changed") || errors.contains("no resource has");
+        assert!(is_refused, "{errors}");
+        let kept = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(
+            (&kept["state"], &kept["nodes"]),
+            (&json!("Observed"), &json!(1)),
+            "{kept}"
+        );
+        let (_, shown, _) = said(&server, &["change", &id, "--nodes", "2", "--json"]);
+        let shown: Value = serde_json::from_str(&shown).expect("JSON");
+        let shown = &shown["offers"][0];
+        // The same again is the same, also beside what is held for it.
+        let (_, again, _) = said(&server, &["change", &id, "--nodes", "2", "--json"]);
+        let again: Value = serde_json::from_str(&again).expect("JSON");
+        for member in ["kind", "start", "price", "fee", "feeReason"] {
+            assert_eq!(again["offers"][0][member], shown[member], "{again}");
+        }
+        assert_eq!(shown["feeReason"], "1 % of its price of 1 EUR", "{shown}");
+        client.post("/agreements", within(1).xml()).await.created();
+        let (code, _, errors) = said(&server, &["change", &id, "--nodes", "2", "--yes"]);
+        assert_eq!(code, Some(1), "{errors}");
+        let old = shown["id"].as_str().expect("an id");
+        assert!(
+            errors.contains("was shown before") && errors.contains("bespeak accept"),
+            "{errors}"
+        );
+        let kept = client.get_json(&format!("/agreements/{id}")).await;
+        assert_eq!(kept["state"], "Observed", "{kept}");
+        let (code, _, errors) = said(&server, &["accept", old]);
+        assert_eq!(code, Some(0), "what was shown is still had: {errors}");
+        server.assert_verified();
+    });
 }

@@ -20,6 +20,7 @@ on_both_engines!(
     a_release_on_postgres:
     a_party_has_the_offers_of_so_many_answers_held_and_no_more,
     a_party_asks_so_often_a_minute,
+    a_party_has_so_many_agreements_and_an_operator_any_number,
     what_each_party_has_is_shown_to_itself_and_to_operators,
 );
 
@@ -127,6 +128,85 @@ async fn a_party_has_so_many_node_hours_what_is_held_included(url: String) {
         .await;
     assert_offered(&ask(&physics, 2, 4).await);
     server.assert_verified();
+}
+
+async fn a_party_has_so_many_agreements_and_an_operator_any_number(url: String) {
+    let (server, physics, chemistry) = bounded(&url, "[quotas]\nagreements = 2");
+    let offer = |hours| {
+        let start = hours_ahead(hours);
+        Offer::reserve(1, HOUR).within(start, start + HOUR)
+    };
+    let first = physics.post("/agreements", offer(2).xml()).await.created();
+    // One that waits for its decision counts.
+    let pending = crate::pending::pending(&offer(3), None);
+    let pending = crate::pending::accepted(&physics.post("/agreements", pending).await);
+    crate::pending::becomes(&physics, &pending, "Observed").await;
+    let words = "may have 2 agreements that are not over";
+    let refused = physics.post("/agreements", offer(4).xml()).await;
+    assert_eq!(refused.text("ErrorCode"), "QUOTA_EXCEEDED", "{refused:?}");
+    assert!(refused.text("BindingConstraint").contains(words), "{refused:?}");
+    let more = crate::pending::pending(&offer(4), None);
+    let more = physics.post("/agreements", more).await;
+    assert_eq!(more.text("ErrorCode"), "QUOTA_EXCEEDED", "{more:?}");
+    assert_exceeded(&ask(&physics, 1, 4).await, words);
+    chemistry.post("/agreements", offer(4).xml()).await.created();
+    // An operator's key of the same party has no bound, and sees which party is near its own.
+    let operator = server.client_with(&server.key_for("physics", "operator"));
+    let third = operator.post("/agreements", offer(5).xml()).await.created();
+    let usage = operator.get_json("/usage").await;
+    let near: Vec<_> = usage["parties"].as_array().into_iter().flatten().collect();
+    let near: Vec<_> = near
+        .iter()
+        .map(|of| (&of["party"], &of["agreementsMax"], &of["nearQuota"]))
+        .collect();
+    assert_eq!(
+        near,
+        [
+            (&json!("chemistry"), &json!(2), &json!(false)),
+            (&json!("physics"), &json!(2), &json!(true))
+        ]
+    );
+    let shown = server.run(&["usage"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(
+        shown.contains("3 of 2") && shown.contains("near a quota: physics"),
+        "{shown}"
+    );
+    let metrics = operator.get("/metrics").await.body;
+    assert!(metrics.contains("\nbespeak_parties_near_quota 1\n"), "{metrics}");
+    // What is over does not count.
+    for id in [first, third] {
+        physics.post(&format!("/agreements/{id}/terminate"), "").await;
+    }
+    physics.post("/agreements", offer(6).xml()).await.created();
+    server.assert_verified();
+}
+
+#[test]
+fn without_a_word_of_the_configuration_a_party_has_bounds_and_zero_is_none() {
+    run(async {
+        for (configuration, agreements, questions) in [
+            ("", json!(2_000), json!(600)),
+            (
+                "[quotas]\nagreements = 0\nprobes_per_minute = 0\n",
+                Value::Null,
+                Value::Null,
+            ),
+        ] {
+            let server = Server::configured(None, &format!("{configuration}{NODES}"));
+            let client = server.client_with(&server.key_for("physics", "consumer"));
+            let start = hours_ahead(2);
+            let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
+            client.post("/agreements", offer.xml()).await.created();
+            let usage = client.get_json("/usage").await;
+            let own = &usage["parties"][0];
+            assert_eq!(
+                (&own["agreementsMax"], &own["questionsMax"], &own["nearQuota"]),
+                (&agreements, &questions, &json!(false)),
+                "{usage}"
+            );
+        }
+    });
 }
 
 async fn a_party_asks_so_often_a_minute(url: String) {
@@ -322,6 +402,7 @@ fn a_party_has_quotas_of_its_own_in_place_of_those_of_all() {
 const HALF: Quotas = Quotas {
     node_hours: None,
     horizon: None,
+    agreements: None,
     probes_per_minute: None,
     share_percent: Some(50),
 };

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use reqwest::{Method, StatusCode};
 
 use crate::pieces::program;
@@ -226,6 +227,42 @@ max = 1000000
 }
 
 #[test]
+fn where_no_limit_of_processes_holds_offers_of_applications_that_are_not_trusted_are_told_why() {
+    if !rustix::process::geteuid().is_root() {
+        // The limit of a job's own namespace holds for every other user.
+        return;
+    }
+    let configuration = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
+        [[application]]\nname = \"echo\"\nprogram = \"/bin/echo\"\n";
+    // A service as root, without control groups that it could use.
+    let without =
+        "exec bwrap --die-with-parent --dev-bind / / --ro-bind /sys/fs/cgroup /sys/fs/cgroup -- \"$@\"";
+    run(async {
+        let server = Server::through(without, configuration);
+        let mut echo = Offer::sleep(0, 600);
+        echo.run = Some(("echo", Vec::new()));
+        let refused = server.client().post("/agreements", echo.xml()).await;
+        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
+        for why in [
+            "echo is not trusted, and nothing holds the limit of processes of a job",
+            "the service runs as root",
+        ] {
+            assert!(refused.body.contains(why), "{refused:?}");
+            assert!(
+                server.log().contains("the service runs as root"),
+                "{}",
+                server.log()
+            );
+        }
+        assert!(
+            server
+                .log()
+                .contains("local resources take jobs of trusted applications only")
+        );
+    });
+}
+
+#[test]
 fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_are_told_why() {
     let configuration = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\
         [[application]]\nname = \"sleep\"\nprogram = \"/bin/sleep\"\ntrusted = true\n\
@@ -257,5 +294,51 @@ fn without_bubblewrap_only_trusted_applications_run_here_and_offers_of_others_ar
             (shown["state"] == "Complete").then_some(())
         })
         .await;
+    });
+}
+
+#[test]
+fn an_answer_is_compressed_for_a_client_that_takes_it_so() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let ask = async |path: &str, coding: Option<&str>| {
+            let mut request = client.request(Method::GET, path);
+            if let Some(coding) = coding {
+                request = request.header("accept-encoding", coding);
+            }
+            let answer = request.send().await.expect("the service answers");
+            assert_eq!(answer.status(), StatusCode::OK, "{answer:?}");
+            let coding = answer.headers().get("content-encoding").cloned();
+            (coding, answer.bytes().await.expect("a body"))
+        };
+        for path in ["/openapi.json", "/templates", "/docs"] {
+            let (none, plain) = ask(path, None).await;
+            assert_eq!(none, None, "{path}");
+            let (coding, packed) = ask(path, Some("br, gzip;q=0.5")).await;
+            assert_eq!(
+                coding.as_ref().map(HeaderValue::as_bytes),
+                Some(&b"gzip"[..]),
+                "{path}"
+            );
+            assert!(
+                packed.len() < plain.len() / 2,
+                "{path}: {} of {}",
+                packed.len(),
+                plain.len()
+            );
+            let file = tempfile::NamedTempFile::new().expect("a temporary file");
+            fs::write(file.path(), &packed).expect("it can be written");
+            let unpacked = std::process::Command::new("gzip")
+                .arg("-dc")
+                .stdin(fs::File::open(file.path()).expect("it is there"))
+                .output()
+                .expect("gzip runs");
+            assert!(unpacked.stdout == plain, "{path}: something else was packed");
+        }
+        let (none, _) = ask("/healthz", Some("gzip")).await;
+        assert_eq!(none, None, "too small to be worth it");
+        let (none, _) = ask("/templates", Some("identity, gzip;q=0")).await;
+        assert_eq!(none, None);
     });
 }

@@ -199,6 +199,71 @@ fn those_of_one_address_who_sign_in_slowly_leave_places_to_those_of_others() {
     });
 }
 
+/// What is answered to bytes that are sent from an address of this machine.
+async fn answer_to(from: &str, to: SocketAddr, bytes: &str) -> String {
+    let mut stream = half_sent(from, to, bytes).await.expect("it is taken");
+    let mut answer = Vec::new();
+    let read = tokio::time::timeout(SOON, stream.read_to_end(&mut answer));
+    read.await.expect("it closes").expect("it is read");
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// How a proxy says which client has sent a head and a body.
+type Says = fn(&str, &str, &str) -> String;
+
+#[test]
+fn clients_of_a_trusted_proxy_are_told_apart_and_slow_sign_ins_of_one_leave_places_to_another() {
+    let head = "POST /portal/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n";
+    let whole =
+        "POST /portal/sign-in HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nConnection: close\r\n";
+    let by_protocol = |client: &str, head: &str, body: &str| {
+        format!("PROXY TCP4 {client} 127.0.0.1 4711 8080\r\n{head}\r\n{body}")
+    };
+    let by_header = |client: &str, head: &str, body: &str| {
+        format!("{head}X-Forwarded-For: 203.0.113.9, {client}\r\n\r\n{body}")
+    };
+    let ways: [(&str, Says); 2] = [("proxy-protocol", by_protocol), ("x-forwarded-for", by_header)];
+    for (way, says) in ways {
+        run(async {
+            let server = Server::configured(
+                None,
+                &format!(
+                    "[limits]\nparty_requests = 8\nbody_seconds = 600\nheader_seconds = 600\n\
+                     [proxy]\ntrusted = [\"127.0.0.2\"]\nclient_address = \"{way}\"\n"
+                ),
+            );
+            let to = server.address();
+            let mut slow = Vec::new();
+            for _ in 0..20 {
+                slow.push(half_sent("127.0.0.2", to, &says("192.0.2.1", head, "")).await);
+            }
+            let client = server.client();
+            eventually("those beyond the bound to be turned away", SOON, async || {
+                let metrics = client.get("/metrics").await.body;
+                metrics.contains(TURNED_AWAY).then_some(())
+            })
+            .await;
+            let other = answer_to("127.0.0.2", to, &says("192.0.2.2", whole, "key=x")).await;
+            assert!(other.starts_with("HTTP/1.1 401 "), "{way}: {other}");
+            let same = answer_to("127.0.0.2", to, &says("192.0.2.1", whole, "key=x")).await;
+            assert!(same.starts_with("HTTP/1.1 429 "), "{way}: {same}");
+            // Who is no proxy is not believed.
+            let forged = answer_to("127.0.0.3", to, &says("192.0.2.1", whole, "key=x")).await;
+            let expected = if way == "proxy-protocol" { "400 " } else { "401 " };
+            assert!(
+                forged.starts_with(&format!("HTTP/1.1 {expected}")),
+                "{way}: {forged}"
+            );
+            let log = server.log();
+            assert!(
+                log.contains("peer=192.0.2.2") && !log.contains("peer=203.0.113.9"),
+                "{log}"
+            );
+            drop(slow);
+        });
+    }
+}
+
 #[test]
 fn an_upload_to_a_service_without_descriptors_is_answered_503_and_succeeds_later() {
     run(async {

@@ -7,6 +7,7 @@ mod dedicated;
 mod going_on;
 mod held;
 mod helped;
+mod known;
 mod missing;
 mod never;
 mod others;
@@ -15,6 +16,7 @@ mod passing;
 mod pieces;
 mod policy;
 mod privilege;
+mod recurring;
 mod replaced;
 mod restarts;
 mod seen;
@@ -34,6 +36,7 @@ use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use bespeak::planner::{BusyTime, NodeState, Unused};
+use jiff::tz::TimeZone;
 use scheduler::Interval;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -90,6 +93,7 @@ impl Site {
             inputs: Vec::new(),
             staged: Vec::new(),
             nodes: 1,
+            processors: Vec::new(),
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,
             limits: bespeak::catalogue::JobLimits::default(),
@@ -169,6 +173,8 @@ fn settings(cluster: &Cluster) -> Settings {
         lead: None,
         changes_a_minute: 6_000,
         reclaim_after: Some(4),
+        reserve_at_once: false,
+        time_zone: TimeZone::UTC,
     }
 }
 

@@ -141,20 +141,17 @@ fn with_a_certificate_everything_is_spoken_over_tls_and_nothing_else_is() {
     let server = Secure::start(PATIENT);
     let certificate = pem("certificate.pem");
     let trusting = ["--cacert", certificate.to_str().expect("a path in UTF-8")];
+    let is_ready = |said: &[u8]| String::from_utf8_lossy(said).starts_with("ready\nrole: leader\n");
     let ready = server.curl(&trusting, "/readyz");
-    assert_eq!(
-        String::from_utf8_lossy(&ready.stdout),
-        "ready\nrole: leader\n",
-        "{ready:?}"
-    );
+    assert!(is_ready(&ready.stdout), "{ready:?}");
+    // Browsers are told to come back by TLS only.
+    let with_head = server.curl(&[&trusting[..], &["-i"]].concat(), "/portal");
+    let head = String::from_utf8_lossy(&with_head.stdout).to_lowercase();
+    assert!(head.contains("\nstrict-transport-security: max-age="), "{head}");
     // The health check takes the service's own certificate, by whatever address.
     let listening = format!("0.0.0.0:{}", server.port);
     let healthy = server.run(&["health", "--listen", &listening, "--config", "bespeak.toml"]);
-    assert_eq!(
-        String::from_utf8_lossy(&healthy.stdout),
-        "ready\nrole: leader\n",
-        "{healthy:?}"
-    );
+    assert!(is_ready(&healthy.stdout), "{healthy:?}");
     let distrusting = server.curl(&[], "/readyz");
     assert!(!distrusting.status.success(), "{distrusting:?}");
     let mut client = Command::new(env!("CARGO_BIN_EXE_bespeak"));

@@ -26,6 +26,11 @@ pub(crate) struct Answer<'a> {
 }
 
 impl Answer<'_> {
+    /// The rule by which all policies decide about a request that fits the plan as it stands.
+    fn decision(&self) -> &'static str {
+        self.scores.first().map_or("", |of| of.policy.decision.word())
+    }
+
     fn unit(&self, goal: Goal) -> String {
         match goal {
             Goal::Earn => format!("{} a window", self.prices.currency),
@@ -36,9 +41,10 @@ impl Answer<'_> {
 
     pub(crate) fn text(&self) -> String {
         let mut text = format!(
-            "{}\n{} policies on the same requests; half of them flexible, {} % of those refused take the nearest alternative\n{}\n",
+            "{}\n{} policies on the same requests, decided by the {} rule; half of them flexible, {} % of those refused take the nearest alternative\n{}\n",
             self.workload,
             self.scores.len(),
+            self.decision(),
             self.takers,
             self.price_text()
         );
@@ -59,6 +65,7 @@ impl Answer<'_> {
             busy,
             flexible,
             profiles,
+            ..
         } = self.prices;
         let mut text = format!(
             "prices: {} {currency} a node and hour",
@@ -222,6 +229,7 @@ impl Answer<'_> {
         json!({
             "workload": self.workload,
             "prices": self.price_text(),
+            "decision": self.decision(),
             "takers_percent": self.takers,
             "significance": SIGNIFICANCE,
             "present": self.present.map(policy),

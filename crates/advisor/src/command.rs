@@ -4,11 +4,12 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use scheduler::admission::DecisionRule;
 use scheduler::counted;
 
 use crate::answer::Answer;
@@ -40,7 +41,8 @@ The command compares all combinations of
 Every policy gets the same requests in every window. A difference is called significant if it is so at 5 % by paired
 t-tests over the windows, corrected for all pairs (Holm). The policies are compared by their order alone. For the
 best policy the answer also has the gain of a portfolio of orders, in which a request that the order refuses is tried in
-other orders. The service has the portfolio with every order.
+other orders. The service has the portfolio with every order. A request that fits the plan as it stands moves no other, as
+in a service with its usual scheduling.decision; with a configuration, its decision counts.
 
 A trace does not say how flexible its users would be. The assumption is that half of them give the system as much time
 again as they need, and that they are refused as often as their requests do not fit.";
@@ -99,6 +101,9 @@ impl Source {
     pub fn open(&self) -> Result<(Workload, Vec<Window>), Fault> {
         let workload = self.workload()?;
         let windows = workload.windows(self.filter, self.windows as usize);
+        if self.trace.is_some() {
+            say_not_replayed(&workload, &windows, self.filter);
+        }
         if windows.is_empty() {
             let why = format!("{}: no job passes the filter", workload.name);
             return Err(Fault(why));
@@ -113,25 +118,45 @@ impl Source {
                 WINDOW_SECONDS * i64::from(self.windows),
             ));
         };
-        let trace = Trace::open(path)?;
-        for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
-            eprintln!(
-                "bespeak: {}:{}: {}",
-                path.display(),
-                malformed.line,
-                malformed.reason
-            );
-        }
-        if trace.malformed.len() > MALFORMED_SHOWN {
-            let more = trace.malformed.len() - MALFORMED_SHOWN;
-            eprintln!(
-                "bespeak: {}: {} that are no jobs",
-                path.display(),
-                counted(more, "more line")
-            );
-        }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        Ok(Workload::from_trace(&name, &trace))
+        open_workload(path, &name)
+    }
+}
+
+/// The workload of a trace under a name. Tells on standard error how much of the trace is left out, and why.
+///
+/// # Errors
+/// Those of [`Trace::open`].
+pub fn open_workload(path: &Path, name: &str) -> Result<Workload, Fault> {
+    let trace = Trace::open(path)?;
+    for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
+        eprintln!(
+            "bespeak: {}:{}: {}",
+            path.display(),
+            malformed.line,
+            malformed.reason
+        );
+    }
+    let workload = Workload::from_trace(name, &trace);
+    if let Some(left_out) = workload.left_out.words(workload.capacity) {
+        eprintln!("bespeak: {}: left out: {left_out}", path.display());
+    }
+    Ok(workload)
+}
+
+/// Tells how many jobs of a trace are in no window: by the filter, and because they lie behind the last window.
+fn say_not_replayed(workload: &Workload, windows: &[Window], filter: Filter) {
+    let admitted = workload.jobs.iter().filter(|job| filter.admits(job)).count();
+    let replayed: usize = windows.iter().map(|window| window.jobs.len()).sum();
+    let (filtered, behind) = (workload.jobs.len() - admitted, admitted - replayed);
+    if filtered + behind > 0 {
+        eprintln!(
+            "bespeak: {}: not replayed: {} that the filter {} leaves out, {} behind the last window",
+            workload.name,
+            counted(filtered, "job"),
+            filter.name(),
+            counted(behind, "job")
+        );
     }
 }
 
@@ -219,7 +244,9 @@ impl Question {
             Some(path) => Some((File::create(path).map_err(|why| Fault::of(path, why))?, path)),
             None => None,
         };
-        let mut candidates = compared_policies();
+        // All by the rule of the service, so that they differ in nothing else.
+        let decision = present.map_or(DecisionRule::Standing, |of| of.decision);
+        let mut candidates = compared_policies(decision);
         let at_present = present.map(|present| {
             let known = candidates.iter().position(|policy| *policy == present);
             known.unwrap_or_else(|| {

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use scheduler::admission::DecisionRule;
 use scheduler::{Fraction, Order};
 
 use crate::flexible::{self, Run, draw_flexible_jobs, utilisation_percent};
@@ -83,9 +84,13 @@ impl Score {
     }
 }
 
-/// The policies that are compared: all combinations of six orders, three fixings and three thresholds.
-pub fn compared_policies() -> Vec<Policy> {
-    combine_policies(&ORDERS, &FIXINGS, &THRESHOLDS)
+/// The policies that are compared, all by one decision rule: all combinations of six orders, three fixings and three thresholds.
+pub fn compared_policies(decision: DecisionRule) -> Vec<Policy> {
+    let mut policies = combine_policies(&ORDERS, &FIXINGS, &THRESHOLDS);
+    for policy in &mut policies {
+        policy.decision = decision;
+    }
+    policies
 }
 
 /// All combinations of orders, of fixing, and of how far alternatives may lie.

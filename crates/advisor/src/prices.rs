@@ -17,6 +17,8 @@ pub struct Prices {
     pub node_hour_micros: u32,
     /// Off for a completion at the deadline, in proportion for an earlier one.
     pub late: Fraction,
+    /// Whether that counts from the submission and in whole units, as in paper 002; else it counts as the service does.
+    pub is_published: bool,
     /// On top where all nodes are taken for the whole window, in proportion where fewer are.
     pub busy: Fraction,
     /// Off for the slack of a window.
@@ -41,6 +43,7 @@ impl Prices {
             currency: "units".to_owned(),
             node_hour_micros: Tariff::PUBLISHED.micros_per_node_hour,
             late: Tariff::PUBLISHED.late,
+            is_published: true,
             busy: Fraction::percent(0),
             flexible: Discount::NONE,
             profiles: vec![Profile {
@@ -55,12 +58,21 @@ impl Prices {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour_micros,
             late: self.late,
+            saving_step: if self.is_published {
+                Tariff::PUBLISHED.saving_step
+            } else {
+                Price::from_units(1)
+            },
             profile,
             ..Tariff::PUBLISHED
         };
         let (slot, window, now) = (accepted.slot, accepted.window, ask.request.submitted);
         let area = u128::from(ask.request.nodes) * u128::from(slot.duration().unsigned_abs());
-        let usage = Usage::rigid(area, slot, window, now);
+        let usage = if self.is_published {
+            Usage::rigid(area, slot, window, now)
+        } else {
+            Usage::rigid_since_ready(area, slot, window, now)
+        };
         let slack = window.duration() - slot.duration();
         let whole = u128::from(capacity) * u128::from(window.duration().unsigned_abs());
         let load = load_factor(self.busy, accepted.busy_area.into(), whole);
@@ -97,6 +109,7 @@ mod tests {
             currency: "EUR".to_owned(),
             node_hour_micros: 100_000,
             late: Fraction::percent(0),
+            is_published: false,
             busy: Fraction::percent(0),
             flexible: Discount::NONE,
             profiles: Vec::new(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::admission::{BUDGET, TRIES};
+use scheduler::admission::{BUDGET, DecisionRule, TRIES};
 use scheduler::alternatives::{AlternativeLimits, Side};
 use scheduler::{
     Alternative, Decision, Fraction, Interval, Move, Order, Reason, Request, Schedule, Seconds, Time,
@@ -44,6 +44,8 @@ pub struct Alternatives {
 pub struct Policy {
     /// Order of the waiting requests.
     pub order: Order,
+    /// What is decided about a request that fits the plan as it stands.
+    pub decision: DecisionRule,
     /// Whether a request that the order refuses is tried in others, within the budget of a decision.
     pub portfolio: bool,
     /// After which part of the wait a flexible request is fixed; `None` for never.
@@ -53,10 +55,11 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Only an order: nothing is fixed, and a refusal is the end of it.
+    /// Only an order, as the papers have it: decided by algorithm 1, nothing is fixed, and a refusal is the end of it.
     pub fn of(order: Order) -> Self {
         Self {
             order,
+            decision: DecisionRule::Published,
             portfolio: false,
             fixing: None,
             alternatives: None,
@@ -65,7 +68,9 @@ impl Policy {
 
     /// A resource of `capacity` nodes that is planned in this way.
     fn schedule(&self, capacity: u32) -> Schedule {
-        let schedule = Schedule::new(capacity, self.order).fixing(self.fixing);
+        let schedule = Schedule::new(capacity, self.order)
+            .deciding(self.decision)
+            .fixing(self.fixing);
         if self.portfolio {
             schedule.budgeted(Some(BUDGET)).trying(TRIES)
         } else {

@@ -118,13 +118,32 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// That of work in one size and one piece, placed in `slot` at `now`, which could lie anywhere in `window`.
+    /// That of work in one size and one piece, placed in `slot` at `now`, which could lie anywhere in `window`. Time counts from `now`,
+    /// as published.
     pub fn rigid(node_seconds: u128, slot: Interval, window: Interval, now: Time) -> Self {
         Self {
             node_seconds,
             completion: slot.end - now,
             fastest: slot.duration(),
             deadline: window.end - now,
+            preemptive: false,
+            shapes: 1,
+        }
+    }
+
+    /// The same, with time that counts from the start of the window, or from `now` if that is later: work that may not begin before
+    /// tomorrow does not wait today.
+    ///
+    /// A window with less slack than the duration counts as one with a slack of the duration. Else a second of slack would be worth
+    /// as much as a day of it, and the next second would cost half of that.
+    pub fn rigid_since_ready(node_seconds: u128, slot: Interval, window: Interval, now: Time) -> Self {
+        let since = window.start.max(now);
+        let fastest = slot.duration();
+        Self {
+            node_seconds,
+            completion: slot.end - since,
+            fastest,
+            deadline: (window.end - since).max(fastest.saturating_mul(2)),
             preemptive: false,
             shapes: 1,
         }
@@ -165,6 +184,8 @@ pub struct Tariff {
     pub micros_per_node_hour: u32,
     /// The part of the price that a completion at the deadline saves; 60 % in the paper.
     pub late: Fraction,
+    /// That saving is rounded down to a multiple of this; a whole unit of the currency in the paper.
+    pub saving_step: Price,
     /// The factor of the profile (price profile): 3 for users that pay three times as much.
     pub profile: Fraction,
     /// Off for a request that allows cuts (the incentive), at most the whole.
@@ -178,6 +199,7 @@ impl Tariff {
     pub const PUBLISHED: Self = Self {
         micros_per_node_hour: 1_000_000,
         late: Fraction::percent(60),
+        saving_step: Price::from_units(Price::WHOLE),
         profile: Fraction::percent(100),
         incentive: Fraction::percent(0),
         flexibility: Discount::NONE,
@@ -186,13 +208,13 @@ impl Tariff {
     /// The price ω of `usage` (algorithm 2), then less the discount for its flexibility factor. `None` beyond the largest amount,
     /// or where a fraction has no denominator.
     ///
-    /// The saving by a late completion is in whole units of the currency, rounded down, before the profile's factor. Where the
-    /// rounded pieces of a request complete before T^min, it saves less than nothing. So it pays a unit more, as published.
+    /// The saving by a late completion is in whole steps, rounded down, before the profile's factor. Where the rounded pieces of a
+    /// request complete before T^min, it saves less than nothing. So it pays a step more, as published.
     pub fn price(&self, usage: &Usage) -> Option<Price> {
         let area = i128::try_from(usage.node_seconds).ok()?;
         let full = Price(area.checked_mul(self.micros_per_node_hour.into())?);
-        let saved = Price(self.saved(full, usage)?.checked_mul(Price::WHOLE)?);
-        let price = (full - saved).times(self.profile)?;
+        let saved = self.saved(full, usage)?.checked_mul(self.saving_step.0)?;
+        let price = (full - Price(saved)).times(self.profile)?;
         let price = if usage.preemptive {
             price - price.times(self.incentive)?
         } else {
@@ -201,7 +223,7 @@ impl Tariff {
         self.flexibility.apply(price, usage.shapes.saturating_sub(1))
     }
 
-    /// Whole units of the currency off the full price for completing late: ⌊late·P·(T^c − T^min)/(D − T^min)⌋.
+    /// Whole steps off the full price for completing late: ⌊late·P·(T^c − T^min)/(D − T^min)⌋.
     fn saved(&self, full: Price, usage: &Usage) -> Option<i128> {
         let width = i128::from(usage.deadline) - i128::from(usage.fastest);
         if width <= 0 {
@@ -212,7 +234,7 @@ impl Tariff {
         let numerator = late.checked_mul(self.late.numerator.into())?;
         let denominator = width
             .checked_mul(self.late.denominator.into())?
-            .checked_mul(Price::WHOLE)?;
+            .checked_mul(self.saving_step.0)?;
         Some(full.scaled(numerator, denominator)?.0)
     }
 }

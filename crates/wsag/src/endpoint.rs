@@ -1,7 +1,7 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
 use crate::xml::ns::WSA;
-use crate::xml::{DocumentCheck, Fragment, Node, Readable, Written, Xml, read_uri};
+use crate::xml::{DocumentCheck, Fragment, Node, Readable, Written, Xml, check_repeated_element, read_uri};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,9 +38,15 @@ impl Readable for EndpointReference {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<EndpointReference> {
         check.children(node, |children| {
             let address = children.required(WSA, "Address", read_uri);
-            let parameters = children.optional(WSA, "ReferenceParameters", read_parameters);
-            let metadata = children.optional(WSA, "Metadata", read_parameters);
-            let foreign = children.many(WSA, "*", Fragment::read);
+            let parameters = children.optional(WSA, "ReferenceParameters", |check, node| {
+                Some(read_parameters(check, node))
+            });
+            let metadata =
+                children.optional(WSA, "Metadata", |check, node| Some(read_parameters(check, node)));
+            let foreign = children.many(WSA, "*", |check, node| {
+                check_repeated_element(check, node);
+                Some(node.fragment())
+            });
             Some(EndpointReference {
                 address: address?,
                 parameters,
@@ -51,7 +57,11 @@ impl Readable for EndpointReference {
 }
 
 /// Reads an element with elements of any namespace and nothing else, as it stands.
-fn read_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
-    check.children(node, |children| while children.any().is_some() {});
-    Fragment::read(check, node)
+fn read_parameters(check: &mut DocumentCheck, node: Node<'_>) -> Fragment {
+    check.children(node, |children| {
+        while let Some(child) = children.any() {
+            check_repeated_element(children.check, child);
+        }
+    });
+    node.fragment()
 }

@@ -35,7 +35,7 @@ pub mod terms;
 pub mod travel;
 mod xml;
 
-pub use message::{Message, read, read_again};
+pub use message::{Message, read, read_again, read_each_offer};
 pub use xml::{
     Document, Fragment, LeftOut, Made, Named, Places, VIOLATIONS_MAX, Violation, ViolationKind, Violations,
     guard, ns, time,

@@ -2,7 +2,7 @@
 //! not here.
 
 use crate::agreements::AgreementOffer;
-use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer};
+use crate::negotiations::{self, InitiateInput, NegotiationContext, NegotiationOffer, OfferByItself};
 use crate::operations::CreateInput;
 use crate::templates::Template;
 use crate::xml::ns::{self, WSAG, WSAG_NEG};
@@ -47,6 +47,39 @@ pub enum Message {
 pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
     let mut check = DocumentCheck::default();
     let read = read_message(&mut check, document.root());
+    check_inherited(&mut check, document);
+    read.filter(|_| check.is_empty())
+        .ok_or_else(|| Violations(check.into_violations()))
+}
+
+/// Reads the offers of a `wsag-neg:NegotiateInput`, or a bare `wsag-neg:NegotiationOffer`, each by itself and as strictly as [`read`]:
+/// but of an offer that asks for what this service does not know or honour only that offer cannot be had. None where the document is
+/// another one.
+///
+/// # Errors
+/// Everything else that is wrong, up to [`crate::VIOLATIONS_MAX`].
+pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<OfferByItself>>, Violations> {
+    let (mut check, root) = (DocumentCheck::default(), document.root());
+    let offers = match (root.namespace(), root.local()) {
+        (WSAG_NEG, "NegotiationOffer") => OfferByItself::read(&mut check, root).into_iter().collect(),
+        (WSAG_NEG, "NegotiateInput") => {
+            let of = ("NegotiationOffer", 1);
+            let (offers, critical) = negotiations::read_offers(&mut check, root, of, Readable::read);
+            negotiations::read_extensions(&mut check, critical);
+            offers
+        }
+        _ => return Ok(None),
+    };
+    check_inherited(&mut check, document);
+    if check.is_empty() {
+        Ok(Some(offers))
+    } else {
+        Err(Violations(check.into_violations()))
+    }
+}
+
+/// The parts of a document that are kept can stand alone.
+fn check_inherited(check: &mut DocumentCheck, document: &Document<'_>) {
     if document.inherits_too_much() {
         let message = format!(
             "its elements inherit more than {INHERITED_MAX} bytes of namespace declarations; declare what only a few \
@@ -54,8 +87,6 @@ pub fn read(document: &Document<'_>) -> Result<Message, Violations> {
         );
         check.value(document.root(), message);
     }
-    read.filter(|_| check.is_empty())
-        .ok_or_else(|| Violations(check.into_violations()))
 }
 
 /// Reads a document that was accepted and kept before: what rules that have become stricter since have against it does not count.
@@ -86,21 +117,24 @@ fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
         (WSAG_NEG, "NegotiationContext") => read_boxed_message(check, root).map(Message::NegotiationContext),
         (WSAG_NEG, "NegotiationOffer") => read_boxed_message(check, root).map(Message::NegotiationOffer),
         (WSAG_NEG, "NegotiateInput") => {
-            let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
+            let (offers, critical) =
+                negotiations::read_offers(check, root, ("NegotiationOffer", 1), Readable::read);
             negotiations::read_extensions(check, critical);
             Some(Message::NegotiateInput(offers))
         }
         (WSAG_NEG, "NegotiateOutput") => {
-            let (offers, _) = negotiations::read_offers(check, root, "NegotiationCounterOffer", 0);
+            let (offers, _) =
+                negotiations::read_offers(check, root, ("NegotiationCounterOffer", 0), Readable::read);
             Some(Message::NegotiateOutput(offers))
         }
         (WSAG_NEG, "AdvertiseInput") => {
-            let (offers, critical) = negotiations::read_offers(check, root, "NegotiationOffer", 1);
+            let (offers, critical) =
+                negotiations::read_offers(check, root, ("NegotiationOffer", 1), Readable::read);
             negotiations::read_extensions(check, critical);
             Some(Message::AdvertiseInput(offers))
         }
         (WSAG_NEG, "TerminateInput") => {
-            let reasons = read_foreign_elements(check, root, WSAG_NEG, 0, usize::MAX);
+            let reasons = read_foreign_elements(check, root, WSAG_NEG, (0, usize::MAX), |_, _| ());
             Some(Message::TerminateNegotiationInput(reasons))
         }
         _ => None,

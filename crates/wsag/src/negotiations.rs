@@ -12,15 +12,15 @@ use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG, WSAG_NEG};
 use crate::xml::{
     DateTime, Document, DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Violations, Written,
-    Xml, element, named_values, read_foreign_elements, read_simple,
+    Xml, check_repeated_element, element, named_values, read_foreign_elements, read_simple,
 };
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
 pub(crate) use operations::read_offers;
 pub use operations::{
-    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, advertise_input,
-    advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input, negotiate_output,
-    terminate_negotiation_input, terminate_negotiation_response,
+    InitiateInput, NegotiationContext, NegotiationKind, NegotiationProperties, OfferByItself,
+    advertise_input, advertise_output, fresh_offers, initiate_negotiation_output, negotiate_input,
+    negotiate_output, terminate_negotiation_input, terminate_negotiation_response,
 };
 
 element! {
@@ -98,8 +98,8 @@ named_values! {
 
 /// Reads a noncritical extension: a foreign element, which need not be understood. Its type is WS-Agreement's everywhere.
 pub(crate) fn read_noncritical(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
-    read_foreign_elements(check, node, WSAG, 1, 1);
-    Fragment::read(check, node)
+    read_foreign_elements(check, node, WSAG, (1, 1), |_, _| ());
+    Fragment::verbatim(check, node)
 }
 
 /// Reads critical extensions: the two of a negotiation, and a violation for every other one.
@@ -115,8 +115,15 @@ pub(crate) fn read_extensions(
         } else if in_creation && node.is(WSAG_NEG, "RenegotiationExtension") && renegotiation.is_none() {
             renegotiation = Readable::read(check, node);
         } else {
-            let message = "a critical extension that is not known here; what may be ignored belongs in a \
-                           NoncriticalExtension";
+            let parent = node.parent();
+            // The other messages have no place for such an extension.
+            let advice =
+                if in_creation || parent.is_some_and(|of| of.is(WSAG_NEG, "InitiateNegotiationInput")) {
+                    "what may be ignored belongs in a NoncriticalExtension"
+                } else {
+                    "what describes an offer may stand in its wsag:Context"
+                };
+            let message = format!("a critical extension that is not known here; {advice}");
             check.add(ViolationKind::UnknownExtension, node, message);
         }
     }
@@ -138,8 +145,13 @@ impl Readable for NegotiationOfferContext {
                         check.structure(node, "only one bsp:Travel is expected");
                     }
                     Travel::read(check, node)?;
+                } else if node.is(BSP, "Quotation") {
+                    // A counter offer that is answered in its own words.
+                    Quotation::read(check, node);
+                } else {
+                    check_repeated_element(check, node);
                 }
-                Fragment::read(check, node)
+                Some(node.fragment())
             });
             let (state, state_extensions) = state?;
             Some(NegotiationOfferContext {
@@ -220,7 +232,15 @@ fn read_offer_state(
     check.children(node, |children| {
         let names = NegotiationOfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
-        let extensions = read_foreign_elements(children.check, state, WSAG_NEG, 0, 1);
+        let extensions = read_foreign_elements(children.check, state, WSAG_NEG, (0, 1), |check, node| {
+            if node.is(BSP, "Refusal") {
+                Refusal::read(check, node);
+            } else if node.is(BSP, "Violations") {
+                read_violations(check, node);
+            } else {
+                check_repeated_element(check, node);
+            }
+        });
         NegotiationOfferState::parse(name).zip(Some(extensions))
     })
 }

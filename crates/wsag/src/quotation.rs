@@ -49,6 +49,8 @@ element! {
         pub difference: Option<Budget> = "bsp:PriceDifference",
         /// The fee for the change of an agreement.
         pub fee: Option<Budget> = "bsp:Fee",
+        /// Why that is as much, in words.
+        pub fee_reason: Option<String> = "bsp:FeeReason",
         /// The energy of its nodes, where their power is known.
         pub energy: Option<Energy> = "bsp:Energy",
         /// The other domain that would carry it out, where one would, by its name here.

@@ -231,8 +231,8 @@ impl Readable for AgreementProperties {
         check.children(node, |children| {
             let name = children.optional(WSAG, "Name", DocumentCheck::string);
             let agreement_id = children.required(WSAG, "AgreementId", read_simple(parse_token));
-            let context = children.required(WSAG, "Context", Fragment::read);
-            let terms = children.required(WSAG, "Terms", Fragment::read);
+            let context = children.required(WSAG, "Context", Fragment::verbatim);
+            let terms = children.required(WSAG, "Terms", Fragment::verbatim);
             let state = children.required(WSAG, "AgreementState", read_agreement_state);
             let guarantees = children.many(WSAG, "GuaranteeTermState", read_guarantee_state);
             let services = children.many(WSAG, "ServiceTermState", ServiceTermState::read);

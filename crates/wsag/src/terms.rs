@@ -190,6 +190,14 @@ impl Terms {
     pub fn to_fragment(&self) -> Fragment {
         self.fragment("wsag:Terms", Self::PREFIXES)
     }
+
+    /// Leaves out compositors without a member: those of which no member could be read.
+    pub(crate) fn leave_out_empty(&mut self) {
+        if let Some(members) = &mut self.all {
+            members.retain_mut(TermTree::has_members);
+        }
+        self.all.take_if(|members| members.is_empty());
+    }
 }
 
 impl Written for Terms {
@@ -210,6 +218,17 @@ impl TermTree {
                 for member in members {
                     member.collect(found);
                 }
+            }
+        }
+    }
+
+    /// Whether it is a term or has one, after compositors in it that have none were left out.
+    fn has_members(&mut self) -> bool {
+        match self {
+            TermTree::Term(_) => true,
+            TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
+                members.retain_mut(TermTree::has_members);
+                !members.is_empty()
             }
         }
     }

@@ -437,7 +437,13 @@ pub(super) fn print_agreement(view: &AgreementView) {
         format!("{percent:.1} % that its job ends by itself before its slot does")
     };
     let runs = |application: &String| format!("{application} {}", view.arguments.join(" "));
-    let reserved = |name: &String| format!("sbatch --reservation={name} …");
+    let reserved = |name: &String| {
+        let from = view.reservation_from.as_ref();
+        let from = from.map_or_else(String::new, |from| {
+            format!(" from {from} on; Slurm does not know it before")
+        });
+        format!("sbatch --reservation={name} …{from}")
+    };
     let exit = view.exit_status.map(|exit| format!(" (exit status {exit})"));
     let outcome = |outcome: &String| format!("{outcome}{}", exit.unwrap_or_default());
     let known = [

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use wsag::time::DateTime;
 
 use crate::cli::client::{
-    DryRun, IdOrName, Server, amount_with_currency, how_to_explain, list_or_empty, parse_amount,
+    DryRun, IdOrName, Query, Server, amount_with_currency, how_to_explain, list_or_empty, parse_amount,
     print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
 };
-use crate::cli::times::{FORMS, parse_time};
+use crate::cli::times::{FORMS, check_times_in_order, parse_time};
 use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
 use crate::negotiation::AgreementView;
 
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   bespeak negotiate --nodes 2 --for 2h --before 'tomorrow 18:00'
   bespeak negotiate --nodes 2 --for 2h --after now+1h --before 2026-12-01T18:00:00Z
+  bespeak negotiate --nodes 2 --after 'tomorrow 8:00' --before 'tomorrow 18:00'     all of that time, since no duration is said
   bespeak negotiate --app sleep --nodes 1 --for 30m --budget '12.50 EUR' -- 60
   bespeak negotiate --nodes 4 --for 1h --no-hold          what it would cost; nothing is kept
   bespeak negotiate --nodes 8..16 --work 24h --max-deviation 0.5 --prefer price=2,start=1
@@ -40,13 +41,17 @@ Examples:
 
 A duration that does not fit into the window any more widens it: to the end of a slot of this duration that begins as planned.";
 
+/// Open negotiations that are looked through for quotes that are held.
+const NEGOTIATIONS_MAX: usize = 200;
+
 /// The request. An option that is left out has the template's value, or does not change.
 #[derive(Debug, Args)]
 struct Wanted {
     /// Nodes, or the least and the greatest number: 8..16.
     #[arg(long, value_name = "N|MIN..MAX", value_parser = parse_nodes)]
     nodes: Option<Value>,
-    /// Duration: 90s, 30m, 2h, 1d, or several of these together.
+    /// Duration: 90s, 30m, 2h, 1d, or several of these together. Without it a new reservation of nodes alone lasts from --after to
+    /// --before.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<u64>,
     /// Time that one node would take, if the duration follows from the number of nodes: 8 nodes take an eighth of it.
@@ -70,10 +75,11 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn request(&self) -> Map<String, Value> {
+    fn request(&self) -> Result<Map<String, Value>, Failure> {
+        check_times_in_order(("--after", self.after), ("--before", self.before))?;
         let text = |at: Option<DateTime>| at.map(|at| at.to_string());
         let window = members_with_value(json!({ "start": text(self.after), "end": text(self.before) }));
-        members_with_value(json!({
+        Ok(members_with_value(json!({
             "nodes": self.nodes,
             "durationSeconds": self.duration,
             "moldability": self.work.map(|work| json!({ "constantWork": work })),
@@ -81,7 +87,7 @@ impl Wanted {
             "weights": self.prefer,
             "maxDeviation": self.max_deviation,
             "window": (!window.is_empty()).then_some(window),
-        }))
+        })))
     }
 }
 
@@ -137,7 +143,7 @@ pub(in crate::cli) struct ChangeOptions {
     id: IdOrName,
     #[command(flatten)]
     wanted: Wanted,
-    /// Take the first quote at once.
+    /// Take the quote at once, if it is what was asked for and costs no more than a quote for this that is held already.
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
     #[command(flatten)]
@@ -146,7 +152,7 @@ pub(in crate::cli) struct ChangeOptions {
 
 /// Asks for offers.
 pub(in crate::cli) async fn negotiate(options: NegotiateOptions, server: &Server) -> Result<(), Failure> {
-    let mut request = options.wanted.request();
+    let mut request = options.wanted.request()?;
     request.extend(members_with_value(json!({
         "template": options.template,
         "name": options.name,
@@ -173,7 +179,7 @@ async fn accept_offer(server: &Server, offer: &str, query: &str) -> Result<(), F
 
 /// Asks for the price of a change and, where the user wants it, accepts the change.
 pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> Result<(), Failure> {
-    let mut request = options.wanted.request();
+    let mut request = options.wanted.request()?;
     let id = server.id_of(&options.id).await?;
     request.insert("agreement".to_owned(), id.to_string().into());
     let asked = request.get("window").and_then(|of| of["start"].as_str());
@@ -189,12 +195,95 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
             );
         }
     }
+    let shown = if options.yes {
+        quotes_held_for(server, &id.to_string()).await?
+    } else {
+        Vec::new()
+    };
     let path = format!("/negotiations{}", options.dry_run.query());
     let answer = server.post_json(&path, &request.into()).await?;
-    let first = answer["offers"][0]["id"].as_str();
-    match first.filter(|_| options.yes) {
-        Some(offer) => accept_offer(server, offer, "").await,
-        None => print_offers(server, &answer, options.dry_run.dry_run),
+    let first = &answer["offers"][0];
+    let Some(offer) = first["id"].as_str().filter(|_| options.yes) else {
+        return print_offers(server, &answer, options.dry_run.dry_run);
+    };
+    match why_not_taken(&options.wanted, first, &shown) {
+        None => accept_offer(server, offer, "").await,
+        Some(why) => {
+            if !server.json {
+                print_offers(server, &answer, false)?;
+            }
+            Err(Failure::Refused(why))
+        }
+    }
+}
+
+/// The quotes for a change of an agreement that are held: they have been shown.
+async fn quotes_held_for(server: &Server, agreement: &str) -> Result<Vec<Value>, Failure> {
+    let query = Query::new("/negotiations").with("state", Some("open"));
+    let open = server.pages(&query, "negotiations", NEGOTIATIONS_MAX).await?;
+    let about = open.iter().filter(|of| of["agreement"] == agreement);
+    Ok(about
+        .flat_map(|of| list_or_empty(&of["offers"]))
+        .cloned()
+        .collect())
+}
+
+/// Why a quote is not taken without a question, if so: it is something else than was asked for, or costs more than what was shown
+/// before for the same.
+fn why_not_taken(wanted: &Wanted, quote: &Value, shown: &[Value]) -> Option<String> {
+    let id = |of: &Value| text_or_empty(&of["id"]).to_owned();
+    if quote["kind"] != "exact" {
+        return Some(format!(
+            "nothing is changed: what was asked for cannot be had, and --yes takes nothing else. To take the first of these offers: \
+             bespeak accept {}",
+            id(quote)
+        ));
+    }
+    let instant = |of: &Value| of.as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let is_at = |of: &Value, wanted: Option<DateTime>| {
+        wanted.is_none_or(|at| instant(of) == at.to_string().parse::<Timestamp>().ok())
+    };
+    let is_the_same = |of: &&Value| {
+        of["kind"] == "exact"
+            && ["nodes", "durationSeconds"]
+                .iter()
+                .all(|name| of[name] == quote[name])
+            && is_at(&of["ready"], wanted.after)
+            && is_at(&of["deadline"], wanted.before)
+    };
+    let costs = total_cost(quote)?;
+    let before = shown.iter().filter(is_the_same);
+    let before = before.filter_map(|of| Some((total_cost(of)?, of)));
+    let (least, cheapest) = before.min_by_key(|(least, _)| *least)?;
+    (costs > least).then(|| {
+        format!(
+            "nothing is changed: it costs {} now, and {} was shown before. To take what was shown before: bespeak accept {}; to take this: \
+             bespeak accept {}",
+            cost_in_words(quote),
+            cost_in_words(cheapest),
+            id(cheapest),
+            id(quote)
+        )
+    })
+}
+
+/// The price and the fee of an offer, in millionths of the currency; none where nothing is charged.
+fn total_cost(offer: &Value) -> Option<i64> {
+    let micros = |of: &Value| {
+        let (whole, part) = of["amount"]
+            .as_str()
+            .map(|text| text.split_once('.').unwrap_or((text, "")))?;
+        format!("{whole}{part:0<6}").parse::<i64>().ok()
+    };
+    Some(micros(&offer["price"])?.saturating_add(micros(&offer["fee"]).unwrap_or(0)))
+}
+
+/// The price of an offer with its fee.
+fn cost_in_words(offer: &Value) -> String {
+    let price = amount_with_currency(&offer["price"]).unwrap_or_default();
+    match amount_with_currency(&offer["fee"]) {
+        Some(fee) => format!("{price} and a fee of {fee}"),
+        None => price,
     }
 }
 
@@ -250,6 +339,9 @@ pub(super) fn table_of_offers(offers: &[Value]) -> Vec<Vec<String>> {
         }
         if let Some(fee) = amount_with_currency(&offer["fee"]) {
             costs += &format!(", fee {fee}");
+            if let Some(why) = offer["feeReason"].as_str() {
+                costs += &format!(" ({why})");
+            }
         }
         if let Some(watt_hours) = offer["energy"]["wattHours"].as_u64() {
             let cost = amount_with_currency(&offer["energy"]["cost"]).unwrap_or_default();
@@ -323,6 +415,49 @@ fn parse_deviation(text: &str) -> Result<f64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quote_is_taken_at_once_where_it_is_exact_and_no_dearer_than_what_was_shown() {
+        let wanted = Wanted {
+            nodes: None,
+            duration: Some(3_600),
+            work: None,
+            after: None,
+            before: None,
+            budget: None,
+            prefer: None,
+            max_deviation: None,
+        };
+        let offer = |id: &str, kind: &str, price: &str, fee: &str| {
+            let money = |amount: &str| json!({ "amount": amount, "currency": "EUR" });
+            json!({ "id": id, "kind": kind, "nodes": 2, "durationSeconds": 3_600, "price": money(price), "fee": money(fee),
+                "ready": "2026-11-22T12:00:00Z", "deadline": "2026-11-22T14:00:00Z" })
+        };
+        let quote = offer("new", "exact", "12", "0.5");
+        assert_eq!(why_not_taken(&wanted, &quote, &[]), None);
+        let same = offer("old", "exact", "10", "2.5");
+        assert_eq!(why_not_taken(&wanted, &quote, &[same]), None);
+        let less = offer("old", "exact", "12", "0.499999");
+        let why = why_not_taken(&wanted, &quote, &[less]).unwrap();
+        assert!(
+            why.contains("12 EUR and a fee of 0.499999 EUR was shown before"),
+            "{why}"
+        );
+        assert!(why.contains("accept old") && why.contains("accept new"), "{why}");
+        let other = offer("old", "shorter", "1", "0");
+        assert_eq!(
+            why_not_taken(&wanted, &quote, &[other]),
+            None,
+            "it was something else"
+        );
+        let why = why_not_taken(&wanted, &offer("new", "shorter", "1", "0"), &[]).unwrap();
+        assert!(
+            why.contains("cannot be had") && why.contains("accept new"),
+            "{why}"
+        );
+        let free = json!({ "id": "new", "kind": "exact", "nodes": 2 });
+        assert_eq!(why_not_taken(&wanted, &free, &[]), None, "nothing is charged");
+    }
 
     #[test]
     fn sizes_budgets_and_weights_are_read_as_people_write_them() {

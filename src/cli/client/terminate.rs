@@ -1,15 +1,20 @@
 //! `bespeak terminate ID`.
 
+use std::io::{IsTerminal as _, Write as _};
+
 use clap::Args;
 
 use crate::cli::Failure;
 use crate::cli::client::{DryRun, One, Server, print_agreement, read_answer};
-use crate::negotiation::{EndingView, terminate_input};
+use crate::negotiation::{EndingView, PaymentView, terminate_input};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak terminate 01a1fc5d835f --dry-run     how it would end, and what that would cost now
-  bespeak terminate nightly";
+  bespeak terminate nightly
+  bespeak terminate nightly --yes              for scripts: also if it costs something
+
+It says what the end costs, and asks before it ends an agreement if that is more than nothing.";
 
 /// Options of `terminate`.
 #[derive(Debug, Args)]
@@ -17,29 +22,61 @@ Examples:
 pub(in crate::cli) struct Options {
     #[command(flatten)]
     one: One,
+    /// Do not ask, also if the end costs something.
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
     #[command(flatten)]
     dry_run: DryRun,
 }
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let id = server.id_of(&options.one.id).await?;
+    let cost = format!("/agreements/{id}/ending");
+    if !options.dry_run.dry_run {
+        let ending: EndingView = read_answer(server.get(&cost).await?)?;
+        if !ending.charges.is_empty() {
+            if !server.prints_json() {
+                print_ending(&ending);
+            }
+            if !options.yes {
+                ask_before_it_costs(&ending.charges)?;
+            }
+        }
+    }
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
     let answer = server.post(&path, terminate_input().into_bytes()).await?;
-    let is_dry = !options.dry_run.query().is_empty();
     server.print_answer(answer, print_agreement)?;
-    if is_dry && !server.prints_json() {
-        let ending = server.get(&format!("/agreements/{id}/ending")).await?;
-        print_ending(&read_answer(ending)?);
+    if options.dry_run.dry_run && !server.prints_json() {
+        print_ending(&read_answer(server.get(&cost).await?)?);
     }
     Ok(())
 }
 
+/// Asks whether to pay for the end of an agreement. A script cannot answer: it has to have said so.
+fn ask_before_it_costs(charges: &[PaymentView]) -> Result<(), Failure> {
+    let amounts: Vec<String> = charges.iter().map(|of| of.amount.to_string()).collect();
+    let costs = amounts.join(" and ");
+    if !std::io::stdin().is_terminal() {
+        return Err(Failure::Refused(format!(
+            "nothing is ended: the end costs {costs}, and there is no terminal to ask at. To end it for that, give --yes"
+        )));
+    }
+    let asked = write!(std::io::stderr(), "End it for {costs}? [y/N] ");
+    let mut said = String::new();
+    let read = asked.and_then(|()| std::io::stdin().read_line(&mut said));
+    read.map_err(|why| Failure::Usage(why.to_string()))?;
+    match said.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => Err(Failure::Refused("nothing is ended".to_owned())),
+    }
+}
+
 fn print_ending(ending: &EndingView) {
     for payment in &ending.charges {
-        say!("{:<10} {} ({})", "costs", payment.amount, payment.kind);
+        say!("{:<10} {}", "costs", payment_in_words(payment));
     }
     for payment in &ending.credits {
-        say!("{:<10} {} ({})", "pays back", payment.amount, payment.kind);
+        say!("{:<10} {}", "pays back", payment_in_words(payment));
     }
     if ending.charges.is_empty() && ending.credits.is_empty() {
         say!("{:<10} nothing", "costs");
@@ -49,4 +86,10 @@ fn print_ending(ending: &EndingView) {
         let charge = charge.map_or("it does not say what".to_owned(), ToString::to_string);
         say!("{:<10} {charge}, charged by {}", "of that", at_peer.peer);
     }
+}
+
+fn payment_in_words(payment: &PaymentView) -> String {
+    let why = payment.reason.as_ref();
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    format!("{} ({}{why})", payment.amount, payment.kind)
 }

@@ -1,5 +1,7 @@
 //! `bespeak usage`.
 
+use std::fmt::Display;
+
 use clap::Args;
 use serde_json::json;
 
@@ -13,7 +15,7 @@ Examples:
   bespeak usage --party physics     what one party has (operators)
 
 A party may have `share` percent of the node-hours of a resource in any 30 days while other parties have agreements
-(share_percent of [quotas] in the configuration). `most` is the most that it has in any 30 days, offers that are held included.";
+(share_percent of [quotas] in the configuration), so many agreements that are not over, and may ask so often a minute. `most` is the most that it has in any 30 days, offers that are held included.";
 
 /// Options of `usage`.
 #[derive(Debug, Args)]
@@ -32,13 +34,16 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return Ok(());
     }
     let mut rows = vec![split_headings(
-        "party, agreements, held, resource, node-hours, most, share",
+        "party, agreements, questions, held, resource, node-hours, most, share",
     )];
     for of in &usage.parties {
+        let agreements = of_most(of.agreements, of.agreements_max);
+        let questions = of_most(of.questions, of.questions_max);
         if of.resources.is_empty() {
             rows.push(row([
                 &of.party,
-                &of.agreements,
+                &agreements,
+                &questions,
                 &of.held_answers,
                 &"-",
                 &0,
@@ -51,11 +56,11 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 .share_percent
                 .map_or_else(|| "-".to_owned(), |share| format!("{share} %"));
             let most = format!("{} %", on.most_percent);
-            let (agreements, held) = (of.agreements, of.held_answers);
             rows.push(row([
                 &of.party,
                 &agreements,
-                &held,
+                &questions,
+                &of.held_answers,
                 &on.resource,
                 &on.node_hours,
                 &most,
@@ -63,6 +68,16 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             ]));
         }
     }
-    print_rows(rows, &[1, 2, 4, 5, 6]);
+    print_rows(rows, &[1, 2, 3, 5, 6, 7]);
+    let near = usage.parties.iter().filter(|of| of.is_near_quota);
+    let near: Vec<&str> = near.map(|of| of.party.as_str()).collect();
+    if !near.is_empty() {
+        println!("near a quota: {}", near.join(", "));
+    }
     Ok(())
+}
+
+/// A number, and the most that it may be where it has a bound.
+fn of_most(count: impl Display, most: Option<u32>) -> String {
+    most.map_or_else(|| count.to_string(), |most| format!("{count} of {most}"))
 }

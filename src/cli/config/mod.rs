@@ -5,8 +5,11 @@ pub(super) mod energy;
 pub(super) mod execution;
 mod federation;
 pub(super) mod history;
+pub(super) mod keys;
 mod prediction;
 pub(super) mod pricing;
+mod proxy;
+mod quotas;
 mod ranges;
 pub(super) mod resources;
 pub(super) mod scheduling;
@@ -32,8 +35,11 @@ use crate::cli::config::energy::Series;
 use crate::cli::config::execution::Execution;
 use crate::cli::config::federation::{Federating, Peer};
 use crate::cli::config::history::History;
+use crate::cli::config::keys::Keys;
 use crate::cli::config::prediction::Prediction;
 use crate::cli::config::pricing::PriceList;
+use crate::cli::config::proxy::Proxy;
+use crate::cli::config::quotas::{PartyQuotas, Quotas};
 use crate::cli::config::ranges::{check_range, table};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
@@ -44,7 +50,7 @@ use crate::execution::local::find_program;
 use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
-use crate::http::{Bounds, Connections};
+use crate::http::{Bounds, Connections, Proxies};
 use crate::negotiation::{OnLoss, TemplateText};
 use crate::planner;
 
@@ -80,6 +86,10 @@ pub(super) struct Config {
     #[serde(rename = "quota")]
     quotas_of_parties: Vec<PartyQuotas>,
     pub(super) limits: ConfigLimits,
+    /// How long keys last.
+    pub(super) keys: Keys,
+    /// The proxies that say which client speaks.
+    pub(super) proxy: Proxy,
     #[serde(rename = "resource")]
     resources: Vec<Resource>,
     #[serde(rename = "application")]
@@ -127,98 +137,6 @@ table! {
         proposals_max: u32 = 0, 0..=1_000;
         /// The discount for such a move, in percent.
         proposal_discount_percent: u32 = 10, 0..=100;
-    }
-}
-
-/// The part of a resource that one party may have while others have work, in percent.
-const SHARE_PERCENT: u32 = 50;
-
-/// How much one party may have and ask; but for its share nothing is bounded that is not set.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Quotas {
-    /// Node-hours in agreements that are not over and in offers that are held.
-    node_hours: Option<u32>,
-    /// Hours that it may plan ahead.
-    horizon_hours: Option<u32>,
-    /// How often in a minute it may ask for quotes.
-    probes_per_minute: Option<u32>,
-    /// The part of the node-hours of a resource that it may have in any 30 days while other parties have work, in percent.
-    share_percent: Option<u32>,
-}
-
-impl Quotas {
-    /// Checks the table of this name.
-    fn check(&self, table: &str) -> Result<(), String> {
-        for (key, value) in [
-            ("node_hours", self.node_hours),
-            ("horizon_hours", self.horizon_hours),
-            ("probes_per_minute", self.probes_per_minute),
-        ] {
-            if value == Some(0) {
-                return Err(format!("{table}.{key}: expected 1 or more, found 0"));
-            }
-        }
-        let share = self.share_percent.unwrap_or(SHARE_PERCENT);
-        check_range(&format!("{table}.share_percent"), share, 1..=100)
-    }
-
-    fn planner(&self) -> planner::Quotas {
-        planner::Quotas {
-            node_hours: self.node_hours.map(u64::from),
-            horizon: self.horizon_hours.map(|hours| i64::from(hours) * 3_600),
-            probes_per_minute: self.probes_per_minute,
-            share_percent: Some(self.share_percent.unwrap_or(SHARE_PERCENT)).filter(|share| *share < 100),
-        }
-    }
-
-    /// These, and where they say nothing others.
-    fn or(&self, others: &Self) -> Self {
-        Self {
-            node_hours: self.node_hours.or(others.node_hours),
-            horizon_hours: self.horizon_hours.or(others.horizon_hours),
-            probes_per_minute: self.probes_per_minute.or(others.probes_per_minute),
-            share_percent: self.share_percent.or(others.share_percent),
-        }
-    }
-}
-
-/// The quotas of one party, or of each of a group, in place of those of all; a key that is not set counts as there.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PartyQuotas {
-    party: Parties,
-    node_hours: Option<u32>,
-    horizon_hours: Option<u32>,
-    probes_per_minute: Option<u32>,
-    share_percent: Option<u32>,
-}
-
-/// One party, or several.
-#[derive(Debug, Deserialize)]
-#[serde(untagged, expecting = "expected the name of a party, or a list of names")]
-enum Parties {
-    One(String),
-    Group(Vec<String>),
-}
-
-impl Parties {
-    fn names(&self) -> &[String] {
-        match self {
-            Self::One(party) => std::slice::from_ref(party),
-            Self::Group(parties) => parties,
-        }
-    }
-}
-
-impl PartyQuotas {
-    fn quotas(&self) -> Quotas {
-        Quotas {
-            node_hours: self.node_hours,
-            horizon_hours: self.horizon_hours,
-            probes_per_minute: self.probes_per_minute,
-            share_percent: self.share_percent,
-        }
     }
 }
 
@@ -372,6 +290,8 @@ impl Config {
         self.quotas.check("quotas")?;
         self.check_quotas_of_parties()?;
         self.limits.check_ranges()?;
+        self.proxy.proxies()?;
+        self.keys.check_ranges()?;
         self.execution.check()?;
         self.history.check_ranges()?;
         self.staging.check()?;
@@ -436,6 +356,8 @@ impl Config {
             ("[history]", self.history == led.history),
             ("[federation] and [[peer]]", self.domain == opened.domain),
             ("[limits]", self.limits == opened.limits),
+            ("[proxy]", self.proxy == opened.proxy),
+            ("[keys]", self.keys == opened.keys),
         ];
         let differ = parts.into_iter().filter(|(_, is_same)| !is_same);
         differ.map(|(name, _)| name.to_owned()).collect()
@@ -475,14 +397,10 @@ impl Config {
         planner::Settings {
             objective: self.scheduling.objective,
             order: self.scheduling.order,
+            decision: self.scheduling.decision,
             decision_work: self.scheduling.decision_work,
             fix_after: self.scheduling.fix_after_percent.map(Fraction::percent),
-            refusals: planner::Refusals {
-                alternatives_phi: Fraction::percent(self.scheduling.alternatives_percent),
-                relaxations: self.scheduling.relaxations,
-                availability: self.scheduling.availability,
-                coarsen: i64::from(self.scheduling.coarsen_seconds),
-            },
+            refusals: self.scheduling.refusals(),
             improving: self.scheduling.improving(),
             failures: self.failures.planner(),
             overruns: planner::Overruns {
@@ -579,6 +497,7 @@ impl ConfigLimits {
     pub(super) fn bounds(&self, connections: Connections) -> Bounds {
         Bounds {
             connections,
+            proxies: Proxies::default(),
             header_timeout: Duration::from_secs(self.header_seconds),
             write_timeout: Duration::from_secs(self.write_seconds),
             shutdown_timeout: self.shutdown_timeout(),

@@ -1,6 +1,6 @@
 //! `[scheduling]` of the configuration: the placement of offers, and the budget of work of a decision.
 
-use scheduler::admission::LeastGain;
+use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Order};
 use serde::Deserialize;
@@ -27,18 +27,21 @@ table! {
         /// The order in which waiting agreements are placed when others come.
         #[serde(with = "OrderName")]
         pub(in crate::cli) order: Order = Order::Mdf;
+        /// What is decided about an offer that fits the plan as it stands.
+        #[serde(with = "DecisionName")]
+        pub(in crate::cli) decision: DecisionRule = DecisionRule::Standing;
         /// How much work one decision may do on one resource.
         pub(in crate::cli) decision_work: u64 = scheduler::admission::BUDGET, DECISION_WORK;
         /// After which percentage of its wait an agreement moves no more; none for never.
         pub(in crate::cli) fix_after_percent: Option<u32> = None;
         /// How far outside the window alternatives may lie, in percent of the duration.
-        pub(in crate::cli) alternatives_percent: u32 = 100, 0..=ALTERNATIVES_PERCENT_MAX;
+        alternatives_percent: u32 = 100, 0..=ALTERNATIVES_PERCENT_MAX;
         /// Whether a refusal tells the smallest changes that would have been accepted.
-        pub(in crate::cli) relaxations: bool = true;
+        relaxations: bool = true;
         /// Whether it is told when nodes are free.
-        pub(in crate::cli) availability: bool = true;
+        availability: bool = true;
         /// Refusals show times in steps of this number of seconds.
-        pub(in crate::cli) coarsen_seconds: u32 = 1, 1..=COARSEN_SECONDS_MAX;
+        coarsen_seconds: u32 = 1, 1..=COARSEN_SECONDS_MAX;
         /// Whether idle moments are used to give waiting agreements earlier places.
         improve: bool = true;
         /// The least gain of a move that no command waits for: this number of seconds,
@@ -64,6 +67,14 @@ enum OrderName {
     Brf,
 }
 
+/// The rules that a provider can choose for an offer that fits the plan as it stands.
+#[derive(Deserialize)]
+#[serde(remote = "DecisionRule", rename_all = "lowercase")]
+enum DecisionName {
+    Standing,
+    Published,
+}
+
 /// The criteria by which a provider can rank resources.
 #[derive(Deserialize)]
 #[serde(remote = "Objective", rename_all = "kebab-case")]
@@ -84,6 +95,15 @@ impl Scheduling {
             ));
         }
         self.check_ranges()
+    }
+
+    pub(in crate::cli) fn refusals(&self) -> planner::Refusals {
+        planner::Refusals {
+            alternatives_phi: Fraction::percent(self.alternatives_percent),
+            relaxations: self.relaxations,
+            availability: self.availability,
+            coarsen: i64::from(self.coarsen_seconds),
+        }
     }
 
     pub(in crate::cli) fn improving(&self) -> planner::Improving {

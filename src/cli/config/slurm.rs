@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::ranges::check_range;
@@ -61,6 +62,11 @@ pub(in crate::cli) struct Slurm {
     changes_a_minute: Option<u32>,
     lead_minutes: Option<u32>,
     reclaim_minutes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reserve_at_once: Option<bool>,
+    /// The zone of Slurm's controller, by its name in the database of time zones or as POSIX writes one; this machine's without.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_zone: Option<String>,
     #[serde(default, rename = "party")]
     parties: Vec<Party>,
     #[serde(default, rename = "application")]
@@ -166,6 +172,12 @@ impl Slurm {
         check_range("lead_minutes", self.lead_minutes, 1..=LEAD_MINUTES_MAX)?;
         check_range("changes_a_minute", self.changes_a_minute, CHANGES_A_MINUTE_RANGE)?;
         check_range("reclaim_minutes", self.reclaim_minutes, 1..=RECLAIM_MINUTES_MAX)?;
+        if self.time_zone().is_none() {
+            return Err(format!(
+                "time_zone: expected the time zone of Slurm's controller, as in \"Europe/Berlin\", found {:?}",
+                self.time_zone.as_deref().unwrap_or_default()
+            ));
+        }
         self.check_policies()
     }
 
@@ -227,6 +239,14 @@ impl Slurm {
         u32::try_from(self.nodes().len()).unwrap_or(u32::MAX)
     }
 
+    /// The time zone of the controller, where it is known.
+    fn time_zone(&self) -> Option<TimeZone> {
+        let Some(name) = &self.time_zone else {
+            return Some(TimeZone::try_system().unwrap_or(TimeZone::UTC));
+        };
+        TimeZone::get(name).or_else(|_| TimeZone::posix(name)).ok()
+    }
+
     /// The settings of the resource's executor.
     pub(in crate::cli) fn settings(&self, resource: &str) -> Settings {
         let parties = self.parties.iter().map(|party| {
@@ -261,6 +281,8 @@ impl Slurm {
             lead: self.lead_minutes.map(|minutes| i64::from(minutes) * 60),
             changes_a_minute: self.changes_a_minute.unwrap_or(CHANGES_A_MINUTE),
             reclaim_after: self.reclaim_minutes.map(|minutes| i64::from(minutes) * 60),
+            reserve_at_once: self.reserve_at_once.unwrap_or_default(),
+            time_zone: self.time_zone().unwrap_or(TimeZone::UTC),
         }
     }
 }
@@ -310,6 +332,30 @@ mod tests {
         assert_eq!(both.sbatch_options, ["--nice=1", "--wckey=x"]);
         assert_eq!(both.reservation_options, ["Features=fast"]);
         assert_eq!(policies.of("other", "").qos.as_deref(), Some("normal"));
+    }
+
+    #[test]
+    fn a_time_zone_is_one_of_the_database_or_as_posix_writes_it() {
+        let offset = |name: &str| {
+            let settings = slurm(&format!("time_zone = \"{name}\"")).settings("cluster");
+            settings
+                .time_zone
+                .to_offset(jiff::Timestamp::UNIX_EPOCH)
+                .seconds()
+        };
+        assert_eq!(
+            [
+                offset("UTC"),
+                offset("Asia/Tokyo"),
+                offset("CET-1CEST,M3.5.0,M10.5.0/3")
+            ],
+            [0, 32_400, 3_600]
+        );
+        let wrong = slurm("time_zone = \"Berlin\"").check().unwrap_err();
+        assert!(
+            wrong.starts_with("time_zone: expected") && wrong.ends_with("found \"Berlin\""),
+            "{wrong}"
+        );
     }
 
     #[test]

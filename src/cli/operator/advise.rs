@@ -57,6 +57,7 @@ fn advised_prices(pricing: &planner::Pricing) -> Prices {
         currency: pricing.currency.code().to_owned(),
         node_hour_micros: pricing.node_hour_micros,
         late: pricing.late,
+        is_published: false,
         busy: pricing.busy,
         flexible: pricing.flexible,
         profiles: Vec::new(),
@@ -68,6 +69,7 @@ fn configured_policy(settings: &planner::Settings) -> Policy {
     let phi_max = settings.refusals.alternatives_phi;
     Policy {
         order: settings.order,
+        decision: settings.decision,
         portfolio: false,
         fixing: settings.fix_after,
         alternatives: (phi_max.numerator > 0).then_some(Alternatives {

@@ -10,6 +10,7 @@ use crate::cli::Failure;
 use crate::cli::client::{Server, read_answer, text_or_empty};
 use crate::cli::operator::resources::print_reload;
 use crate::cli::serve::reload::Read;
+use crate::clock::Clock;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -74,6 +75,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
     let name = file.as_ref().map(|file| file.display().to_string());
     let mut read = Read::from(file, None).await?;
+    read.check_expiry(&Clock::system())?;
     let silent = read.config.read_series().await?;
     let resources = read.settings.resources.iter();
     let resources = resources.map(|of| json!({ "name": of.name, "kind": of.kind, "nodes": of.capacity }));

@@ -178,8 +178,9 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 }
 
 async fn open_keys(store: &StoreOptions, clock: &Clock) -> Result<Access, Failure> {
-    Config::load(store.config.as_deref())?;
-    Ok(Access::new(store.open().await?, clock.clone()))
+    let config = Config::load(store.config.as_deref())?;
+    let access = Access::new(store.open().await?, clock.clone());
+    Ok(access.with_operators_for(config.keys.operators_last()))
 }
 
 fn no_such_key(id: Uuid) -> Failure {

@@ -7,7 +7,7 @@ use wsag::time::DateTime;
 
 use super::resources::print_changes;
 use crate::cli::client::{DryRun, Server};
-use crate::cli::times::{FORMS, parse_time};
+use crate::cli::times::{FORMS, check_times_in_order, parse_time};
 use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{MaintenancesView, ResourceChangesView, second_as_date_time};
 
@@ -73,6 +73,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             server.print_answer(answer, print_maintenance)
         }
         Verb::Add(of) => {
+            check_times_in_order(("--from", Some(of.from)), ("--until", Some(of.until)))?;
             let body = json!({
                 "resource": of.resource,
                 "start": of.from.to_string(),

@@ -8,11 +8,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
+use super::HOURLY;
 use crate::cli::Failure;
 use crate::clock::Clock;
 use crate::planner::Planner;
 use crate::store::Store;
-use crate::task;
+use crate::task::{self, Keeper};
 
 /// How often the new lines of the audit trail are checked: those since then are checked by the next start, before it is ready.
 const CHECKED_EVERY: Duration = Duration::from_mins(10);
@@ -74,13 +75,15 @@ async fn find_nothing(store: &Store, clock: &Clock) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Checks the stored state until it is told to stop. A finding stops all decisions.
-pub(super) async fn check_while_serving(
-    store: Store,
-    planner: Planner,
-    has_taken_over: bool,
-    stop: CancellationToken,
-) {
+/// Begins to check the stored state. A finding stops all decisions.
+pub(super) fn start_checking((store, planner): (&Store, &Planner), has_taken_over: bool, keeper: &Keeper) {
+    let (store, planner) = (store.clone(), planner.clone());
+    keeper.keep(("state-check", HOURLY), move |stop| {
+        check_while_serving(store.clone(), planner.clone(), has_taken_over, stop)
+    });
+}
+
+async fn check_while_serving(store: Store, planner: Planner, has_taken_over: bool, stop: CancellationToken) {
     let check = async {
         if has_taken_over {
             tokio::time::sleep(AFTER_TAKEOVER).await;
@@ -114,6 +117,7 @@ async fn check_until_wrong(store: &Store, planner: &Planner) {
                     info!("the whole stored state has been checked");
                 }
                 is_all_checked = true;
+                task::note_success();
                 CHECKED_EVERY
             }
             Err(why) => {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
+use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::resources::{Executor, executor_of_resource};
@@ -16,8 +17,8 @@ use crate::clock::Clock;
 use crate::execution::dispatcher::Shared;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::job::control_group::use_control_groups;
-use crate::execution::job::isolation::why_not_isolated;
+use crate::execution::job::control_group::{Held, use_control_groups};
+use crate::execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
 use crate::execution::lead::Hosts;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
@@ -25,7 +26,7 @@ use crate::federation::{Followed, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
 use crate::store::Store;
-use crate::task;
+use crate::task::{Keeper, note_success};
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(
@@ -34,19 +35,20 @@ pub(super) fn make_executors(
     data_dir: &Path,
     followed: Followed,
 ) -> Result<Executors, Failure> {
-    let unisolated = why_not_isolated();
-    if let Some(why) = &unisolated {
-        warn!(
-            why,
-            "jobs cannot be isolated: local resources take jobs of trusted applications only"
-        );
-    }
-    match use_control_groups() {
-        Ok(()) => info!("jobs of this machine are limited by control groups"),
+    let groups = use_control_groups();
+    match &groups {
+        Ok(Held::MemoryAndProcesses) => info!("jobs of this machine are limited by control groups"),
+        Ok(Held::Processes) => {
+            info!("processes of jobs of this machine are limited by control groups of version 1");
+        }
         Err(why) => info!(why, "jobs of this machine are limited without control groups"),
     }
+    let unfit = why_jobs_are_refused(groups.is_ok());
+    if let Some(why) = &unfit {
+        warn!(why, "local resources take jobs of trusted applications only");
+    }
     let local = LocalExecutor::new(data_dir).map_err(Failure::unavailable)?;
-    let local = local.without_isolation(unisolated);
+    let local = local.for_trusted_only(unfit);
     let local = Shared::new(local.among(folders.clone())).among(folders.clone());
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
     let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));
@@ -70,6 +72,19 @@ pub(super) fn make_executors(
     }))
 }
 
+/// Why this machine cannot run jobs of applications that are not trusted, where it cannot. `has_groups` says whether control groups limit
+/// the processes of a job.
+fn why_jobs_are_refused(has_groups: bool) -> Option<String> {
+    let unisolated = why_not_isolated().map(|why| format!("jobs cannot be isolated: {why}"));
+    let unlimited = || {
+        let why = (!has_groups).then(why_processes_are_not_limited)??;
+        Some(format!(
+            "nothing holds the limit of processes of a job, neither control groups nor a resource limit: {why}"
+        ))
+    };
+    unisolated.or_else(unlimited)
+}
+
 /// How often it is looked whether resources have got another replica.
 const HOSTS_EVERY: Duration = Duration::from_secs(5);
 
@@ -79,16 +94,27 @@ pub(super) fn start_sampling(
     executors: &Executors,
     store: &Store,
     clock: &Clock,
-    stop: &CancellationToken,
+    keeper: &Keeper,
 ) {
-    let (planner, executors, store) = (planner.clone(), executors.clone(), store.clone());
-    task::spawn(sample_resources(
-        (planner, hosts.clone()),
-        executors,
-        store,
-        clock.clone(),
-        stop.clone(),
-    ));
+    let (planner, hosts, executors) = (planner.clone(), hosts.clone(), executors.clone());
+    let (store, clock, of_samplers) = (store.clone(), clock.clone(), keeper.clone());
+    keeper.keep(("samplers", SOON), move |stop| {
+        let ended_with = stop.child_token();
+        let keeper = of_samplers.until(&ended_with);
+        let sampling = sample_resources(
+            (planner.clone(), hosts.clone()),
+            executors.clone(),
+            store.clone(),
+            clock.clone(),
+            keeper,
+        );
+        // Where it fails, its samplers end, and others begin with the next one.
+        let guard = ended_with.drop_guard();
+        async move {
+            let _guard = guard;
+            sampling.await;
+        }
+    });
 }
 
 async fn sample_resources(
@@ -96,8 +122,9 @@ async fn sample_resources(
     executors: Executors,
     store: Store,
     clock: Clock,
-    stop: CancellationToken,
+    keeper: Keeper,
 ) {
+    let stop = keeper.stop().clone();
     let mut resources = planner.subscribe_resources();
     // With what each sampler was told.
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
@@ -121,16 +148,22 @@ async fn sample_resources(
             let (name, token) = (of.name.clone(), stop.child_token());
             let told = (of.kind.clone(), of.capacity, token.clone());
             samplers.insert(name.clone(), told);
+            let task = (format!("samples of {name}"), SELDOM);
             if of.kind == "local" {
                 let (nodes, store, clock) = (of.capacity, store.clone(), clock.clone());
-                task::spawn(prediction::sample_machine(name, nodes, store, clock, token));
+                keeper.until(&token).keep(task, move |stop| {
+                    prediction::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
+                });
             } else {
-                let (of, executors) = (name.clone(), executors.clone());
-                let look = move || executors.get(&of)?.condition();
-                let (store, clock) = (store.clone(), clock.clone());
-                task::spawn(prediction::sample_resource(name, store, clock, token, look));
+                let (executors, store, clock) = (executors.clone(), store.clone(), clock.clone());
+                keeper.until(&token).keep(task, move |stop| {
+                    let (of, executors) = (name.clone(), executors.clone());
+                    let look = move || executors.get(&of)?.condition();
+                    prediction::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
+                });
             }
         }
+        note_success();
         tokio::select! {
             () = stop.cancelled() => return,
             changed = resources.changed() => if changed.is_err() { return },

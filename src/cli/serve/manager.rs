@@ -12,8 +12,10 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
+use super::SOON;
 use crate::negotiation::Negotiation;
 use crate::store::START_MAX;
+use crate::task::{Keeper, note_success};
 
 /// How the service is where nothing else is to be said.
 const SERVING: &str = "serving";
@@ -123,11 +125,19 @@ impl Manager {
         }
     }
 
+    /// Begins to tell how the service stands.
+    pub(super) fn start_telling(&self, negotiation: Negotiation, keeper: &Keeper) {
+        let this = self.clone();
+        keeper.keep(("manager", SOON), move |stop| {
+            this.clone().keep_telling(negotiation.clone(), stop)
+        });
+    }
+
     /// Tells that the service is alive, as often as the manager wants to hear it and as long as the planner answers, and how it stands,
     /// until `stop`.
     ///
     /// A planner that says that it cannot use its store is alive: it goes on by itself, and a restart would not bring the store back.
-    pub(super) async fn keep_telling(self, negotiation: Negotiation, stop: CancellationToken) {
+    async fn keep_telling(self, negotiation: Negotiation, stop: CancellationToken) {
         let Some(listening) = &self.0 else { return };
         let beat = listening.beat.map_or(LOOK_EVERY, |beat| beat.min(LOOK_EVERY));
         let mut could_decide = true;
@@ -135,6 +145,7 @@ impl Manager {
             loop {
                 await_answer(&negotiation, beat / 2).await;
                 self.alive();
+                note_success();
                 let can_decide = negotiation.is_ready().await;
                 if can_decide != could_decide {
                     self.say(match negotiation.distrusted() {

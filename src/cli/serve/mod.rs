@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use scheduler::Seconds;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -33,7 +34,7 @@ use self::process::Process;
 use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
-use crate::callbacks::CallBacks;
+use crate::callbacks::{CallBacks, Dropped};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
@@ -43,10 +44,16 @@ use crate::negotiation::{self, Negotiation};
 use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge, Pace};
 use crate::store::{self, Lease, Store};
-use crate::task;
+use crate::task::{self, Keeper};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);
+
+/// How long a task that works every few seconds may do nothing until it counts as late, one that works every few minutes, and one that
+/// works every hour. Each leaves room for a store that is away for a moment.
+const SOON: Duration = Duration::from_mins(2);
+const SELDOM: Duration = Duration::from_mins(15);
+const HOURLY: Duration = Duration::from_hours(3);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -123,9 +130,17 @@ pub(super) async fn run(options: Options) -> Result<(), Failure> {
     }
 }
 
-/// Starts what is done without being asked for, until `stop`.
-fn start_looking_after(negotiation: &Negotiation, stop: &CancellationToken) {
-    task::spawn(negotiation.clone().seek_places(stop.clone()));
+/// Starts what is done without being asked for.
+fn start_looking_after(negotiation: &Negotiation, suggests: Planner, keeper: &Keeper) {
+    let proposes = negotiation.clone();
+    // There may be nothing to propose.
+    keeper.keep(("proposals", Duration::MAX), move |stop| {
+        proposes.clone().propose(suggests.subscribe_suggestions(), stop)
+    });
+    let seeks = negotiation.clone();
+    keeper.keep(("places-at-peers", SOON), move |stop| {
+        seeks.clone().seek_places(stop)
+    });
     // Operators' pages show the last sums, so there have to be some.
     negotiation.past_use();
 }
@@ -138,19 +153,20 @@ fn own_address(config: &Config, scheme: &str, listening: SocketAddr) -> Arc<str>
     }
 }
 
-/// Begins to make the calls that are stored. Returns the address of the service in them.
+/// Begins to make the calls that are stored. Returns the address of the service in them, and the count of those that are dropped.
 fn start_call_backs(
     config: &Config,
     store: &Store,
     clock: &Clock,
     (scheme, listening): (&str, SocketAddr),
-    stop: &CancellationToken,
-) -> Arc<str> {
+    keeper: &Keeper,
+) -> (Arc<str>, Dropped) {
     let address = own_address(config, scheme, listening);
     let (store, clock, own) = (store.clone(), clock.clone(), Arc::clone(&address));
     let call_backs = CallBacks::new(store, clock, config.call_backs(), own);
-    task::spawn(call_backs.run(stop.clone()));
-    address
+    let dropped = call_backs.dropped();
+    keeper.keep(("call-backs", SOON), move |stop| call_backs.clone().run(stop));
+    (address, dropped)
 }
 
 /// The parts of a service while it serves.
@@ -213,11 +229,16 @@ impl Tasks {
 async fn open_access(
     store: &Store,
     clock: &Clock,
-    data_dir: &Path,
-    stop: &CancellationToken,
+    (config, data_dir): (&Config, &Path),
+    keeper: &Keeper,
 ) -> Result<(Access, OperatorKey), Failure> {
     let access = Access::new(store.clone(), clock.clone());
-    task::spawn(access.clone().hear_of_changes(stop.clone()));
+    let access = access.with_operators_for(config.keys.operators_last());
+    let hears = access.clone();
+    // It hears nothing as long as no key changes.
+    keeper.keep(("key-changes", Duration::MAX), move |stop| {
+        hears.clone().hear_of_changes(stop)
+    });
     let key = access.ensure_operator_key(data_dir).await;
     let key = key.map_err(Failure::unavailable)?;
     Ok((access, key))
@@ -284,17 +305,12 @@ fn start_learning(
     config: &Config,
     (store, clock): (&Store, &Clock),
     pace: Pace,
-    stop: &CancellationToken,
+    keeper: &Keeper,
 ) {
-    let (store, clock, stop) = (store.clone(), clock.clone(), stop.clone());
-    task::spawn(prediction::keep_knowledge(
-        known,
-        store,
-        config.predictions(),
-        clock,
-        pace,
-        stop,
-    ));
+    let (store, clock, setup) = (store.clone(), clock.clone(), config.predictions());
+    keeper.keep(("predictions", SELDOM), move |stop| {
+        prediction::keep_knowledge(known.clone(), store.clone(), setup, clock.clone(), pace, stop)
+    });
 }
 
 /// Waits for the first look at each cluster, before which it promises nothing. Where one does not answer, the other resources do
@@ -309,12 +325,24 @@ fn start_removing_old_data(
     folders: JobFolders,
     store: &Store,
     clock: &Clock,
-    stop: &CancellationToken,
+    keeper: &Keeper,
 ) {
-    let (store, clock, stop) = (|| store.clone(), || clock.clone(), || stop.clone());
     let policy = config.history.policy();
-    task::spawn(prediction::prune_history(policy, store(), clock(), stop()));
-    task::spawn(folders.run_until_stopped(store(), clock(), config.execution.folders_kept(), stop()));
+    let (of_history, at) = (store.clone(), clock.clone());
+    keeper.keep(("history", HOURLY), move |stop| {
+        prediction::prune_history(policy, of_history.clone(), at.clone(), stop)
+    });
+    keep_folders(folders, (store, clock), config.execution.folders_kept(), keeper);
+}
+
+/// Starts to look after the folders of jobs.
+fn keep_folders(folders: JobFolders, (store, clock): (&Store, &Clock), kept: Seconds, keeper: &Keeper) {
+    let (store, clock) = (store.clone(), clock.clone());
+    keeper.keep(("job-folders", SELDOM), move |stop| {
+        folders
+            .clone()
+            .run_until_stopped(store.clone(), clock.clone(), kept, stop)
+    });
 }
 
 /// A listener, and where it listens: port 0 is whichever is free.

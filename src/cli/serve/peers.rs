@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::clock::Clock;
@@ -14,7 +14,7 @@ use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, Followed, Follower};
 use crate::planner::Planner;
 use crate::store::Store;
-use crate::task;
+use crate::task::Keeper;
 
 /// Open agreements whose addresses are looked at.
 const OPEN_LOOKED_AT: u32 = 10_000;
@@ -54,20 +54,26 @@ fn make_federation(
     made.map_err(|why| Failure::Refused(format!("peers: {why}")))
 }
 
-/// Begins to follow what peers carry out, and to look at what other domains say of themselves, until `stop`.
+/// Begins to follow what peers carry out, and to look at what other domains say of themselves.
 pub(super) fn start(
     federation: Option<&Federation>,
     config: &Config,
     (planner, store, clock): (&Planner, &Store, &Clock),
-    stop: &CancellationToken,
+    keeper: &Keeper,
 ) -> Option<Neighbours> {
     let federation = federation?;
-    let follower = Follower::new(federation.clone(), planner.clone(), store.clone(), clock.clone());
-    task::spawn(follower.run(stop.clone()));
+    let of_follower = (federation.clone(), planner.clone(), store.clone(), clock.clone());
+    keeper.keep(("work-at-peers", SOON), move |stop| {
+        let (federation, planner, store, clock) = of_follower.clone();
+        Follower::new(federation, planner, store, clock).run(stop)
+    });
     let (settings, peers) = (federation.settings().clone(), federation.peers().to_vec());
     let neighbours = Neighbours::new(settings, peers, config.call_backs(), clock.clone());
     let (_, seed) = Uuid::now_v7().as_u64_pair();
-    task::spawn(neighbours.clone().keep_looking(seed, stop.clone()));
+    let looks = neighbours.clone();
+    keeper.keep(("peers", SELDOM), move |stop| {
+        looks.clone().keep_looking(seed, stop)
+    });
     Some(neighbours)
 }
 

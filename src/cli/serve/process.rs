@@ -16,9 +16,10 @@ use super::manager::Manager;
 use super::prices::Prices;
 use super::reload::{Read, Reloader};
 use super::{
-    Options, Tasks, address_scheme, announce_service, await_first_look, check, descriptors, executors, heads,
-    hear_stop, learn_before_start, listen, make_folders, open_access, open_folders, open_input_files, peers,
-    replicas, start_call_backs, start_learning, start_looking_after, start_planner, start_removing_old_data,
+    Options, SOON, Tasks, address_scheme, announce_service, await_first_look, check, descriptors, executors,
+    heads, hear_stop, learn_before_start, listen, make_folders, open_access, open_folders, open_input_files,
+    peers, replicas, start_call_backs, start_learning, start_looking_after, start_planner,
+    start_removing_old_data,
 };
 use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
@@ -36,7 +37,7 @@ use crate::portal;
 use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
 use crate::store::{Lease, Store};
-use crate::task;
+use crate::task::{self, Keeper, KeptTasks};
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
@@ -51,6 +52,8 @@ pub(super) struct Process {
     pub(super) hangup: Signal,
     pub(super) clock: Clock,
     pub(super) stop: CancellationToken,
+    /// Has tasks run until `stop`.
+    pub(super) keeper: Keeper,
     /// Cancelled when the process is told to stop.
     pub(super) told: CancellationToken,
     pub(super) address: SocketAddr,
@@ -84,6 +87,7 @@ pub(super) struct Front {
     access: Access,
     measured: http::Measured,
     connections: Connections,
+    tasks: KeptTasks,
     pub(super) scheme: &'static str,
 }
 
@@ -98,6 +102,7 @@ impl Front {
             wrong_keys: WrongKeys::default(),
             measured: self.measured.clone(),
             connections: self.connections.clone(),
+            tasks: self.tasks.clone(),
             scheme: self.scheme,
             public_address: config.public_address.as_deref().map(Arc::from),
             stopping: stop.clone(),
@@ -112,30 +117,39 @@ impl Process {
         // From here on it does not end the process.
         let hangup = signal(SignalKind::hangup()).map_err(Failure::unavailable)?;
         let mut read = Read::from(options.store.config.clone(), None).await?;
+        let clock = Clock::system();
+        read.check_expiry(&clock)?;
         let config = &read.config;
         // Before anything is opened.
         let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
-        let clock = Clock::system();
         let measured = http::Measured::since(clock.micros());
         let data_dir = make_folders(&options.store.data_dir)?;
         let (tls, certificate) = read.tls.take().map(watch::channel).unzip();
         let scheme = address_scheme(tls.is_some(), &options)?;
         let stop = CancellationToken::new();
-        task::spawn(
-            stop.clone()
-                .run_until_cancelled_owned(clock.clone().notice_steps()),
-        );
+        let tasks = KeptTasks::default();
+        let keeper = tasks.until(&stop);
+        let watched = clock.clone();
+        keeper.keep(("clock-steps", SOON), move |stop| {
+            let notices = watched.clone().notice_steps();
+            async move {
+                stop.run_until_cancelled(notices).await;
+            }
+        });
         let told = hear_stop();
         let (listener, address) = listen(options.at.listen).await?;
         // Answers from the start, so that probes see a service that is not ready rather than none.
         let (stage, present) = watch::channel(Stage::Starting);
-        let bounds = config.limits.bounds(connections.clone());
+        let bounds = http::Bounds {
+            proxies: config.proxy.proxies().map_err(Failure::Usage)?,
+            ..config.limits.bounds(connections.clone())
+        };
         let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
         let (store, name, folder) = replicas::open_store(&options, &data_dir).await?;
         let replicas = replicas::join(&options, config, (&name, scheme, address), &store, &clock).await?;
-        let (access, key) = open_access(&store, &clock, &data_dir, &stop).await?;
+        let (access, key) = open_access(&store, &clock, (config, &data_dir), &keeper).await?;
         let folders = open_folders(config, &data_dir)?;
         let (federation, followed) = peers::open_federation(config, &data_dir, &store, &clock).await?;
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
@@ -152,6 +166,7 @@ impl Process {
             hangup,
             clock,
             stop,
+            keeper,
             told,
             address,
             stage,
@@ -164,6 +179,7 @@ impl Process {
                 access,
                 measured,
                 connections,
+                tasks,
                 scheme,
             },
             key,
@@ -190,7 +206,7 @@ impl Process {
         let checking = task::spawn(checking);
         self.store.keep_templates(&self.read.templates.versions()).await?;
         let (config, mut settings) = (self.read.config, self.read.settings);
-        let (store, clock, stop) = (self.store, self.clock, self.stop);
+        let (store, clock, stop, keeper) = (self.store, self.clock, self.stop, self.keeper);
         if !self.has_stood_by {
             let learned = learn_before_start(&config, &settings, &store, &clock).await;
             self.known.send_replace(Arc::new(learned));
@@ -198,20 +214,15 @@ impl Process {
         settings.predictions = Some(self.predictions.clone());
         let (planner, decided, planner_stop) =
             start_planner(settings, &store, lease, &clock, checking).await?;
-        heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &stop)?;
-        start_removing_old_data(&config, self.folders.clone(), &store, &clock, &stop);
-        task::spawn(
-            stop.clone()
-                .run_until_cancelled_owned(replicas::finish_migrations(store.clone())),
-        );
-        let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &stop).await?;
+        heads::start_signing_heads(&config.trail, &self.data_dir, &store, &clock, &keeper)?;
+        start_removing_old_data(&config, self.folders.clone(), &store, &clock, &keeper);
+        replicas::start_finishing_migrations(&store, &keeper);
+        let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &keeper).await?;
         let prices = Prices::new(planner.clone(), config.series());
         let pace = Pace::of_leader(self.has_stood_by);
-        start_learning(self.known, &config, (&store, &clock), pace, &stop);
-        let checks =
-            check::check_while_serving(store.clone(), planner.clone(), self.has_stood_by, stop.clone());
-        task::spawn(checks);
-        let suggestions = planner.subscribe_suggestions();
+        start_learning(self.known, &config, (&store, &clock), pace, &keeper);
+        check::start_checking((&store, &planner), self.has_stood_by, &keeper);
+        let suggests = planner.clone();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));
         self.stager.take_over(config.staging.rules());
         let (decides, runs, known) = (planner.clone(), self.executors.clone(), catalogue.clone());
@@ -223,14 +234,18 @@ impl Process {
             self.stager,
             clock.clone(),
         );
-        let dispatcher = dispatcher.among(hosts.clone(), None);
+        let dispatcher = dispatcher
+            .among(hosts.clone(), None)
+            .keeping(keeper.tasks().clone());
         let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
-        let dispatched = task::spawn(dispatcher.run(stop.clone()));
-        executors::start_sampling((&planner, &hosts), &self.executors, &store, &clock, &stop);
+        let run = dispatcher.run(stop.clone());
+        let dispatched = task::spawn(keeper.tasks().clone().watch(("dispatcher", SOON), run));
+        executors::start_sampling((&planner, &hosts), &self.executors, &store, &clock, &keeper);
 
         let of_planner = (&planner, &store, &clock);
-        let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &stop);
-        let address = start_call_backs(&config, &store, &clock, (self.front.scheme, self.address), &stop);
+        let neighbours = peers::start(self.federation.as_ref(), &config, of_planner, &keeper);
+        let at = (self.front.scheme, self.address);
+        let (address, dropped) = start_call_backs(&config, &store, &clock, at, &keeper);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
         let (templates, files) = (self.read.templates, self.files);
         let mut negotiation =
@@ -238,6 +253,7 @@ impl Process {
         negotiation.predictions = Some(self.predictions);
         (negotiation.neighbours, negotiation.federation) = (neighbours, self.federation);
         (negotiation.may_call, negotiation.address) = (config.call_backs(), address);
+        negotiation.dropped = dropped;
         (negotiation.faults, negotiation.executors) = (faults, self.executors);
         (negotiation.staging, negotiation.reloading) = (config.staging.rules(), Some(ask_to_reload));
         negotiation.replicas = self.replicas;
@@ -255,16 +271,14 @@ impl Process {
         let (options, configs) = (&self.options, (self.opened, config));
         let mut reloader = Reloader::new(options, configs, negotiation.clone(), inputs, outputs);
         reloader.manager = self.manager.clone();
-        let telling = self
-            .manager
-            .clone()
-            .keep_telling(negotiation.clone(), stop.clone());
-        task::spawn(negotiation.clone().propose(suggestions, stop.clone()));
-        start_looking_after(&negotiation, &stop);
+        start_looking_after(&negotiation, suggests, &keeper);
         let open = async {
             await_first_look(unseen).await;
             reloader.prices.await_first().await;
-            task::spawn(negotiation.decide_pending(stop.clone()));
+            let decides = negotiation.clone();
+            keeper.keep(("pending-agreements", SOON), move |stop| {
+                decides.clone().decide_pending(stop)
+            });
             self.stage
                 .send_replace(Stage::Leading(http::router(api, portal::pages())));
             if !self.has_stood_by {
@@ -272,8 +286,8 @@ impl Process {
             }
             self.manager.ready();
             // Both tell the manager of later events.
-            task::spawn(reloader.run(stop.clone()));
-            task::spawn(telling);
+            reloader.start(&keeper);
+            self.manager.start_telling(negotiation, &keeper);
             if let Some(alive) = alive {
                 alive.abort();
             }

@@ -4,10 +4,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustls::ServerConfig;
 use tokio::signal::unix::Signal;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
@@ -20,10 +21,11 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
+use crate::clock::Clock;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
 use crate::planner::{Reconfiguration, Settings};
-use crate::task;
+use crate::task::{self, Keeper};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -81,9 +83,19 @@ impl Reloader {
         }
     }
 
-    /// Runs until `stop` is cancelled.
-    pub(super) async fn run(mut self, stop: CancellationToken) {
+    /// Begins to read the configuration again where that is asked for, and prices where they may have changed.
+    pub(super) fn start(self, keeper: &Keeper) {
+        let this = Arc::new(Mutex::new(self));
+        // Nobody may ask.
+        keeper.keep(("reloads", Duration::MAX), move |stop| {
+            let this = Arc::clone(&this);
+            async move { this.lock().await.run(stop).await }
+        });
+    }
+
+    async fn run(&mut self, stop: CancellationToken) {
         loop {
+            task::note_success();
             tokio::select! {
                 () = stop.cancelled() => return,
                 read = self.prices.next() => self.prices.take_over(read).await,
@@ -129,6 +141,10 @@ impl Reloader {
             return Err(negotiation::Error::Conflict(why.to_owned()));
         };
         let read = Read::from(Some(file), self.prices.series()).await;
+        let read = read.and_then(|read| {
+            read.check_expiry(self.negotiation.clock())?;
+            Ok(read)
+        });
         let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
         let opened = self.opened.as_ref().unwrap_or(&self.led);
         let left = read.config.left_for_a_start(opened, &self.led);
@@ -162,6 +178,17 @@ impl Read {
         let mut config = in_background(load).await?;
         config.read_series_file(last).await?;
         in_background(move || Self::of(config)).await
+    }
+
+    /// Refuses templates with a time of their own that is over. A process that has started goes on with them.
+    ///
+    /// # Errors
+    /// Which, and why.
+    pub(in crate::cli) fn check_expiry(&self, clock: &Clock) -> Result<(), Failure> {
+        match self.templates.why_expired(clock.now()) {
+            Some(why) => Err(Failure::Usage(format!("configuration: {why}"))),
+            None => Ok(()),
+        }
     }
 
     fn of(config: Config) -> Result<Self, Failure> {

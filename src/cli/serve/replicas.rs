@@ -7,10 +7,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
-use super::Options;
+use super::{Options, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::tls::Tls;
@@ -20,7 +19,7 @@ use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
 use crate::store::backup::SCHEMA_VERSION;
 use crate::store::{Engine, Store};
-use crate::task;
+use crate::task::{Keeper, note_success};
 
 /// The file of the data folder with the name.
 const NAME_FILE: &str = "replica";
@@ -190,14 +189,25 @@ pub(super) async fn join(
     Ok(Some(replicas))
 }
 
+/// Begins to apply the contract steps of the schema.
+pub(super) fn start_finishing_migrations(store: &Store, keeper: &Keeper) {
+    let store = store.clone();
+    keeper.keep(("schema-steps", SOON), move |stop| {
+        let finish = finish_migrations(store.clone());
+        async move {
+            stop.run_until_cancelled(finish).await;
+        }
+    });
+}
+
 /// Has the contract steps of the schema applied, once no process of an earlier version has been there for some time: one may be away for
 /// a moment, for instance because its database fails over.
-pub(super) async fn finish_migrations(store: Store) {
+async fn finish_migrations(store: Store) {
     let mut alone_since = None;
     loop {
         match store.has_unfinished_steps().await {
             Ok(false) => return,
-            Ok(true) => {}
+            Ok(true) => note_success(),
             Err(why) => warn!("cannot read which steps the schema has: {why}"),
         }
         match store.has_older_process(SCHEMA_VERSION).await {
@@ -230,7 +240,7 @@ pub(super) async fn take_hosts(
     replicas: Option<&Replicas>,
     config: &Config,
     planner: &Planner,
-    stop: &CancellationToken,
+    keeper: &Keeper,
 ) -> Result<Hosts, Failure> {
     let Some(replicas) = replicas else {
         return Ok(Hosts::default());
@@ -239,12 +249,9 @@ pub(super) async fn take_hosts(
     replicas.begin_to_listen();
     let stated: BTreeMap<String, String> = config.hosts_of_resources().collect();
     replicas::claim_resources(replicas, planner, &stated).await?;
-    let watch = replicas::watch_hosts(
-        replicas.clone(),
-        (planner.clone(), stated),
-        config.limits.silent_replica(),
-        stop.clone(),
-    );
-    task::spawn(watch);
+    let (watched, planner, grace) = (replicas.clone(), planner.clone(), config.limits.silent_replica());
+    keeper.keep(("replica-hosts", SOON), move |stop| {
+        replicas::watch_hosts(watched.clone(), (planner.clone(), stated.clone()), grace, stop)
+    });
     Ok(replicas.hosts().clone())
 }

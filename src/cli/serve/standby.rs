@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::process::Process;
 use super::reload::Read;
-use super::{announce_service, check, executors, start_learning};
+use super::{SOON, announce_service, check, executors, keep_folders, start_learning};
 use crate::cli::Failure;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
@@ -139,15 +139,23 @@ impl Process {
         let (sender, resources) = watch::channel(resources_of(&store).await?);
         let planner = Planner::of_other_process(settings.negotiation, resources);
         let followed = (replicas.clone(), self.files.clone());
-        task::spawn(follow_resources(sender, followed, store.clone(), stop.clone()));
+        let (keeper, of_resources) = (self.keeper.until(&stop), store.clone());
+        keeper.keep(("resources", SOON), move |stop| {
+            follow_resources(sender.clone(), followed.clone(), of_resources.clone(), stop)
+        });
         let (lead, asked) = Lead::elsewhere(replicas.name());
-        task::spawn(answer_questions(replicas.clone(), asked, stop.clone()));
+        let (asks, asked) = (replicas.clone(), Arc::new(Mutex::new(asked)));
+        // There may be nothing to ask.
+        keeper.keep(("questions", Duration::MAX), move |stop| {
+            let (replicas, asked) = (asks.clone(), Arc::clone(&asked));
+            async move { answer_questions(replicas, &mut *asked.lock().await, stop).await }
+        });
         start_learning(
             self.known.clone(),
             &config,
             (&store, &clock),
             Pace::STANDING_BY,
-            &stop,
+            &keeper,
         );
 
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(catalogue));
@@ -160,16 +168,21 @@ impl Process {
             clock.clone(),
         );
         let dispatcher = dispatcher.among(replicas.hosts().clone(), Some(lead));
-        let dispatched = dispatcher.run(stop.clone());
+        let tasks = keeper.tasks().clone();
+        let dispatched = dispatcher.keeping(tasks.clone()).run(stop.clone());
         let dispatched = task::spawn(async move {
-            dispatched.await;
+            tasks.watch(("dispatcher", SOON), dispatched).await;
             drop(catalogue_sender);
         });
         let hosts = replicas.hosts();
-        executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &stop);
+        executors::start_sampling((&planner, hosts), &self.executors, &store, &clock, &keeper);
         let folders = self.folders.clone().of_this_process();
-        let kept = config.execution.folders_kept();
-        task::spawn(folders.run_until_stopped(store.clone(), clock.clone(), kept, stop.clone()));
+        keep_folders(
+            folders,
+            (&store, &clock),
+            config.execution.folders_kept(),
+            &keeper,
+        );
 
         let (files, folders) = (self.files.clone(), self.folders.clone());
         let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
@@ -224,6 +237,7 @@ async fn follow_resources(
             };
             match read.await {
                 Ok(now) => {
+                    task::note_success();
                     sender.send_if_modified(|before| {
                         let changes = **before != *now;
                         if changes {

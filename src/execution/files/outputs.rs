@@ -70,6 +70,19 @@ impl Folder {
             .map_err(ExecutionError::system("create", path))
     }
 
+    /// The file of an output, to write at its end.
+    pub(crate) fn append_to_output(&self, stream: Stream) -> Result<File, ExecutionError> {
+        let path = self.output(stream);
+        let mut options = OpenOptions::new();
+        let opened = options.append(true).create(true).mode(0o600).open(&path);
+        opened.map_err(ExecutionError::system("open", path))
+    }
+
+    /// The pipe by which the job of this slot writes one of its outputs.
+    pub(crate) fn output_pipe(&self, stream: Stream) -> PathBuf {
+        self.path().join(format!(".{}.pipe", stream.name()))
+    }
+
     /// Bytes of the outputs as they are kept.
     pub(crate) fn output_bytes(&self) -> u64 {
         let bytes = |stream: Stream| fs::metadata(self.output(stream)).map_or(0, |meta| meta.len());

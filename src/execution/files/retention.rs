@@ -478,8 +478,9 @@ impl JobFolders {
             .is_some()
         {
             let began = Instant::now();
-            if let Err(error) = self.run_blocking(Self::enforce_quotas).await {
-                warn!(%error, "the sizes of job folders are not known");
+            match self.run_blocking(Self::enforce_quotas).await {
+                Ok(()) => task::note_success(),
+                Err(error) => warn!(%error, "the sizes of job folders are not known"),
             }
             pause = (began.elapsed() * SHARE).clamp(LOOK, PAUSE_MAX);
             let is_clearing = clearing.as_ref().is_some_and(|task| !task.is_finished());

@@ -2,7 +2,7 @@
 //! and changed while they are gone through. Each step goes from an open folder to a name in it, follows no link and needs no
 //! path; however deep they are, few descriptors are open and nothing recurses.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs;
 use std::io;
@@ -47,6 +47,20 @@ impl KnownFile {
         (self.device, self.inode) == (meta.dev(), meta.ino())
     }
 
+    /// The open file with this metadata.
+    pub(crate) fn of(meta: &fs::Metadata) -> Self {
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            bytes: meta.blocks().saturating_mul(512),
+        }
+    }
+
+    /// Its size on the disk when it was looked at.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
     /// The file at a path; none where that is a link or anything else.
     ///
     /// # Errors
@@ -68,7 +82,8 @@ impl KnownFile {
 /// only with their growth, files of several names once. Files removed meanwhile do not count.
 #[derive(Debug)]
 pub(crate) struct Walk {
-    before: Vec<KnownFile>,
+    /// Their bytes, by device and inode.
+    before: HashMap<(u64, u64), u64>,
     /// Files of several names that were counted, by device and inode.
     counted: HashSet<(u64, u64)>,
     bytes: u64,
@@ -113,8 +128,9 @@ impl Walk {
             Err(Errno::NOENT) => Vec::new(),
             top => vec![Level::of(top?)?],
         };
+        let before = before.into_iter().map(|of| ((of.device, of.inode), of.bytes));
         Ok(Self {
-            before,
+            before: before.collect(),
             counted: HashSet::new(),
             bytes: 0,
             names: 0,
@@ -248,8 +264,7 @@ impl Walk {
         if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
             self.longest = self.longest.max(u64::try_from(stat.st_size).unwrap_or(0));
         }
-        let is_it = |file: &&KnownFile| (file.device, file.inode) == id_of_file(&stat);
-        let before = self.before.iter().find(is_it).map_or(0, |file| file.bytes);
+        let before = self.before.get(&id_of_file(&stat)).copied().unwrap_or(0);
         self.bytes = self
             .bytes
             .saturating_add(bytes_on_disk(&stat).saturating_sub(before));

@@ -65,11 +65,23 @@ const REFUSED: [i64; 47] = [
     libc::SYS_fanotify_init,
 ];
 
+/// The calls that are refused to some jobs only.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Refused {
+    /// Whether it may not choose its processors: it has been given some.
+    pub(super) processors: bool,
+    /// Whether it may not make shared memory of System V, which stays when no process has it mapped: no control group bounds its memory.
+    pub(super) shared_memory: bool,
+}
+
 /// `open_tree_attr`, which has this number everywhere.
 const OPEN_TREE_ATTR: i64 = 467;
 
 /// The family of sockets that reach the host of a virtual machine, past every network namespace (`AF_VSOCK`).
 const HOST_SOCKETS: u64 = 40;
+
+/// The request of `prctl` by which a process hides its open files from the supervisor, who counts deleted ones (`PR_SET_DUMPABLE`).
+const SET_DUMPABLE: u64 = 4;
 
 /// Requests of `ioctl` that put characters into the input of a terminal: TIOCSTI and TIOCLINUX.
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
@@ -84,8 +96,8 @@ const ALSO_WITH: &[i64] = &[0];
 ///
 /// # Errors
 /// On a processor for which no filter can be made.
-pub(super) fn filter() -> io::Result<Vec<u8>> {
-    let program = compile().map_err(io::Error::other)?;
+pub(super) fn filter(of: Refused) -> io::Result<Vec<u8>> {
+    let program = compile(of).map_err(io::Error::other)?;
     let bytes = program.iter().flat_map(|of| {
         let mut bytes = [0; 8];
         bytes[..2].copy_from_slice(&of.code.to_ne_bytes());
@@ -96,7 +108,7 @@ pub(super) fn filter() -> io::Result<Vec<u8>> {
     Ok(bytes.collect())
 }
 
-fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
+fn compile(of: Refused) -> Result<BpfProgram, seccompiler::BackendError> {
     let argument_is = |argument, value| {
         let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value);
         SeccompRule::new(vec![condition?])
@@ -105,10 +117,19 @@ fn compile() -> Result<BpfProgram, seccompiler::BackendError> {
         .into_iter()
         .map(|request| argument_is(1, request))
         .collect::<Result<Vec<_>, _>>()?;
+    let besides = [
+        (of.processors, libc::SYS_sched_setaffinity),
+        (of.shared_memory, libc::SYS_shmget),
+    ];
+    let besides = besides
+        .into_iter()
+        .filter_map(|(is_refused, call)| is_refused.then_some(call));
+    let refused: Vec<i64> = REFUSED.into_iter().chain(besides).collect();
     let mut rules = BTreeMap::new();
     for bit in ALSO_WITH {
-        rules.extend(REFUSED.iter().map(|call| (call | bit, Vec::new())));
+        rules.extend(refused.iter().map(|call| (call | bit, Vec::new())));
         rules.insert(libc::SYS_ioctl | bit, terminal.clone());
+        rules.insert(libc::SYS_prctl | bit, vec![argument_is(0, SET_DUMPABLE)?]);
         rules.insert(libc::SYS_socket | bit, vec![argument_is(0, HOST_SOCKETS)?]);
     }
     let refuse = SeccompAction::Errno(libc::EPERM.cast_unsigned());

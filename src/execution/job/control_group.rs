@@ -1,14 +1,17 @@
-//! Control groups (version 2) of jobs: where the service's own group has been delegated to it, the system bounds the memory and the
-//! processes of each job as a whole, and ends all of them at once. Elsewhere the looks of the supervisor do
-//! ([`super::limits`]).
+//! Control groups of jobs. Of version 2, where the service's own group has been delegated to it or it runs as root, the system bounds the
+//! memory and the processes of each job as a whole, and ends all of them at once. Of version 1, where it may make some, the system bounds the
+//! processes. Elsewhere the looks of the supervisor do, and the limit of processes in the job's own user namespace ([`super::limits`]).
 //!
-//! A group with groups below it has no processes of its own. So the service is started in a group `bespeak-service` (systemd:
+//! A group of version 2 with groups below it has no processes of its own. So the service is started in a group `bespeak-service` (systemd:
 //! `DelegateSubgroup`), with its supervisors in it, and beside it each job has a group while it runs. The service does not go there by
-//! itself: after a restart the service manager could not start it in a group that has been divided.
+//! itself: after a restart the service manager could not start it in a group that has been divided. A service that runs as root without
+//! such a group makes one for its jobs at the top.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
 
 use crate::agreement::{Limit, Run};
 use crate::catalogue::JobLimits;
@@ -16,48 +19,126 @@ use crate::execution::job::excess::Excess;
 
 /// Where the system has the groups.
 const ROOT: &str = "/sys/fs/cgroup";
+/// Where it has those of version 1 that bound processes.
+const ROOT_OF_PROCESSES: &str = "/sys/fs/cgroup/pids";
 /// The name of the group of the service and its supervisors.
 const SERVICE: &str = "bespeak-service";
+/// The name of the group that a service makes for its jobs where it runs as root.
+const JOBS: &str = "bespeak-jobs";
 /// How the names of the groups of jobs begin.
 const JOB: &str = "job-";
 /// The controllers that bound jobs.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 
+/// The limits of jobs that control groups hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// Those of memory and of processes.
+    MemoryAndProcesses,
+    /// That of processes.
+    Processes,
+}
+
 /// Has jobs of the service, which this process is, get control groups of their own.
 ///
 /// # Errors
 /// Why they get none.
-pub(crate) fn use_control_groups() -> Result<(), String> {
-    let own = own_group().ok_or("the system has no control groups of version 2 alone")?;
-    let Some(all) = own.parent().filter(|_| own.ends_with(SERVICE)) else {
-        return Err(format!("the service was not started in a group {SERVICE}"));
+pub(crate) fn use_control_groups() -> Result<Held, String> {
+    let why = match divide(Path::new(ROOT)) {
+        Ok(()) => return Ok(Held::MemoryAndProcesses),
+        Err(why) => why,
     };
-    let wanted = CONTROLLERS.map(|of| format!("+{of}")).join(" ");
-    fs::write(all.join("cgroup.subtree_control"), wanted)
-        .map_err(|error| format!("{} cannot be divided: {error}", all.display()))
+    place_of_version_1().map(|_| Held::Processes).ok_or(why)
 }
 
-/// The group in which the groups of the service and of its jobs are; none where jobs have none.
-fn divided_group() -> Option<PathBuf> {
-    let own = own_group().filter(|own| own.ends_with(SERVICE))?;
-    let all = own.parent()?;
-    let given = fs::read_to_string(all.join("cgroup.subtree_control")).ok()?;
-    let given: Vec<&str> = given.split_whitespace().collect();
-    let is_divided = CONTROLLERS.iter().all(|of| given.contains(of));
-    is_divided.then(|| all.to_owned())
+/// Makes the group of version 2 in which groups of jobs are.
+fn divide(root: &Path) -> Result<(), String> {
+    let own = own_group().ok_or("the system has no control groups of version 2 alone")?;
+    let is_delegated = own.ends_with(SERVICE);
+    let all = match own.parent().filter(|_| is_delegated) {
+        Some(all) => all.to_owned(),
+        None if rustix::process::geteuid().is_root() => root.join(JOBS),
+        None => return Err(format!("the service was not started in a group {SERVICE}")),
+    };
+    let wanted = CONTROLLERS.map(|of| format!("+{of}")).join(" ");
+    let make = || -> io::Result<()> {
+        if !is_delegated {
+            make_group(&all)?;
+            // Service managers have done this.
+            let _ = fs::write(root.join("cgroup.subtree_control"), &wanted);
+        }
+        fs::write(all.join("cgroup.subtree_control"), &wanted)
+    };
+    make().map_err(|error| format!("{} cannot be divided: {error}", all.display()))
+}
+
+/// The group in which the groups of jobs are, and whether these bound memory; none where jobs have none.
+fn place_of_groups() -> Option<(PathBuf, bool)> {
+    let divided = |all: PathBuf| {
+        let given = fs::read_to_string(all.join("cgroup.subtree_control")).ok()?;
+        let given: Vec<&str> = given.split_whitespace().collect();
+        let is_divided = CONTROLLERS.iter().all(|of| given.contains(of));
+        is_divided.then_some((all, true))
+    };
+    let delegated = || {
+        divided(
+            own_group()
+                .filter(|own| own.ends_with(SERVICE))?
+                .parent()?
+                .to_owned(),
+        )
+    };
+    let own = || divided(own_group().map(|_| Path::new(ROOT).join(JOBS))?);
+    let version_1 = || Some((place_of_version_1()?, false));
+    delegated().or_else(own).or_else(version_1)
+}
+
+/// The group of version 1 of this process that bounds processes, where it may make others below.
+fn place_of_version_1() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let path = path_of_processes(&groups)?;
+    let own = Path::new(ROOT_OF_PROCESSES).join(path.trim_start_matches('/'));
+    let is_ours = own.join("cgroup.procs").is_file() && access(&own, Access::WRITE_OK).is_ok();
+    is_ours.then_some(own)
+}
+
+/// The path of the group of version 1 that bounds processes in a list of groups.
+fn path_of_processes(groups: &str) -> Option<&str> {
+    let mut parts = groups.lines().map(|line| line.splitn(3, ':'));
+    parts.find_map(|mut parts| {
+        let controllers = parts.nth(1)?;
+        controllers
+            .split(',')
+            .any(|of| of == "pids")
+            .then(|| parts.next())?
+    })
+}
+
+fn make_group(path: &Path) -> io::Result<()> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The control group of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct ControlGroup {
     path: PathBuf,
+    holds_memory: bool,
 }
 
 impl ControlGroup {
     /// That of a run; none where jobs have none.
     pub(crate) fn of(run: Run) -> Option<Self> {
-        let path = divided_group()?.join(format!("{JOB}{run}"));
-        Some(Self { path })
+        let (all, holds_memory) = place_of_groups()?;
+        let path = all.join(format!("{JOB}{run}"));
+        Some(Self { path, holds_memory })
+    }
+
+    /// Whether it bounds the memory of its job.
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.holds_memory
     }
 
     /// Makes this process, which becomes the job, its first member, with limits. `isolating` processes do not count.
@@ -65,12 +146,9 @@ impl ControlGroup {
     /// # Errors
     /// When the system refuses.
     pub(crate) fn enter(&self, limits: &JobLimits, isolating: u64) -> io::Result<()> {
-        match fs::create_dir(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
+        make_group(&self.path)?;
         let set = |file: &str, value: String| fs::write(self.path.join(file), value);
-        if let Some(most) = limits.memory {
+        if let Some(most) = limits.memory.filter(|_| self.holds_memory) {
             set("memory.max", most.to_string())?;
             // Out of memory, all of it ends, not the part that the system would choose.
             set("memory.oom.group", "1".to_owned())?;
@@ -86,7 +164,7 @@ impl ControlGroup {
 
     /// Kills all of its processes at once.
     pub(crate) fn kill(&self) {
-        // Before Linux 5.14 there is no such file. Its processes are looked for besides, so nothing is lost.
+        // Before Linux 5.14, and in version 1, there is no such file. Its processes are looked for besides, so nothing is lost.
         let _ = fs::write(self.path.join("cgroup.kill"), "1");
     }
 
@@ -156,6 +234,13 @@ mod tests {
         assert_eq!(path_of_group(service), Some("/system.slice/bespeak.service"));
         assert_eq!(path_of_group("4:memory:/a\n1:cpu:/\n0::/b\n"), Some("/b"));
         assert_eq!(path_of_group("4:memory:/a\n"), None);
+    }
+
+    #[test]
+    fn the_group_of_version_1_that_bounds_processes_is_found_among_others() {
+        let groups = "9:name=systemd:/s\n8:cpu,pids:/a:b\n7:cpuset:/c\n0::/\n";
+        assert_eq!(path_of_processes(groups), Some("/a:b"));
+        assert_eq!(path_of_processes("8:cpu:/pids\n0::/pids\n"), None);
     }
 
     #[test]

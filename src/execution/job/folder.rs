@@ -8,6 +8,7 @@
 //! | `lock` | the supervisor | locked while one is at work; which process that is |
 //! | `inputs.json` | the executor, once | which files it was given to read, so that their growth counts as written |
 //! | `claim.json` | the first of launcher and supervisor, once | the job started as this process, or never will |
+//! | `.stdout.pipe`, `.stderr.pipe` | the supervisor | nothing: the job's outputs pass through them |
 //! | `isolation` | the tool that isolates the job | how that went, and the exit status of its program |
 //! | `until.json` | the executor | until when it may run, where that has changed since the intent |
 //! | `save.json` | the executor | whether it is told to save its work, where that has changed since the intent |
@@ -353,6 +354,13 @@ impl Folder {
         self.write_once(CLAIM, claim)
     }
 
+    /// Takes the claim of a process back that is gone and has run nothing of the job: another one may start it.
+    pub(crate) fn take_back_claim(&self) -> Result<(), ExecutionError> {
+        let path = self.path.join(CLAIM);
+        let take = if_there(fs::remove_file(&path)).and_then(|_| sync_folder(&self.path));
+        take.map_err(ExecutionError::system("take back", path))
+    }
+
     /// Where the tool that isolates the job says how that went.
     pub(crate) fn isolation_status(&self) -> PathBuf {
         self.path.join(ISOLATION)
@@ -416,15 +424,16 @@ impl Folder {
         Ok(Self::at(&self.common).read(INPUTS)?.unwrap_or_default())
     }
 
-    /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs.
-    pub(crate) fn walk(&self) -> Result<Walk, ExecutionError> {
-        Walk::through(&self.common, self.given_files()?)
+    /// Goes through the files that take space on the disk because of the job: all of its folder except its inputs, and these others.
+    pub(crate) fn walk(&self, others: Vec<KnownFile>) -> Result<Walk, ExecutionError> {
+        let known = self.given_files()?.into_iter().chain(others);
+        Walk::through(&self.common, known.collect())
             .map_err(ExecutionError::system("look into", &self.common))
     }
 
     /// The same to its end.
     pub(crate) fn walked(&self) -> Result<Walk, ExecutionError> {
-        let walked = self.walk()?.finish();
+        let walked = self.walk(Vec::new())?.finish();
         walked.map_err(ExecutionError::system("look into", &self.common))
     }
 

@@ -12,6 +12,9 @@ use serde::Deserialize;
 use crate::execution::files::if_there;
 use crate::execution::job::shortage::is_shortage;
 
+/// Where processes share memory by files.
+const SHARED_MEMORY: &str = "/dev/shm";
+
 /// What the tool has recorded of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Isolated {
@@ -49,6 +52,8 @@ pub(crate) fn read_isolated(status: &Path) -> io::Result<Isolated> {
 #[derive(Debug)]
 pub(crate) struct HeldNamespace {
     number: u64,
+    /// The number of its first process here.
+    first: i32,
     _held: File,
 }
 
@@ -68,7 +73,25 @@ impl HeldNamespace {
         };
         // The number of the process may be another's by now.
         let is_that = held.metadata()?.ino() == number;
-        Ok(is_that.then_some(Self { number, _held: held }))
+        Ok(is_that.then_some(Self {
+            number,
+            first,
+            _held: held,
+        }))
+    }
+
+    /// Bytes in its `/dev/shm`; 0 where its first process is gone, or has no view of its own yet.
+    pub(crate) fn shared_memory(&self) -> u64 {
+        if !Pid::from_raw(self.first).is_some_and(|of| self.has(of)) {
+            return 0;
+        }
+        let own = format!("/proc/{}/root{SHARED_MEMORY}", self.first);
+        let device = |path: &str| fs::metadata(path).ok().map(|meta| meta.dev());
+        if device(&own) == device(SHARED_MEMORY) {
+            return 0;
+        }
+        let used = rustix::fs::statvfs(&own).map(|of| of.f_blocks.saturating_sub(of.f_bfree) * of.f_frsize);
+        used.unwrap_or(0)
     }
 
     /// Whether a process is in it; `false` for processes of other users.

@@ -17,13 +17,18 @@ use std::process::{Command, Stdio};
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 
-use super::calls;
+use super::calls::{self, Refused};
 use crate::catalogue::Isolation;
 use crate::execution::JobSpec;
 use crate::execution::local::find_program;
 
 /// The name of the tool, and of its package in most distributions.
 const TOOL: &str = "bwrap";
+/// The name of the tool that limits processes inside, which is in util-linux.
+const LIMITER: &str = "prlimit";
+/// Processes that a job may have in its namespace beside its own: the first one there, and one by which the supervisor sees that there are
+/// too many, and ends the job.
+const BESIDE_ITS_OWN: u64 = 2;
 /// Where a job finds its working folder and its folder for temporary files.
 const WORK: &str = "/work";
 const TEMPORARY: &str = "/tmp";
@@ -70,17 +75,62 @@ pub(crate) fn why_not_isolated() -> Option<String> {
 }
 
 fn try_isolation(tool: &Path) -> io::Result<Option<String>> {
-    let filter = inherited_file("system calls", &calls::filter()?)?;
+    let (done, said) = run_isolated(tool, &["/bin/true".to_owned()])?;
+    Ok((!done).then_some(said))
+}
+
+/// Runs a command as jobs are isolated. Returns whether it ended well, and what it said of its failure.
+fn run_isolated(tool: &Path, of: &[String]) -> io::Result<(bool, String)> {
+    let filter = inherited_file("system calls", &calls::filter(Refused::default())?)?;
     let mut command = Command::new(tool);
     isolate(&mut command, &Isolation::default());
     command.arg("--seccomp").arg(descriptor_of(&filter));
     let output = command
-        .args(["--", "/bin/true"])
+        .arg("--")
+        .args(of)
         .env_clear()
         .stdin(Stdio::null())
         .output()?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Ok((!output.status.success()).then_some(said))
+    Ok((output.status.success(), said))
+}
+
+/// Tries whether the system holds a limit of processes in the user namespace of an isolated job. Returns why it does not, if it does not:
+/// this process is root outside, whom no limit holds, or the kernel counts all processes of a user together.
+pub(crate) fn why_processes_are_not_limited() -> Option<String> {
+    let (Some(tool), Some(limiter)) = (isolating_tool(), limiting_tool()) else {
+        return Some(format!("{TOOL} or {LIMITER} (of util-linux) is not installed"));
+    };
+    // It starts one process, or ends with a status of its own.
+    let start = |most: u64| {
+        let command = ["timeout", "10", "true"].map(str::to_owned);
+        let limited = limited(&limiter, most).into_iter().chain(command);
+        run_isolated(&tool, &limited.collect::<Vec<_>>())
+    };
+    // Beside both of them there is the first process of the namespace.
+    match (start(3), start(2)) {
+        (Err(error), _) | (_, Err(error)) => Some(format!("{} cannot be run: {error}", tool.display())),
+        (Ok((false, said)), _) => Some(format!("{} says: {said}", limiter.display())),
+        (_, Ok((true, _))) if rustix::process::geteuid().is_root() => Some(
+            "the service runs as root, for whom the system holds none; let it run as a user of its own"
+                .to_owned(),
+        ),
+        (_, Ok((true, _))) => Some(
+            "this kernel does not count the processes of a user namespace (Linux does since 5.14)".to_owned(),
+        ),
+        (_, Ok((false, _))) => None,
+    }
+}
+
+/// The tool that limits the processes of an isolated job from inside, where this machine has one.
+fn limiting_tool() -> Option<PathBuf> {
+    find_program(LIMITER)
+}
+
+/// The words before a command that limit its processes.
+fn limited(limiter: &Path, most: u64) -> [String; 3] {
+    let limiter = limiter.display().to_string();
+    [limiter, format!("--nproc={most}:{most}"), "--".to_owned()]
 }
 
 /// The view that every isolated job has.
@@ -106,7 +156,8 @@ fn isolate(command: &mut Command, isolation: &Isolation) {
 }
 
 /// Makes a command of the program of a job, isolated as its application says. `work` and `temporary` are the job's folders, `status`
-/// the file for how the isolation went ([`super::isolated`]). The files have to stay open until the command runs.
+/// the file for how the isolation went ([`super::isolated`]), `refused` the calls that this job may not make besides. The files
+/// have to stay open until the command runs.
 ///
 /// # Errors
 /// When the system refuses a file in memory.
@@ -115,9 +166,9 @@ pub(super) fn isolated_command(
     job: &JobSpec,
     isolation: &Isolation,
     [work, temporary]: [&Path; 2],
-    status: &File,
+    (status, refused): (&File, Refused),
 ) -> io::Result<(Command, File)> {
-    let filter = inherited_file("system calls", &calls::filter()?)?;
+    let filter = inherited_file("system calls", &calls::filter(refused)?)?;
     rustix::io::fcntl_setfd(status, FdFlags::empty())?;
     let mut command = Command::new(tool);
     isolate(&mut command, isolation);
@@ -150,7 +201,12 @@ pub(super) fn isolated_command(
         .arg(descriptor_of(&filter))
         .arg("--json-status-fd")
         .arg(descriptor_of(status))
-        .arg("--")
+        .arg("--");
+    // The system counts the processes of the job's own user namespace, so the limit is set inside.
+    if let Some((most, limiter)) = job.limits.processes.zip(limiting_tool()) {
+        command.args(limited(&limiter, most.saturating_add(BESIDE_ITS_OWN)));
+    }
+    command
         .arg(&job.program)
         .args(&job.arguments)
         .env_clear()
@@ -169,4 +225,20 @@ fn inherited_file(name: &str, bytes: &[u8]) -> io::Result<File> {
 
 fn descriptor_of(file: &File) -> OsString {
     OsStr::new(&file.as_raw_fd().to_string()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_processes_counts_only_where_the_system_refuses_one_more() {
+        if let Some(why) = why_not_isolated() {
+            eprintln!("not tried: {why}");
+            return;
+        }
+        let why = why_processes_are_not_limited();
+        assert_eq!(why.is_some(), rustix::process::geteuid().is_root(), "{why:?}");
+        assert!(why.is_none_or(|why| why.contains("runs as root")));
+    }
 }

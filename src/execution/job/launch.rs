@@ -7,13 +7,16 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
 use rustix::fs::{Access, access};
+use rustix::process::{Pid, nice};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::catalogue::Isolation;
 use crate::clock::Clock;
+use crate::execution::job::calls::Refused;
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
@@ -24,6 +27,10 @@ use crate::execution::job::spec::job_environment;
 use crate::execution::job::start_time::StartTime;
 use crate::execution::{ExecutionError, JobSpec};
 
+/// The name of this process until it becomes another program, with which it gets that one's name.
+const NAME: &str = "bespeak-launch";
+/// By how much the priority of a job is lower than that of its supervisor.
+const NICE: i32 = 10;
 /// Exit status when the program is there and cannot be run, as shells have it.
 const CANNOT_RUN: u8 = 126;
 /// How long to wait before the next try of the isolation.
@@ -40,23 +47,53 @@ pub fn launch_job(job_folder: &Path) -> ExitCode {
         say_on_standard_error(&format_args!("open files cannot be closed: {error}"));
         return ExitCode::FAILURE;
     }
+    // Where that is refused, a launcher that is killed looks like a program that was.
+    let _ = fs::write("/proc/self/comm", NAME);
     let folder = Folder::at(job_folder);
     match claim_job(&folder) {
-        Ok(Some(job)) => {
-            let error = become_program(&folder, &job);
-            say_on_standard_error(&format_args!("{} cannot be run: {error}", job.program.display()));
-            ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
-                NOT_FOUND
-            } else {
-                CANNOT_RUN
-            })
-        }
+        Ok(Some(job)) => match become_program(&folder, &job) {
+            Unrun::Program(error) => {
+                say_on_standard_error(&format_args!("{} cannot be run: {error}", job.program.display()));
+                ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
+                    NOT_FOUND
+                } else {
+                    CANNOT_RUN
+                })
+            }
+            Unrun::Launcher(error) => {
+                say_on_standard_error(&format_args!("the job cannot be launched: {error}"));
+                ExitCode::FAILURE
+            }
+        },
         Ok(None) => ExitCode::SUCCESS,
         Err(error) => {
             say_on_standard_error(&error);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Whether a process that has ended, and whose status was not taken, was a launcher until its end, and has run nothing of its job. One that
+/// ended because the program cannot be run has told so by its status.
+pub(super) fn was_only_launcher(
+    process: Pid,
+    status: impl FnOnce() -> io::Result<ExitStatus>,
+) -> io::Result<(bool, ExitStatus)> {
+    let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    let status = status()?;
+    let is_programs = [NOT_FOUND, CANNOT_RUN].map(|code| Some(i32::from(code)));
+    Ok((
+        name.trim_end() == NAME && !is_programs.contains(&status.code()),
+        status,
+    ))
+}
+
+/// Why a launcher has not become the program of its job.
+enum Unrun {
+    /// That program cannot be run.
+    Program(io::Error),
+    /// It could not prepare itself: no fault of the job.
+    Launcher(io::Error),
 }
 
 /// The job to become, if it is for this process to become it. While the machine is short of something it waits: the
@@ -118,32 +155,48 @@ fn wait_for_isolation() {
 }
 
 /// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
-fn become_program(folder: &Folder, job: &JobSpec) -> io::Error {
+fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
     // Bubblewrap would start first, and say less.
     if let Err(error) = access(&job.program, Access::EXEC_OK) {
-        return error.into();
+        return Unrun::Program(error.into());
     }
     if let Err(error) = limits::apply_job_limits(&job.limits) {
-        return error;
+        return Unrun::Launcher(error);
     }
-    if let Some(group) = ControlGroup::of(job.run()) {
-        // Where the system refuses, the supervisor's looks bound the job.
-        let _ = group.enter(&job.limits, limits::isolating_processes(job));
-    }
+    // The supervisor comes before its job, also where the job keeps all processors busy.
+    let _ = nice(NICE);
+    // Where the system refuses, the supervisor's looks bound the job.
+    let group = ControlGroup::of(job.run());
+    let group = group.filter(|of| of.enter(&job.limits, limits::isolating_processes(job)).is_ok());
+    let refused = Refused {
+        processors: keep_to_processors(&job.processors),
+        shared_memory: !group.is_some_and(|of| of.holds_memory()),
+    };
     loop {
-        let error = match &job.isolation {
-            None => with_environment(&mut plain_command(folder, job), job).exec(),
-            Some(isolation) => match become_isolated(folder, job, isolation) {
+        let unrun = match &job.isolation {
+            None => Unrun::Program(with_environment(&mut plain_command(folder, job), job).exec()),
+            Some(isolation) => match become_isolated(folder, job, isolation, refused) {
                 Ok(never) => match never {},
-                Err(error) => error,
+                Err(error) => Unrun::Launcher(error),
             },
         };
         // A shortage of the machine is no fault of the program.
-        if !is_shortage(&error) {
-            return error;
+        let (Unrun::Program(error) | Unrun::Launcher(error)) = &unrun;
+        if !is_shortage(error) {
+            return unrun;
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// Has this process, and those that come from it, run on these processors only. Returns whether it does.
+fn keep_to_processors(processors: &[usize]) -> bool {
+    let mut set = CpuSet::new();
+    for processor in processors.iter().filter(|of| **of < CpuSet::MAX_CPU) {
+        set.set(*processor);
+    }
+    // One that has been taken out of service is not missed while there are others.
+    !processors.is_empty() && sched_setaffinity(None, &set).is_ok()
 }
 
 fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
@@ -157,12 +210,18 @@ fn plain_command(folder: &Folder, job: &JobSpec) -> Command {
     command
 }
 
-fn become_isolated(folder: &Folder, job: &JobSpec, isolation: &Isolation) -> io::Result<Infallible> {
+fn become_isolated(
+    folder: &Folder,
+    job: &JobSpec,
+    isolation: &Isolation,
+    refused: Refused,
+) -> io::Result<Infallible> {
     // It was there just now.
     let tool: PathBuf = isolating_tool().ok_or_else(|| io::Error::from(rustix::io::Errno::AGAIN))?;
     let status = File::create(folder.isolation_status())?;
     let (work, temporary) = (folder.work(), folder.temporary());
-    let (mut command, _filter) = isolated_command(&tool, job, isolation, [&work, &temporary], &status)?;
+    let folders = [work.as_path(), &temporary];
+    let (mut command, _filter) = isolated_command(&tool, job, isolation, folders, (&status, refused))?;
     Err(with_environment(&mut command, job).exec())
 }
 

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -13,10 +14,11 @@ use crate::agreement::Limit;
 use crate::catalogue::JobLimits;
 use crate::execution::ExecutionError;
 use crate::execution::JobSpec;
-use crate::execution::files::tree::Walk;
+use crate::execution::files::tree::{KnownFile, Walk};
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::process::{Members, read_memory_bytes};
+use crate::execution::job::hidden::{Hidden, hidden_by};
+use crate::execution::job::process::{Members, Used, read_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
@@ -154,6 +156,9 @@ pub(crate) struct LimitWatch {
     next_files: Instant,
     /// The look at its files that is going on, and how long that has taken.
     walk: Option<(Walk, Duration)>,
+    /// Bytes of deleted files that were open when that look began, and whether the last look found too much with such files.
+    deleted: u64,
+    is_suspect: bool,
 }
 
 impl LimitWatch {
@@ -168,6 +173,8 @@ impl LimitWatch {
             next_processes: now,
             next_files: now,
             walk: None,
+            deleted: 0,
+            is_suspect: false,
         }
     }
 
@@ -195,11 +202,31 @@ impl LimitWatch {
         if let Some(excess) = excess_over_limit(Limit::Processes, threads, processes) {
             return Ok(Some(excess));
         }
-        if excess_over_limit(Limit::Memory, used.resident, memory).is_none() {
+        if memory.is_none() {
             return Ok(None);
         }
-        // Pages that several processes share were counted for each of them: now it matters, and is worth the effort.
-        Ok(excess_over_limit(Limit::Memory, used.proportional(), memory))
+        let hidden = self
+            .hidden(&used)?
+            .memory
+            .saturating_add(self.members.shared_memory());
+        let at_most = used.resident.saturating_add(hidden);
+        if excess_over_limit(Limit::Memory, at_most, memory).is_none() {
+            return Ok(None);
+        }
+        // Pages that several processes share were counted for each of them, and mapped ones of what is hidden twice: now it matters, and is
+        // worth the effort.
+        let (mapped, shared) = used.proportional();
+        let found = mapped.saturating_add(hidden.saturating_sub(shared));
+        Ok(excess_over_limit(Limit::Memory, found, memory))
+    }
+
+    /// What these processes hold open without a name.
+    fn hidden(&self, used: &Used) -> Result<Hidden, ExecutionError> {
+        let look = || hidden_by(used.processes(), fs::metadata(self.folder.common())?.dev());
+        look().map_err(ExecutionError::system(
+            "look at the open files of",
+            self.folder.path(),
+        ))
     }
 
     fn look_at_files(&mut self) -> Result<Option<Excess>, ExecutionError> {
@@ -209,7 +236,12 @@ impl LimitWatch {
             None if self.limits.files.is_none() || began < self.next_files => return Ok(None),
             None => {
                 self.next_files = next_limit_check(PAUSE_MAX);
-                (self.folder.walk()?, Duration::ZERO)
+                // Before the others: what is deleted from now on has no name when the walk comes there.
+                let failed = ExecutionError::system("look at the processes of", self.folder.path());
+                let used = self.members.used().map_err(failed)?;
+                let deleted = self.hidden(&used)?.deleted;
+                self.deleted = deleted.iter().map(KnownFile::bytes).sum();
+                (self.folder.walk(deleted)?, Duration::ZERO)
             }
         };
         let done = walk.go_on(Some(began + STRETCH));
@@ -217,11 +249,16 @@ impl LimitWatch {
         // A folder that cannot be looked at now is looked at again.
         self.next_files = next_limit_check(spent);
         let done = done.map_err(ExecutionError::system("look into", self.folder.path()))?;
-        let excess = excess_over_limit(Limit::Files, walk.bytes(), self.limits.files);
+        let found = walk.bytes().saturating_add(self.deleted);
+        let excess = excess_over_limit(Limit::Files, found, self.limits.files);
         if !done && excess.is_none() {
             self.walk = Some((walk, spent));
+            return Ok(None);
         }
-        Ok(excess)
+        // A file that is deleted and closed makes room for another, which this look may have seen, too: the next one decides.
+        let is_sure = self.deleted == 0 || self.is_suspect;
+        self.is_suspect = excess.is_some() && !is_sure;
+        Ok(excess.filter(|_| is_sure))
     }
 }
 

@@ -162,15 +162,22 @@ pub(crate) struct Used {
 }
 
 impl Used {
-    /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this. More memory takes
-    /// longer.
-    pub(crate) fn proportional(&self) -> u64 {
-        let of = |(pid, _): &(Pid, Stat)| -> Option<u64> {
+    /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this, and those of files in memory and of
+    /// other shared memory among them. More memory takes longer.
+    pub(crate) fn proportional(&self) -> (u64, u64) {
+        let of = |(pid, _): &(Pid, Stat)| -> Option<(u64, u64)> {
             let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-            let [own, swapped] = ["Pss:", "SwapPss:"].map(|name| read_memory_bytes(&text, name).unwrap_or(0));
-            Some(own + swapped)
+            let names = ["Pss:", "SwapPss:", "Pss_Shmem:"];
+            let [own, swapped, shared] = names.map(|name| read_memory_bytes(&text, name).unwrap_or(0));
+            Some((own + swapped, shared))
         };
-        self.processes.iter().filter_map(of).sum()
+        let each = self.processes.iter().filter_map(of);
+        each.fold((0, 0), |(own, shared), of| (own + of.0, shared + of.1))
+    }
+
+    /// Their numbers.
+    pub(crate) fn processes(&self) -> impl Iterator<Item = Pid> {
+        self.processes.iter().map(|(pid, _)| *pid)
     }
 }
 
@@ -246,6 +253,11 @@ impl Members {
         ))
     }
 
+    /// Bytes in the shared memory (`/dev/shm`) of a job that has its own.
+    pub(crate) fn shared_memory(&self) -> u64 {
+        self.namespace.as_ref().map_or(0, HeldNamespace::shared_memory)
+    }
+
     /// Signals each of them, without the stopped ones where the signal is to stop. Returns their number.
     fn signal(&mut self, signal: Signal) -> io::Result<usize> {
         let mut found = 0;
@@ -308,7 +320,7 @@ fn process_carries_mark(pid: Pid, mark: &str) -> io::Result<bool> {
 
 /// The data read of a process; none where it is gone or not ours to read. A shortage of the machine says nothing about
 /// the process, and is an error.
-fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
+pub(super) fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
     match read {
         Err(error) if is_shortage(&error) => Err(error),
         read => Ok(read.ok()),

@@ -39,6 +39,9 @@ pub struct JobSpec {
     pub staged: Vec<StagedInput>,
     /// Nodes that it may use.
     pub nodes: u32,
+    /// The numbers of the processors that it may run on; none where its nodes are not bound to some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processors: Vec<usize>,
     /// When it is stopped, in microseconds of the wall clock.
     pub slot_end: Micros,
     /// Bytes kept of each of its two outputs; the rest is dropped.

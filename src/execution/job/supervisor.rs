@@ -3,20 +3,17 @@
 //! service's end nor a key at its terminal reaches it.
 //!
 //! It may be killed itself. The next one finds by the job's claim where things stand: a job that never started is
-//! launched; a job that runs is watched (its exit status is then lost with its parent, and its outputs end where the
-//! pipe broke); a job that is gone without a trace is lost.
+//! launched, and so is one whose launcher was killed before it became the program; a job that runs is watched, and its outputs are read on
+//! (its exit status is lost with its parent, unless it is isolated); a job that is gone without a trace is lost.
 //!
 //! A shortage of this machine ([`super::shortage`]) ends nothing. The supervisor has all that it needs for a launch
 //! before it launches. It tries each necessary read or write again until it succeeds.
 
-use std::fs::File;
-use std::io::{self, PipeWriter, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,12 +22,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use crate::agreement::{JobEnd, Limit, RunOutcome};
 use crate::catalogue::CheckpointSignal;
 use crate::clock::{Clock, Micros};
-use crate::execution::files::outputs::Stream;
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolated::read_isolated;
+use crate::execution::job::launch::was_only_launcher;
 use crate::execution::job::limits::{LimitWatch, excess_over_file_limits};
+use crate::execution::job::output_pipes::{Captured, capture_outputs, remove_pipes, take_over_outputs};
 use crate::execution::job::process::{
     Members, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
 };
@@ -43,12 +41,8 @@ use crate::execution::{ExecutionError, JobSpec, SaveWork};
 const GRACE: Duration = Duration::from_secs(2);
 /// How often the clock and the request to stop are looked at: the clock may be stepped, so no wait is longer.
 const TICK: Duration = Duration::from_millis(200);
-/// How long the outputs may take to come to their ends once no process of the job is left that is known of.
-const DRAIN: Duration = Duration::from_secs(10);
 /// How long to wait before a job is launched again after its launcher was ended from outside.
 const RELAUNCH_PAUSE: Duration = Duration::from_secs(1);
-/// Bytes read from an output at once.
-const BUFFER: usize = 64 << 10;
 
 /// Supervises the job of this folder to its end. Called in a process of its own.
 pub fn run_supervisor(job_folder: &Path) -> ExitCode {
@@ -78,6 +72,7 @@ fn supervise_job(folder: &Folder) -> Result<(), ExecutionError> {
     // Put away first, out of the way of others, and removed last: that may take long, and the end must not be lost.
     let temporary = folder.put_away_temporary();
     retry_during_shortage(|| folder.write_end(&end))?;
+    remove_pipes(folder);
     // Until then another supervisor may have to read its text.
     supervisor.group.iter().for_each(ControlGroup::remove);
     if let Err(error) = temporary.and_then(|remove| remove.map_or(Ok(()), |remove| remove())) {
@@ -124,9 +119,6 @@ enum Left {
     ByItself,
     Killed,
 }
-
-/// Tells at the end of an output whether anything of it was dropped.
-type Captured = mpsc::Receiver<bool>;
 
 struct Supervisor<'a> {
     folder: &'a Folder,
@@ -182,8 +174,8 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Launches the job, once all is there that it needs for that: a process that is to become it, and its outputs.
-    fn launch(&self) -> Result<(Child, [Captured; 2]), ExecutionError> {
-        let [(stdout, out), (stderr, err)] = [self.output(Stream::Out)?, self.output(Stream::Err)?];
+    fn launch(&self) -> Result<(Child, Captured), ExecutionError> {
+        let ([stdout, stderr], outputs) = capture_outputs(self.folder, self.job.output_limit)?;
         let child = Command::new(crate::execution::local::EXECUTABLE)
             .arg0("bespeak")
             .arg("launch")
@@ -195,22 +187,11 @@ impl<'a> Supervisor<'a> {
             .process_group(0)
             .spawn()
             .map_err(self.failed("launch"))?;
-        Ok((child, [out, err]))
-    }
-
-    /// A pipe for one of the job's outputs; its data are kept.
-    fn output(&self, stream: Stream) -> Result<(PipeWriter, Captured), ExecutionError> {
-        let file = self.folder.create_output(stream)?;
-        // The output of the slots before this one is kept, too.
-        let written = file.metadata().map_or(0, |meta| meta.len());
-        let room = self.job.output_limit.saturating_sub(written);
-        let (reader, writer) = io::pipe().map_err(self.failed("make a pipe for"))?;
-        let captured = capture_job_output(reader, file, room).map_err(self.failed("keep the output of"))?;
-        Ok((writer, captured))
+        Ok((child, outputs))
     }
 
     /// Waits for the end of the process that was launched; `None` where it did not become the job.
-    fn see_to(&self, mut child: Child, outputs: &[Captured]) -> Result<Option<JobEnd>, ExecutionError> {
+    fn see_to(&self, mut child: Child, outputs: &Captured) -> Result<Option<JobEnd>, ExecutionError> {
         let leader = Pid::from_child(&child);
         let identity = retry_during_shortage(|| {
             ProcessIdentity::of(leader).map_err(self.failed("identify the process of"))
@@ -225,32 +206,37 @@ impl<'a> Supervisor<'a> {
         // The rest of its group is killed before its status is taken: its number is the group's, and may be given away as soon as
         // the status is taken.
         signal_process_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
-        let status = child.wait().map_err(self.failed("wait for"))?;
-        let began = match retry_during_shortage(|| self.folder.claim())? {
-            Some(Claim::Started { process, began }) if process == identity => began,
+        let ended_as = was_only_launcher(leader, || child.wait());
+        let (mut never_ran, status) = ended_as.map_err(self.failed("wait for"))?;
+        let claim = retry_during_shortage(|| self.folder.claim())?;
+        let is_its = matches!(&claim, Some(Claim::Started { process, .. }) if *process == identity);
+        // The system may have ended it for want of the memory that its job may have.
+        never_ran &= !stop.is_some_and(|(stop, _)| matches!(stop, Stop::Exceeded(_)));
+        never_ran &= self
+            .group
+            .as_ref()
+            .and_then(|of| of.excess(&self.job.limits, false))
+            .is_none();
+        if is_its && never_ran {
+            retry_during_shortage(|| self.folder.take_back_claim())?;
+        }
+        let began = match claim {
+            Some(Claim::Started { began, .. }) if is_its && !never_ran => began,
+            Some(_) if !is_its => return Ok(None),
+            _ if stop.is_some() => return Ok(None),
             // It says by itself why it could not. Otherwise something else has ended it, and the next one may do better.
-            None if stop.is_none() && status.code() == Some(1) => {
-                return Err(self.failed("launch")(launch_failure(status)));
-            }
-            None if stop.is_none() => {
+            _ if status.code() == Some(1) => return Err(self.failed("launch")(launch_failure(status))),
+            _ => {
                 say_on_standard_error(&launch_failure(status));
                 thread::sleep(RELAUNCH_PAUSE);
                 return Ok(None);
             }
-            _ => return Ok(None),
         };
         self.kill_what_is_left(&mut watch)?;
         let status = self.status_of_program(Some(status))?;
         let stop = self.found_afterwards(stop, status);
-        // An output that some unknown process still holds open is left where it stands.
-        let asked = Instant::now();
-        let cut = |output: &Captured| {
-            let left = DRAIN.saturating_sub(asked.elapsed());
-            output.recv_timeout(left).unwrap_or(true)
-        };
-        let truncated = outputs.iter().filter(|output| cut(output)).count() > 0;
         Ok(Some(JobEnd {
-            truncated,
+            truncated: outputs.is_cut(),
             ..self.end_after(stop, status, began, ended)
         }))
     }
@@ -260,6 +246,7 @@ impl<'a> Supervisor<'a> {
         let process =
             retry_during_shortage(|| identity.open().map_err(self.failed("follow the process of")))?;
         let began = if process.is_some() { began } else { began.unseen() };
+        let taken = retry_during_shortage(|| take_over_outputs(self.folder, self.job.output_limit))?;
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
             (Some(process), Some(leader)) => {
@@ -272,14 +259,17 @@ impl<'a> Supervisor<'a> {
         };
         let ended = StartTime::now(&self.clock);
         self.kill_what_is_left(&mut watch)?;
-        // Its output after the end of the supervisor before this one is not kept, and its status is lost with that one, unless it is in
-        // a record.
+        // Its status is lost with the supervisor before this one, unless it is in a record; so is what that one had read and not written.
         let status = self.status_of_program(None)?;
         let stop = self.found_afterwards(stop, status);
-        Ok(JobEnd {
-            truncated: true,
-            ..self.end_after(stop, status, began, ended)
-        })
+        let _ = taken.outputs.is_cut();
+        let mut end = self.end_after(stop, status, began, ended);
+        end.truncated = true;
+        // It waited because there was nothing to read its output: that it was not done in its slot is not its party's.
+        if taken.has_waited && end.outcome == RunOutcome::Killed {
+            end.outcome = RunOutcome::Lost;
+        }
+        Ok(end)
     }
 
     /// Waits until the leader of the job has ended, by itself or because it had to.
@@ -554,40 +544,6 @@ fn launch_failure(status: ExitStatus) -> std::io::Error {
     std::io::Error::other(format!(
         "the launcher ended with {status} before it became the job"
     ))
-}
-
-/// Writes the data of a pipe to a file, up to a limit. Data beyond it are read and dropped, so that the job is neither
-/// stopped nor delayed. Returns at the end whether anything was dropped. Fails where there can be no more threads.
-fn capture_job_output(
-    mut pipe: impl Read + Send + 'static,
-    mut file: File,
-    limit: u64,
-) -> io::Result<Captured> {
-    let (done, end) = mpsc::channel();
-    thread::Builder::new().spawn(move || {
-        let mut buffer = vec![0; BUFFER];
-        let (mut room, mut dropped) = (limit, false);
-        loop {
-            let count = match pipe.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
-            };
-            let kept = usize::try_from(room).unwrap_or(usize::MAX).min(count);
-            // A full disk drops output as the limit does.
-            if kept > 0 && file.write_all(&buffer[..kept]).is_err() {
-                (room, dropped) = (0, true);
-                continue;
-            }
-            room -= kept as u64;
-            dropped |= kept < count;
-        }
-        dropped |= file.sync_all().is_err();
-        // The receiver is gone when the outputs took too long to end.
-        let _ = done.send(dropped);
-    })?;
-    Ok(end)
 }
 
 #[cfg(test)]

@@ -13,8 +13,10 @@ use uuid::Uuid;
 use super::{Context, Failure, Lane};
 use crate::agreement::{Agreement, JobEnd, Run, ServiceState};
 use crate::execution::faults::Doing;
+use crate::execution::processors::{own_processors, processors_of_nodes};
 use crate::execution::{Executor, Found};
-use crate::planner::{NodeReport, Repaired, Reporter};
+use crate::planner::{NodeReport, Repaired, Reporter, Resource};
+use crate::task::note_success;
 
 /// How often the executor of a cluster is asked how its nodes stand.
 const NODES_EVERY: Duration = Duration::from_secs(10);
@@ -40,6 +42,22 @@ struct Seen {
 }
 
 impl Lane {
+    /// The processors that a job may run on: those of its nodes, where these are of this machine and have some. A job whose nodes are not
+    /// known at the moment is not bound, since it cannot wait.
+    pub(super) async fn processors_of(&self, agreement: &Agreement) -> Vec<usize> {
+        let Context {
+            planner, lead, hosts, ..
+        } = &*self.context;
+        let resources = planner.resources();
+        let is_here = |of: &&Resource| of.kind == "local" && !of.is_retired() && hosts.is_own(&of.name);
+        let here = resources.iter().filter(is_here);
+        if !here.clone().any(|of| of.name == self.resource) {
+            return Vec::new();
+        }
+        let nodes = lead.nodes_of(agreement.id).await.unwrap_or_default();
+        processors_of_nodes(&own_processors(), here, &self.resource, &nodes).unwrap_or_default()
+    }
+
     /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
     /// until its checks have found nothing wrong, its nodes have been seen, and the plan has been handed over.
     pub(crate) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
@@ -53,6 +71,9 @@ impl Lane {
         loop {
             let informed = self.inform(&mut seen).await;
             self.note(Doing::TellNodes, informed.as_ref().err());
+            if informed.is_ok() {
+                note_success();
+            }
             // It may have been retired and restored since.
             is_open = is_open && !self.is_closed().await;
             if !is_open && self.has_followed.load(Ordering::Relaxed) {

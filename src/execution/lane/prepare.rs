@@ -12,6 +12,7 @@ use super::{Failure, Lane, is_report_taken};
 use crate::agreement::{Agreement, Run, Stretch};
 use crate::execution::faults::Doing;
 use crate::execution::{Executor, PlannedSlot};
+use crate::task::note_success;
 
 /// The pause between two hand-overs of a changing plan: changes come in groups.
 const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);
@@ -37,6 +38,9 @@ impl Lane {
             };
             let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
             self.note(Doing::FollowPlan, failure.as_ref());
+            if failure.is_none() {
+                note_success();
+            }
             // The first of a group of changes does not wait; the rest wait together.
             let pause = tokio::time::sleep(PREPARE_PAUSE);
             let changed = async {
@@ -81,6 +85,8 @@ impl Lane {
                 .iter()
                 .any(|(of, _)| waiting.contains(of) || moved.contains(of));
             planner.report_reserving(resource(), refused, within).await?;
+            let handed = self.shared.executor.hands_over_within().unwrap_or(within);
+            planner.report_handing_over(resource(), handed).await?;
             if is_refused {
                 // Another slot is looked for when it is known which nodes are others' now.
                 self.look_now.notify_one();

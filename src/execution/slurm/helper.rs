@@ -83,9 +83,10 @@ impl Serving {
     /// When nothing can be accepted there.
     pub fn serve(&self, listener: &UnixListener) -> io::Result<()> {
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..WORKERS)
-                .map(|_| scope.spawn(|| self.work(listener)))
-                .collect();
+            let begin = |_| thread::Builder::new().spawn_scoped(scope, || self.work(listener));
+            // As many as the system has threads for, but one at least.
+            let mut workers = vec![begin(0)?];
+            workers.extend((1..WORKERS).map_while(|number| begin(number).ok()));
             let panicked = |_| Err(io::Error::other("a worker has panicked"));
             let mut ends = workers.into_iter().map(ScopedJoinHandle::join);
             ends.try_for_each(|end| end.unwrap_or_else(panicked))

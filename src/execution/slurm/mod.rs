@@ -18,6 +18,7 @@ pub(super) mod jobs;
 mod nodes;
 mod policy;
 mod query;
+mod recurring;
 mod reservations;
 pub(super) mod settings;
 mod snapshot;
@@ -81,6 +82,17 @@ impl Executor for SlurmExecutor {
 
     fn reserves_within(&self) -> Option<Seconds> {
         *lock(&self.seen.reserves_within)
+    }
+
+    fn hands_over_within(&self) -> Option<Seconds> {
+        let within = self.reserves_within();
+        within.map(|within| {
+            if self.settings.reserve_at_once {
+                Seconds::MAX
+            } else {
+                within
+            }
+        })
     }
 
     fn cost(&self) -> Option<Cost> {

@@ -15,7 +15,8 @@ use crate::execution::ExecutionError;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
-use crate::execution::slurm::query::{JobKey, JobRow, JobState, NodeRow};
+use crate::execution::slurm::query::{JobKey, JobRow, JobState, NodeRow, ReservationRow};
+use crate::execution::slurm::recurring::Recurring;
 use crate::execution::slurm::snapshot::Snapshot;
 use crate::planner::{BusyTime, NodeReport, NodeState};
 use crate::store::Condition;
@@ -52,7 +53,7 @@ impl SlurmExecutor {
         self.note_condition(&present, is_ours);
         self.note_cost(&present, is_ours, asked);
         Ok(NodeReport {
-            busy: self.foreign(&present, is_ours),
+            busy: self.foreign(&present, is_ours, Time::MAX),
             states: present.states.clone(),
             reasons: present.reasons.clone(),
         })
@@ -113,8 +114,13 @@ impl SlurmExecutor {
         })
     }
 
-    /// When nodes are others': their reservations, and the jobs that run outside of ours.
-    pub(crate) fn foreign(&self, present: &Snapshot, is_ours: impl Fn(Run) -> bool) -> Vec<BusyTime> {
+    /// When nodes are others', as far as that begins before `until`: their reservations, and the jobs that run outside of ours.
+    pub(crate) fn foreign(
+        &self,
+        present: &Snapshot,
+        is_ours: impl Fn(Run) -> bool,
+        until: Time,
+    ) -> Vec<BusyTime> {
         let ours = |name: &str| self.run_of_name(name).is_some_and(&is_ours);
         let handed = self.handed_jobs();
         // Our own jobs end with their slots by themselves.
@@ -123,14 +129,17 @@ impl SlurmExecutor {
             .reservations
             .iter()
             .filter(|row| !ours(&row.name) && !self.is_dedicated(row))
-            // A job of ours in front of it has a limit in whole minutes, which may not reach into it.
-            .map(|row| (&row.nodes, row.interval.start - MINUTE, row.interval.end));
+            .flat_map(|row| {
+                let times = self.times_of(row).into_iter();
+                // A job of ours in front of it has a limit in whole minutes, which may not reach into it.
+                times.map(move |time| (&row.nodes, time.start - MINUTE, time.end))
+            });
         let jobs = present.jobs.iter().filter(is_foreign).map(|job| {
             let end = job.end.unwrap_or(Time::MAX).max(present.now + LATE);
             (&job.nodes, present.now, end)
         });
         let mut busy = Vec::new();
-        for (nodes, start, end) in reservations.chain(jobs) {
+        for (nodes, start, end) in reservations.chain(jobs).filter(|(_, start, _)| *start < until) {
             let interval = Interval::new(start, (end + self.settings.turnaround).min(Time::MAX));
             busy.extend(self.numbers_of(nodes).map(|node| BusyTime {
                 // Far fewer nodes than that are in the settings.
@@ -139,6 +148,34 @@ impl SlurmExecutor {
             }));
         }
         busy
+    }
+
+    /// When a reservation of others has its nodes, now and later.
+    fn times_of(&self, row: &ReservationRow) -> Vec<Interval> {
+        if row.floats {
+            // It lies as far ahead at any time, so nothing that reaches beyond its begin can run later either. In whole minutes, so
+            // that the plan does not change with every look.
+            let start = Time(row.interval.start.seconds().div_euclid(MINUTE) * MINUTE);
+            return vec![Interval::new(start, Time::MAX)];
+        }
+        let Some(repeats) = row.repeats else {
+            return vec![row.interval];
+        };
+        let recurring = Recurring {
+            present: row.interval,
+            repeats,
+            may_end_early: row.may_end_early,
+            zone: &self.settings.time_zone,
+        };
+        let mut times = recurring.times();
+        // Where all slots are reserved at once, Slurm is asked before they are promised.
+        let within = *lock(&self.seen.reserves_within);
+        if let Some(lead) = within.filter(|within| *within < Time::MAX.seconds()) {
+            for time in times.iter_mut().skip(1) {
+                *time = recurring.as_foreseen(*time, lead);
+            }
+        }
+        times
     }
 
     /// Takes note of the condition of the cluster.
@@ -234,6 +271,8 @@ fn condition_of_nodes(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::execution::slurm::recurring::Repeats;
+    use crate::execution::slurm::tests::executor;
 
     #[test]
     fn a_node_that_does_not_answer_takes_nothing_new_and_one_that_is_never_heard_of_is_down() {
@@ -263,6 +302,61 @@ mod tests {
                 "{row:?}"
             );
         }
+    }
+
+    #[test]
+    fn reservations_of_others_take_their_nodes_whenever_they_come_again_and_for_ever_where_they_float_or_do_not_end()
+     {
+        let (_data, executor) = executor();
+        let hour = 3_600;
+        let row = |end: Time| ReservationRow {
+            name: "others".into(),
+            interval: Interval::new(Time(36_010), end),
+            nodes: vec!["n1".into(), "elsewhere".into()],
+            users: "root".into(),
+            overlaps: false,
+            repeats: None,
+            floats: false,
+            may_end_early: false,
+        };
+        let busy = |row: ReservationRow, until: Time| {
+            let present = Snapshot {
+                now: Time(36_000),
+                held: BTreeMap::new(),
+                reservations: vec![row],
+                jobs: Arc::default(),
+                states: vec![NodeState::Up],
+                cpus: vec![(0, 4)],
+                reasons: BTreeMap::new(),
+            };
+            let busy = executor.foreign(&present, |_| false, until);
+            assert!(busy.iter().all(|of| of.node == 0));
+            busy.into_iter().map(|of| of.interval).collect::<Vec<_>>()
+        };
+        let of = |start: i64, end: i64| Interval::new(Time(start), Time(end));
+        let short = Time(36_100);
+        assert_eq!(busy(row(short), Time::MAX), [of(35_950, 36_100)]);
+        let hourly = ReservationRow {
+            repeats: Some(Repeats::Hourly),
+            ..row(short)
+        };
+        assert_eq!(
+            busy(hourly.clone(), Time(35_950 + 2 * hour)),
+            [of(35_950, 36_100), of(35_950 + hour, 36_100 + hour)]
+        );
+        assert!(busy(hourly, Time::MAX).len() > 24 * 7);
+        let floating = ReservationRow {
+            floats: true,
+            ..row(short)
+        };
+        assert_eq!(
+            busy(floating, Time::MAX),
+            [Interval::new(Time(35_940), Time::MAX)]
+        );
+        assert_eq!(
+            busy(row(Time::MAX), Time::MAX),
+            [Interval::new(Time(35_950), Time::MAX)]
+        );
     }
 
     #[test]

@@ -10,7 +10,10 @@ use uuid::Uuid;
 use crate::execution::slurm::commands::Slurm;
 use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::hostlist::expand_hostlist;
+use crate::execution::slurm::recurring::Repeats;
 
+/// Seconds that Slurm shows at least for a reservation without an end.
+const NO_END: i64 = 365 * 86_400;
 /// Characters of the reason for a node's state that are passed on.
 const REASON_MAX: usize = 200;
 /// The first words of the reason for the wait of a job that waits by its user's will: held (an administrator's hold has
@@ -137,12 +140,19 @@ impl JobState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ReservationRow {
     pub(crate) name: String,
+    /// Its present or next time; until [`Time::MAX`] where it has no end.
     pub(crate) interval: Interval,
     pub(crate) nodes: Vec<String>,
     /// The users that may use it, as Slurm writes them.
     pub(crate) users: String,
     /// Whether jobs in it may last into the next reservation of its nodes.
     pub(crate) overlaps: bool,
+    /// How often it comes again; none where it does not.
+    pub(crate) repeats: Option<Repeats>,
+    /// Whether it moves along with time, so that it never begins.
+    pub(crate) floats: bool,
+    /// Whether Slurm ends it early where no job uses it.
+    pub(crate) may_end_early: bool,
 }
 
 /// One node.
@@ -321,16 +331,19 @@ fn read_reservation_row(record: &str) -> Option<ReservationRow> {
         let mut pairs = rest.split(' ').filter_map(|pair| pair.split_once('='));
         pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
     };
-    let (start, end) = (
-        read_slurm_instant(value("StartTime")?)??,
-        read_slurm_instant(value("EndTime")?)??,
-    );
+    let start = read_slurm_instant(value("StartTime")?)??;
+    let end = read_slurm_instant(value("EndTime")?)?;
+    let end = end.filter(|end| *end - start < NO_END).unwrap_or(Time::MAX);
+    let flags: Vec<&str> = value("Flags")?.split(',').collect();
     Some(ReservationRow {
         name: name.to_owned(),
         interval: Interval::new(start, end.max(start)),
         nodes: read_node_names(value("Nodes")?)?,
         users: value("Users")?.to_owned(),
-        overlaps: value("Flags")?.split(',').any(|flag| flag == "OVERLAP"),
+        overlaps: flags.contains(&"OVERLAP"),
+        repeats: Repeats::of_flags(&flags),
+        floats: flags.contains(&"TIME_FLOAT"),
+        may_end_early: flags.iter().any(|flag| flag.starts_with("PURGE_COMP")),
     })
 }
 
@@ -475,10 +488,40 @@ mod tests {
             (row.nodes.join(" ").as_str(), row.users.as_str()),
             ("n3 n4", "nobody")
         );
+        assert_eq!((row.repeats, row.floats, row.may_end_early), (None, false, false));
         assert_eq!(
             read_reservation_row("b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
             None
         );
+    }
+
+    #[test]
+    fn flags_of_a_site_say_when_a_reservation_has_its_nodes() {
+        let read = |end: &str, rest: &str| {
+            let record =
+                format!("a StartTime=100 EndTime={end} Duration=00:10:00 {rest} Users=root Groups=(null)");
+            read_reservation_row(&record).unwrap()
+        };
+        // As Slurm 22.05 writes them.
+        let daily = read(
+            "700",
+            "Nodes=n1 NodeCnt=1 Flags=DAILY,REPLACE_DOWN,PURGE_COMP=00:05:00 TRES=cpu=4",
+        );
+        assert_eq!((daily.repeats, daily.may_end_early), (Some(Repeats::Daily), true));
+        let floating = read("700", "Nodes=n1 NodeCnt=1 Flags=SPEC_NODES,TIME_FLOAT TRES=cpu=4");
+        assert!(floating.floats && floating.repeats.is_none());
+        let licences = read(
+            "700",
+            "Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(null)",
+        );
+        assert!(licences.nodes.is_empty());
+        let cores = read("700", "Nodes=n[1-2] NodeCnt=2 CoreCnt=2 Flags= TRES=cpu=2");
+        assert_eq!(cores.nodes, ["n1", "n2"], "whole nodes");
+        for end in ["31536100", "UNLIMITED"] {
+            let row = read(end, "Nodes=n1 Flags=SPEC_NODES");
+            assert_eq!(row.interval, Interval::new(Time(100), Time::MAX), "{end}");
+        }
+        assert_eq!(read("31536099", "Nodes=n1 Flags=").interval.end, Time(31_536_099));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use scheduler::Seconds;
 
 use crate::agreement::Run;
@@ -50,6 +51,10 @@ pub struct Settings {
     /// Seconds without a job after which a reservation that was handed to a user is taken back; never without. The user's
     /// party is told when half of them are over.
     pub reclaim_after: Option<Seconds>,
+    /// Whether a slot without a job is reserved as soon as it is promised, so that its user can name the reservation at once.
+    pub reserve_at_once: bool,
+    /// The time zone of Slurm's controller: reservations of the site come again by its clock.
+    pub time_zone: TimeZone,
 }
 
 /// The owner of jobs on the cluster.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::tz::TimeZone;
 use tempfile::TempDir;
 
 use super::*;
@@ -28,6 +29,8 @@ pub(crate) fn executor() -> (TempDir, SlurmExecutor) {
         lead: None,
         changes_a_minute: 6_000,
         reclaim_after: Some(60),
+        reserve_at_once: false,
+        time_zone: TimeZone::UTC,
     };
     let executor = SlurmExecutor::new(settings, data.path()).unwrap();
     (data, executor)

@@ -23,6 +23,8 @@ use crate::agreement::{Currency, Money};
 
 /// How exact the time of an answer is: whole seconds.
 const DATE_STEP: Duration = Duration::from_secs(1);
+/// The longest time for which a peer counts as holding an offer, whatever it says: as long as the configuration of a service allows.
+const HELD_MAX: Duration = Duration::from_hours(24);
 
 /// The answer of a peer.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +187,8 @@ pub(super) fn read_counter_offers(
             window: window_of_terms(&offer.terms),
             held_for: until.zip(received).map(|(until, (sent, waited))| {
                 let held = u64::try_from(until.floor().saturating_sub(sent)).unwrap_or(0);
-                Duration::from_secs(held).saturating_sub(DATE_STEP + waited)
+                let held = Duration::from_secs(held).saturating_sub(DATE_STEP + waited);
+                held.min(HELD_MAX)
             }),
             quotation,
             document: source.to_string(),
@@ -227,6 +230,7 @@ fn quotation_of_terms(terms: &Terms, held_until: Option<DateTime>) -> Option<Quo
         price: None,
         difference: None,
         fee: None,
+        fee_reason: None,
         energy: None,
         carried_out_by: None,
         added: None,
@@ -280,9 +284,13 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_whose_time_is_over_is_held_for_no_time_and_one_without_a_date_for_none_that_is_known() {
+    fn an_offer_is_held_for_a_day_at_most_for_no_time_when_it_is_over_and_for_none_that_is_known_without_a_date()
+     {
         for (sent, held) in [
             (Some((i64::MAX, Duration::ZERO)), Some(Duration::ZERO)),
+            // It says that it holds it for hundreds of years, and more.
+            (Some((-10_000_000_000, Duration::ZERO)), Some(HELD_MAX)),
+            (Some((i64::MIN, Duration::ZERO)), Some(HELD_MAX)),
             (None, None),
         ] {
             let (offers, _) = read_counter_offers(published(), sent).unwrap();

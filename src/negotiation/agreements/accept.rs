@@ -9,8 +9,9 @@ use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
 use wsag::languages::TimeLanguages;
+use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
-use wsag::{Document, Places, Violations};
+use wsag::{Document, Named, Places, Violations};
 
 use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
@@ -475,6 +476,13 @@ pub(in crate::negotiation) fn read_accepting(
     let id = |endpoint: &EndpointReference, local: &str, what: &str| {
         id_in_address(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
     };
+    if context.state != NegotiationOfferState::Acceptable {
+        let message = format!(
+            "wsag-neg:Acceptable is expected: nothing is concluded from an offer that is {}",
+            context.state.name()
+        );
+        return Err(at("NegotiationOfferContext/wsag-neg:State", &message));
+    }
     let negotiation = negotiation
         .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))
         .transpose()?;

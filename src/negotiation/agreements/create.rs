@@ -10,6 +10,7 @@ use wsag::{Document, Fragment, Message, Places, ns};
 
 use super::accept::{ACCEPT_WITHIN, Accepting, read_accepting};
 use super::repeated::Named;
+use crate::address::is_no_place;
 use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
@@ -152,6 +153,7 @@ impl Negotiation {
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let places = places_of_form(request);
         let offered = self.first_template()?;
+        let request = &request.saying_duration(&offered.template, self.clock.now());
         let made = self.drafts_of_flat(request, &offered, &places, party);
         let stated = match &made {
             Ok((_, drafts)) => check_size_is_stated(request, drafts, places.root()),
@@ -252,13 +254,14 @@ impl Negotiation {
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
-    /// Where the decision is to be told.
+    /// Where the decision is to be told; nowhere where that is no place, and its party polls.
     fn read_acceptance_endpoint(
         &self,
         document: &Document<'_>,
         input: &CreateInput,
     ) -> Result<Option<AcceptanceEndpoint>> {
-        let Some(endpoint) = &input.acceptance else {
+        let named = input.acceptance.as_ref();
+        let Some(endpoint) = named.filter(|of| !is_no_place(&of.address)) else {
             return Ok(None);
         };
         let faulty =
@@ -290,6 +293,7 @@ impl Negotiation {
             decision,
             ..
         } = request;
+        let wish = wish.saying_duration(&offered.template, self.clock.now());
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
         check_size_is_stated(&wish, &drafts, places.root())?;
         Ok(CreateRequest::New(offer, drafts, decision))
@@ -345,7 +349,7 @@ fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Res
     }
     if wish.duration.is_none() && law.is_none() && !is_predicted {
         let message = match &wish.run {
-            None => "a duration in seconds is expected".to_owned(),
+            None => "a duration in seconds is expected, or a start and an end".to_owned(),
             Some(run) => format!(
                 "a duration in seconds is expected: it is not known yet how long {} takes",
                 run.name

@@ -30,6 +30,9 @@ pub struct PaymentView {
     pub kind: String,
     /// The amount.
     pub amount: MoneyView,
+    /// Why it is as much, in words; none for the price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// The charge of another domain for the end of an agreement.
@@ -76,7 +79,12 @@ impl Negotiation {
             } else {
                 &mut credits
             };
-            side.push(PaymentView::of(posting.kind, MoneyView::of(posting.amount)));
+            // Its kind is named already.
+            let why = posting.detail.split_once(": ");
+            side.push(PaymentView {
+                reason: Some(why.map_or(posting.detail.as_str(), |(_, why)| why).to_owned()),
+                ..PaymentView::of(posting.kind, MoneyView::of(posting.amount))
+            });
         }
         // The price of work is posted when it has stopped.
         if let Some(price) = agreement.price.filter(|_| stops_work && !is_provider) {
@@ -97,6 +105,10 @@ impl Negotiation {
 impl PaymentView {
     fn of(kind: PostingKind, amount: MoneyView) -> Self {
         let kind = kind.word().to_owned();
-        Self { kind, amount }
+        Self {
+            kind,
+            amount,
+            reason: None,
+        }
     }
 }

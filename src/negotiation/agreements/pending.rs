@@ -16,6 +16,7 @@ use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result};
 use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
 use crate::store::{self, AcceptanceEndpoint, Undecided};
+use crate::task;
 
 /// Pending agreements that are read at a time.
 const READ_AT_ONCE: u32 = 100;
@@ -98,8 +99,9 @@ impl Negotiation {
     pub async fn decide_pending(self, stop: CancellationToken) {
         let mut deciding = Deciding::default();
         loop {
-            if let Err(why) = self.decide_all(&mut deciding).await {
-                tracing::warn!(error = %why, "pending agreements wait for their decision");
+            match self.decide_all(&mut deciding).await {
+                Ok(()) => task::note_success(),
+                Err(why) => tracing::warn!(error = %why, "pending agreements wait for their decision"),
             }
             let look_again = tokio::time::sleep(LOOK_AGAIN);
             tokio::pin!(look_again);

@@ -57,10 +57,16 @@ impl Negotiation {
         let succession = self.store.succession(id).await?;
         let proposals = self.proposals_about(&agreement).await?;
         let at_peers = self.store.at_peers(id).await?;
+        let reservation = self.reservation_of(&agreement);
+        let reservation_from = match &reservation {
+            Some(_) => self.reservation_due(&agreement).await.map(second_as_date_time),
+            None => None,
+        };
         let view = AgreementView {
             proposals,
             staging: self.staging_of(&agreement).await?,
-            reservation: self.reservation_of(&agreement),
+            reservation,
+            reservation_from,
             rejection: self.rejection_of(&agreement).await?,
             supersedes: succession.supersedes,
             superseded_by: succession.superseded_by,
@@ -109,6 +115,16 @@ impl Negotiation {
             && !agreement.state.is_final()
             && self.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");
         handed.then(|| slurm_name_of_run(&agreement.resource, Run::first(agreement.execution_id())))
+    }
+
+    /// From when on its cluster knows that name; none where it does.
+    async fn reservation_due(&self, agreement: &Agreement) -> Option<scheduler::Time> {
+        let due = self.planner.reservation_due(agreement.id).await;
+        // Where the plan cannot be asked, it is certain only that its begin is late enough.
+        due.unwrap_or_else(|_| {
+            let waits = agreement.is_placed() && !agreement.has_nodes();
+            waits.then(|| agreement.slot().start)
+        })
     }
 
     /// An agreement, if there is one and the caller may see it.

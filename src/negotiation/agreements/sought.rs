@@ -15,6 +15,7 @@ use crate::negotiation::negotiations::of_peers::{AskedOfPeer, PassedOn};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::Candidate;
+use crate::task;
 
 /// How often it is looked whether there are some.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -30,8 +31,9 @@ impl Negotiation {
             return;
         };
         loop {
-            if let Err(why) = self.seek_all(&federation).await {
-                tracing::debug!(error = %why, "agreements wait for a place at peers");
+            match self.seek_all(&federation).await {
+                Ok(()) => task::note_success(),
+                Err(why) => tracing::debug!(error = %why, "agreements wait for a place at peers"),
             }
             tokio::select! {
                 () = stop.cancelled() => return,

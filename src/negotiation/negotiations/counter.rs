@@ -13,6 +13,7 @@ use wsag::{Document, Places, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::negotiation::error::violation_at_path;
+use crate::negotiation::request::granted::DurationBounds;
 use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::Offered;
@@ -152,6 +153,12 @@ pub(in crate::negotiation) fn make_counter_offer(
             // One that does not say how much it weighs weighs something.
             Requirement::Optional => unmet = unmet.saturating_add(outcome.importance.unwrap_or(1)),
         }
+    }
+    if broken.is_empty()
+        && let Some(bounds) = DurationBounds::of_silent(offer.clone(), offered)
+        && let Some(why) = bounds.why_not(candidate.duration())
+    {
+        broken.push(violation_at_path(places.below("/wsag:Terms"), why));
     }
     if broken.is_empty() {
         Ok(Counter { offer, unmet })

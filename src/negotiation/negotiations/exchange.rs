@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde_json::json;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
-use wsag::negotiations::{NegotiationOfferState, advertise_output, negotiate_output};
-use wsag::{Document, Message, Places};
+use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
+use wsag::{Document, Message, Places, Violation, ns};
 
 use super::flat::AnswersView;
 use super::offers::{Arrival, Placed, invalid_offer, violation_below_offer};
@@ -15,6 +15,7 @@ use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
+use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
 use crate::planner::{self, Bargain};
 
@@ -43,6 +44,8 @@ enum Form {
 /// An offer of a message, as it came.
 enum Given {
     Document(Box<Placed>),
+    /// A document that asks for what cannot be had here, and for what.
+    Unsupported(Box<Placed>, Vec<Violation>),
     /// A request, and the pointer to it.
     Flat(Json, String),
 }
@@ -91,6 +94,12 @@ impl Negotiation {
         let mut all = Vec::new();
         let mut answers = Vec::with_capacity(offers.len());
         for (given, key) in offers {
+            if let Given::Unsupported(placed, violations) = given {
+                let rejection = Rejection::Violations(violations);
+                let said = self.rejection_of_offer(instance.id, None, &placed.offer, &rejection);
+                all.push(said);
+                continue;
+            }
             let said = match self
                 .read_given_offer(instance, given, OfferMessage::Negotiate)
                 .await
@@ -228,7 +237,7 @@ impl Negotiation {
         asked: OfferMessage,
     ) -> Result<Placed> {
         match given {
-            Given::Document(placed) => Ok(*placed),
+            Given::Document(placed) | Given::Unsupported(placed, _) => Ok(*placed),
             Given::Flat(request, pointer) => {
                 let otherwise = match asked {
                     OfferMessage::Negotiate => NegotiationOfferState::Solicited,
@@ -248,9 +257,7 @@ fn read_offer_message(
 ) -> Result<(Form, Vec<Given>)> {
     let body = match input {
         Input::Xml(body) => {
-            let offers = read_offers(body, asked, languages)?;
-            let given = offers.into_iter().map(|placed| Given::Document(Box::new(placed)));
-            return Ok((Form::Document, given.collect()));
+            return Ok((Form::Document, read_offers(body, asked, languages)?));
         }
         Input::Json(body) => body,
     };
@@ -279,22 +286,36 @@ fn read_offer_message(
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<Placed>> {
+fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<Given>> {
     let document = Document::parse_in(body, languages).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",
         OfferMessage::Advertise => "AdvertiseInput",
     };
-    let offers = match (wsag::read(&document).map_err(Error::Invalid)?, asked) {
-        (Message::NegotiationOffer(offer), _) => {
-            let places = Places::document("/wsag-neg:NegotiationOffer");
-            return Ok(vec![Placed::new(*offer, places)]);
+    let expected = || {
+        let what = format!("wsag-neg:{message} or wsag-neg:NegotiationOffer is expected here");
+        Error::not_offered(&document, &what)
+    };
+    let offers = match asked {
+        OfferMessage::Negotiate => {
+            if let Some(offers) = wsag::read_each_offer(&document).map_err(Error::Invalid)? {
+                offers
+            } else {
+                wsag::read(&document).map_err(Error::Invalid)?;
+                return Err(expected());
+            }
         }
-        (Message::NegotiateInput(offers), OfferMessage::Negotiate)
-        | (Message::AdvertiseInput(offers), OfferMessage::Advertise) => offers,
-        _ => {
-            let what = format!("wsag-neg:{message} or wsag-neg:NegotiationOffer is expected here");
-            return Err(Error::not_offered(&document, &what));
+        OfferMessage::Advertise => {
+            let offers = match wsag::read(&document).map_err(Error::Invalid)? {
+                Message::NegotiationOffer(offer) => vec![*offer],
+                Message::AdvertiseInput(offers) => offers,
+                _ => return Err(expected()),
+            };
+            let known = |offer| OfferByItself {
+                offer,
+                unsupported: Vec::new(),
+            };
+            offers.into_iter().map(known).collect()
         }
     };
     let count = offers.len();
@@ -302,19 +323,26 @@ fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> R
         let what = format!("at most {OFFERS_MAX} offers are taken at a time, these are {count}");
         return Err(Error::not_offered(&document, &what));
     }
-    let placed = offers.into_iter().enumerate().map(|(index, offer)| {
-        let places = Places::document(place_of_offer(message, index, count));
-        Placed::new(offer, places)
+    // There is no such element: the root.
+    let root = document.path_to(ns::WSAG, "", 0);
+    let given = offers.into_iter().enumerate().map(|(index, of)| {
+        let places = Places::document(place_of_offer(&root, index, count));
+        let placed = Box::new(Placed::new(of.offer, places));
+        if of.unsupported.is_empty() {
+            Given::Document(placed)
+        } else {
+            Given::Unsupported(placed, of.unsupported)
+        }
     });
-    Ok(placed.collect())
+    Ok(given.collect())
 }
 
-/// The path of an offer in its message.
-fn place_of_offer(message: &str, index: usize, count: usize) -> String {
-    let path = format!("/wsag-neg:{message}/wsag-neg:NegotiationOffer");
-    if count == 1 {
-        path
-    } else {
-        format!("{path}[{}]", index + 1)
+/// The path of an offer in the message with this root, which may be the offer.
+fn place_of_offer(root: &str, index: usize, count: usize) -> String {
+    const OFFER: &str = "/wsag-neg:NegotiationOffer";
+    match count {
+        _ if root == OFFER => root.to_owned(),
+        1 => format!("{root}{OFFER}"),
+        _ => format!("{root}{OFFER}[{}]", index + 1),
     }
 }

@@ -297,7 +297,10 @@ impl Negotiation {
                 return refuse_member(&places, "/pending", message);
             }
             let offer = match base {
-                None => wish.offer(&request.offered.template),
+                None => {
+                    let template = &request.offered.template;
+                    wish.saying_duration(template, this.clock.now()).offer(template)
+                }
                 Some(offer) => {
                     let of = offer.context.template_id.as_deref().unwrap_or_default();
                     if let Some(named) = &request.named

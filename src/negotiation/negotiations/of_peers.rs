@@ -264,6 +264,7 @@ impl Negotiation {
                 price,
                 difference: None,
                 fee,
+                fee_why: None,
                 energy: None,
                 promise: None,
                 peer: Some(Box::new(HeldAtPeer {

@@ -21,6 +21,7 @@ use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::values::{MoneyView, second_as_date_time};
 use crate::negotiation::{Error, Negotiation, Result};
 use crate::planner::{Bargain, Proposed, Suggestion};
+use crate::task::note_success;
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const UNANSWERED_MAX: u32 = 1_000;
@@ -46,7 +47,10 @@ impl Negotiation {
                 suggestion = suggestions.recv() => suggestion,
             };
             match suggestion {
-                Ok(suggestion) => self.try_to_propose(suggestion).await,
+                Ok(suggestion) => {
+                    self.try_to_propose(suggestion).await;
+                    note_success();
+                }
                 Err(RecvError::Lagged(missed)) => tracing::warn!(missed, "changes are not proposed"),
                 Err(RecvError::Closed) => return,
             }

@@ -36,7 +36,8 @@ impl Negotiation {
             .map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
         let barred = asked.map(|of| tokio::time::timeout(JUDGED_WITHIN, of));
         let barred = join_all(barred).await;
-        proposal.barred = barred.into_iter().filter_map(Result::ok).flatten().collect();
+        let barred = barred.into_iter().filter_map(Result::ok).flatten();
+        proposal.barred.extend(barred);
     }
 
     /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
@@ -165,6 +166,7 @@ mod tests {
             price: None,
             difference: None,
             fee: None,
+            fee_why: None,
             energy: None,
             promise: None,
         };

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
+use scheduler::{Seconds, Time};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::job::{Application, DataStaging, JobDefinition, PosixApplication, RangeValue};
@@ -13,6 +14,9 @@ use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Te
 use wsag::time::DateTime;
 
 use super::filters::{attributes_of_job, put_attributes};
+
+/// A time that has begun is meant from so long after the present on, in seconds: until then it is decided on.
+const DECIDED_WITHIN: Seconds = 10;
 
 /// Names of the job, time and scheduling terms, for templates without such a term.
 const JOB_TERM: &str = "JOB";
@@ -65,7 +69,54 @@ impl Run {
     }
 }
 
+/// The seconds that a start and an end mean for nodes alone where no duration is said: all of the time between them, or what is left
+/// of it. `None` where one of them is not said, or nothing is left.
+pub(super) fn seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time) -> Option<i32> {
+    let (start, end) = (start?.ceil(), end?.floor());
+    let from = if start > now.seconds() {
+        start
+    } else {
+        now.seconds() + DECIDED_WITHIN
+    };
+    let seconds = i32::try_from(end.checked_sub(from)?).ok();
+    seconds.filter(|seconds| *seconds > 0)
+}
+
 impl FlatRequest {
+    /// The same with its duration said, where a start and an end say it (see [`seconds_between`]). The duration of an application is
+    /// predicted, and follows from a law of scaling, of the wish or of its template.
+    pub(in crate::negotiation) fn saying_duration(&self, template: &Template, now: Time) -> Self {
+        let follows = self.run.is_some() || has_law(&self.scheduling) || terms_have_law(&template.terms);
+        let meant = seconds_between(self.start, self.end, now).filter(|_| !follows);
+        Self {
+            duration: self.duration.or(meant),
+            ..self.clone()
+        }
+    }
+
+    /// The same for a change of an offer of nodes alone that says no duration. The duration that it means stays where its window
+    /// changes.
+    fn keeping_duration(&self, offer: &AgreementOffer, template: Option<&Template>) -> Self {
+        let said = Self::of_offer(offer);
+        let runs = said.run.is_some() || self.run.is_some();
+        let follows = runs || has_law(&self.scheduling) || terms_have_law(&offer.terms);
+        let is_said = said.duration.or(self.duration).is_some();
+        if follows || is_said || self.start.or(self.end).is_none() {
+            return self.clone();
+        }
+        let proposed = template.and_then(|of| {
+            let mut times = of.terms.descriptions().filter_map(|of| match &of.content {
+                ServiceDescription::AllocationTime(time) => time.duration,
+                _ => None,
+            });
+            times.next()
+        });
+        Self {
+            duration: seconds_between(said.start, said.end, Time::MIN).or(proposed),
+            ..self.clone()
+        }
+    }
+
     /// The offer from a template that asks for it.
     pub fn offer(&self, template: &Template) -> AgreementOffer {
         let name = template.name.clone().unwrap_or_default();
@@ -95,11 +146,12 @@ impl FlatRequest {
     /// is named as there.
     pub fn change(&self, offer: &AgreementOffer, template: Option<&Template>) -> AgreementOffer {
         let members = offer.terms.all.clone().unwrap_or_default();
+        let wish = self.keeping_duration(offer, template);
         AgreementOffer {
             name: self.name.clone().or_else(|| offer.name.clone()),
             agreement_id: None,
             context: offer.context.clone(),
-            terms: self.said_in(members, template.map_or(&offer.terms, |of| &of.terms)),
+            terms: wish.said_in(members, template.map_or(&offer.terms, |of| &of.terms)),
         }
     }
 
@@ -221,6 +273,18 @@ impl FlatRequest {
             resource: wish.resource.or(scheduling.resource.take()),
         };
     }
+}
+
+fn has_law(scheduling: &Scheduling) -> bool {
+    scheduling.moldability.is_some()
+}
+
+/// Whether one of these terms has a law of how the duration follows from the number of nodes.
+fn terms_have_law(terms: &Terms) -> bool {
+    terms.descriptions().any(|of| match &of.content {
+        ServiceDescription::Scheduling(scheduling) => has_law(scheduling),
+        _ => false,
+    })
 }
 
 /// Changes every service description in these trees.
@@ -439,6 +503,78 @@ mod tests {
             ..AllocationTimeConstraint::default()
         };
         assert_eq!(windows, [[only_the_start]]);
+    }
+
+    #[test]
+    fn a_start_and_an_end_mean_all_the_time_between_them_for_nodes_alone() {
+        let template = templates::read_template(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default());
+        let template = template.expect("a template");
+        let nodes = FlatRequest {
+            start: Some(at(5_000)),
+            end: Some(at(14_000)),
+            ..FlatRequest::default()
+        };
+        let meant = |wish: &FlatRequest, now| wish.saying_duration(&template, Time(now)).duration;
+        assert_eq!(meant(&nodes, 1_000), Some(9_000));
+        // What is left of a time that has begun.
+        assert_eq!(meant(&nodes, 5_000), Some(8_990));
+        assert_eq!(meant(&nodes, 13_995), None);
+        let with = |change: &dyn Fn(&mut FlatRequest)| {
+            let mut wish = nodes.clone();
+            change(&mut wish);
+            meant(&wish, 1_000)
+        };
+        assert_eq!(with(&|of| of.duration = Some(60)), Some(60), "it is said");
+        assert_eq!(with(&|of| of.start = None), None);
+        assert_eq!(with(&|of| of.end = None), None);
+        assert_eq!(with(&|of| of.end = Some(at(4_000))), None);
+        let run = Run {
+            name: "sleep".to_owned(),
+            version: None,
+            arguments: Vec::new(),
+        };
+        assert_eq!(with(&|of| of.run = Some(run.clone())), None, "it is predicted");
+        let law = Some(Moldability::ConstantWork(120.0));
+        assert_eq!(with(&|of| of.scheduling.moldability.clone_from(&law)), None);
+    }
+
+    #[test]
+    fn the_duration_that_an_offer_means_stays_where_its_window_changes() {
+        let silent = |start, end| {
+            let window = AllocationTimeConstraint {
+                start,
+                end,
+                duration: None,
+            };
+            offer(vec![tree("TIME", ServiceDescription::AllocationTime(window))])
+        };
+        let template = templates::read_template(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default());
+        let template = template.expect("a template");
+        let later = FlatRequest {
+            end: Some(at(9_000)),
+            ..FlatRequest::default()
+        };
+        let durations = |wish: &FlatRequest, offer: &AgreementOffer| {
+            said(&wish.change(offer, Some(&template)), |content| match content {
+                ServiceDescription::AllocationTime(window) => Some((window.end, window.duration)),
+                _ => None,
+            })
+        };
+        let both = silent(Some(at(1_000)), Some(at(3_000)));
+        assert_eq!(durations(&later, &both), [[(Some(at(9_000)), Some(2_000))]]);
+        let open = silent(Some(at(1_000)), None);
+        assert_eq!(durations(&later, &open), [[(Some(at(9_000)), Some(3_600))]]);
+        // Nothing is said of one where the window stays.
+        let wish = FlatRequest {
+            nodes: Some((2, 2)),
+            ..FlatRequest::default()
+        };
+        assert_eq!(durations(&wish, &both), [[(Some(at(3_000)), None)]]);
+        let longer = FlatRequest {
+            duration: Some(60),
+            ..later
+        };
+        assert_eq!(durations(&longer, &both), [[(Some(at(9_000)), Some(60))]]);
     }
 
     #[test]

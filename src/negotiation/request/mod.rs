@@ -4,6 +4,7 @@
 pub(super) mod cluster_policy;
 pub(super) mod filters;
 pub(super) mod flat_request;
+pub(super) mod granted;
 pub(super) mod guarantees;
 pub(super) mod json;
 pub(super) mod offer;
@@ -25,6 +26,7 @@ use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
 use super::templates::Offered;
 use super::{Error, Input, Negotiation, Result};
+use crate::address::is_no_place;
 use crate::negotiation::request::flat_request::{FlatRequest, Run};
 use crate::negotiation::request::json::{At, Json, JsonCheck, Members, Object};
 use crate::negotiation::views::resources::view_attributes;
@@ -173,7 +175,8 @@ impl Negotiation {
         if pending != Some(true) {
             check.add(&at.pointer, "it is called for a pending agreement only");
         }
-        let address = check.text(&at);
+        // Its party polls where it names no place.
+        let address = check.text(&at).filter(|address| !is_no_place(address));
         if let Some(Err(why)) = address.as_deref().map(|address| self.may_call.check(address)) {
             check.add(&at.pointer, why);
         }

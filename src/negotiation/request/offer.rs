@@ -1,6 +1,7 @@
 //! From an offer's document to a request that can be planned: the terms are found, the application and its arguments
 //! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
 
+mod bounds;
 mod pieces;
 mod staging;
 
@@ -19,8 +20,10 @@ use wsag::terms::{
 };
 use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
 
+use super::flat_request::seconds_between;
 use super::json::TOKEN_MAX;
 use super::{filters, sizes};
+use crate::address::is_hidden;
 use crate::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::Offered;
@@ -196,7 +199,7 @@ impl<'a> OfferCheck<'a> {
         );
         let fix_at = described.scheduling.and_then(|of| of.fix_at);
         let deviation = described.scheduling.and_then(|of| of.max_deviation);
-        let proposal = Proposal {
+        let mut proposal = Proposal {
             name: self.offer.name.clone(),
             initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
@@ -216,6 +219,7 @@ impl<'a> OfferCheck<'a> {
             ..Proposal::new(Uuid::now_v7(), self.party, request.shapes)
         };
         self.negotiation.planner.foresee(&proposal);
+        self.keep_within_bounds(&described, &mut proposal)?;
         Ok(Draft { proposal, window })
     }
 
@@ -468,7 +472,11 @@ impl<'a> OfferCheck<'a> {
             ) {
                 (Some(said), _) => (said, Scaling::Contract),
                 (None, Some(learned)) => learned,
-                (None, None) => (defaults.duration, Scaling::Contract),
+                (None, None) => {
+                    let between = seconds_between(time.start, time.end, self.now);
+                    let meant = between.filter(|_| job.is_none()).map(Seconds::from);
+                    (meant.unwrap_or(defaults.duration), Scaling::Contract)
+                }
             };
             (vec![Shape { nodes, duration }], scaling)
         };
@@ -564,15 +572,18 @@ pub(in crate::negotiation) fn wrong_labels(
 ) -> Vec<Violation> {
     let mut found = Vec::new();
     let name = offer.name.as_deref().unwrap_or_default();
-    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(char::is_control) {
-        let message =
-            format!("at most {NAME_LENGTH_MAX} characters are expected, none of them a control character");
+    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(is_hidden) {
+        let message = format!(
+            "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character or an invisible one"
+        );
         found.push(violation_at_path(document.path_to(ns::WSAG, "Name", 0), message));
     }
     let id = offer.agreement_id.as_deref().unwrap_or_default();
     if !can_be_agreement_id(id) {
         let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
-        let message = format!("at most {TOKEN_MAX} bytes are expected, none of them a control character");
+        let message = format!(
+            "at most {TOKEN_MAX} bytes are expected, none of them a control character or an invisible one"
+        );
         found.push(violation_at_path(path, message));
     }
     found
@@ -580,7 +591,7 @@ pub(in crate::negotiation) fn wrong_labels(
 
 /// Whether an agreement may have this id from its initiator.
 pub(in crate::negotiation) fn can_be_agreement_id(id: &str) -> bool {
-    id.len() <= TOKEN_MAX && !id.chars().any(char::is_control)
+    id.len() <= TOKEN_MAX && !id.chars().any(is_hidden)
 }
 
 fn choice_of_compositor(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {

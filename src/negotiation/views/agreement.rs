@@ -70,6 +70,9 @@ pub struct AgreementView {
     /// The reservation in the cluster that its party's jobs can name; of an agreement that runs nothing, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reservation: Option<String>,
+    /// From when on the cluster knows it, as far as is foreseen; none where it does by now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation_from: Option<String>,
     /// The probability that its job ends by itself before its slot does, 0 to 1, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
@@ -110,6 +113,13 @@ pub struct AgreementView {
     pub created: String,
     /// Counts changes; the entity tag.
     pub version: i64,
+}
+
+impl AgreementView {
+    /// Whether it tells what may change without its version: the bytes of files that are moved, other domains, proposals.
+    pub fn has_unversioned(&self) -> bool {
+        !(self.staging.is_empty() && self.at_peers.is_empty() && self.proposals.is_empty())
+    }
 }
 
 /// A file that is moved for the job of an agreement, and how far it has come.
@@ -333,6 +343,7 @@ impl AgreementView {
             pieces: agreement.slots.pieces().iter().map(PieceView::of).collect(),
             price: agreement.price.map(MoneyView::of),
             reservation: None,
+            reservation_from: None,
             confidence: None,
             started: agreement.started.map(instant_as_date_time),
             ended: agreement.ended.map(instant_as_date_time),

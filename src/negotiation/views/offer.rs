@@ -120,6 +120,9 @@ pub struct QuotationView {
     /// The fee for the change of an agreement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fee: Option<MoneyView>,
+    /// Why that is as much, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fee_reason: Option<String>,
     /// The energy of its nodes, where their power is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyView>,
@@ -360,6 +363,7 @@ impl QuotationView {
             price: terms.price.map(MoneyView::of),
             price_difference: terms.difference.map(MoneyView::of),
             fee: terms.fee.map(MoneyView::of),
+            fee_reason: terms.fee_why.clone(),
             energy: terms.energy.map(EnergyView::of),
             peer: OfferingPeerView::of(terms),
         }
@@ -387,6 +391,7 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
         price: terms.price.map(sum_in_document),
         difference: terms.difference.map(sum_in_document),
         fee: terms.fee.map(sum_in_document),
+        fee_reason: terms.fee_why.clone(),
         energy: terms.energy.map(|of| Energy {
             watt_hours: of.watt_hours,
             cost: sum_in_document(of.cost),

@@ -44,6 +44,8 @@ pub struct QuotasView {
     pub node_hours: Option<u64>,
     /// How far ahead it may plan, in seconds.
     pub horizon_seconds: Option<i64>,
+    /// Agreements that are not over.
+    pub agreements: Option<u32>,
     /// Questions in a minute.
     pub questions_per_minute: Option<u32>,
 }
@@ -54,6 +56,7 @@ impl QuotasView {
             share_percent: of.share_percent,
             node_hours: of.node_hours,
             horizon_seconds: of.horizon,
+            agreements: of.agreements,
             questions_per_minute: of.probes_per_minute,
         }
     }

@@ -22,6 +22,18 @@ pub struct PartyUsageView {
     pub party: String,
     /// Agreements with a place that are not over.
     pub agreements: usize,
+    /// Agreements that it may have; none without a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreements_max: Option<u32>,
+    /// Questions that it has asked in the present minute.
+    #[serde(default)]
+    pub questions: u32,
+    /// Questions that it may ask in a minute; none without a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions_max: Option<u32>,
+    /// Whether it has at least 80 percent of one of these.
+    #[serde(default, rename = "nearQuota")]
+    pub is_near_quota: bool,
     /// Negotiations that go on.
     pub negotiations: usize,
     /// Answers with offers that are held for it.
@@ -77,6 +89,10 @@ impl PartyUsageView {
         Self {
             party: usage.party.clone(),
             agreements: usage.agreements,
+            agreements_max: usage.agreements_max,
+            questions: usage.questions,
+            questions_max: usage.questions_max,
+            is_near_quota: usage.is_near_quota(),
             negotiations: usage.negotiations,
             held_answers: usage.held_answers,
             resources: usage.resources.iter().map(ResourceUsageView::of).collect(),

@@ -22,6 +22,14 @@ impl PerMinute {
     }
 }
 
+impl PerMinute {
+    /// How many of a party there were in a minute that is not over.
+    pub(in crate::planner) fn in_minute(&self, party: &str, minute: i64) -> u32 {
+        let is_this = self.minute == minute;
+        self.counts.get(party).copied().filter(|_| is_this).unwrap_or(0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

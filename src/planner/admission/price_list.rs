@@ -23,7 +23,8 @@ pub struct Pricing {
     pub resources: BTreeMap<String, u32>,
     /// The part of the price that each party with a price profile pays, by the party's name (002, section 3.2).
     pub profiles: BTreeMap<String, Fraction>,
-    /// Off for a completion at the deadline, in proportion for an earlier one (002, algorithm 2), at most the whole.
+    /// Off for a completion at the deadline, in proportion to the wait since the ready time for an earlier one (002, algorithm 2),
+    /// at most the whole.
     pub late: Fraction,
     /// On top where all nodes of the resource are taken for the whole window, in proportion where fewer are.
     pub busy: Fraction,
@@ -119,6 +120,7 @@ impl Pricing {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour(resource),
             late: self.late,
+            saving_step: Price::from_units(1),
             profile: *self
                 .profiles
                 .get(of.payer.party)
@@ -126,7 +128,7 @@ impl Pricing {
             incentive: Fraction::percent(0),
             flexibility: Discount::NONE,
         };
-        let usage = Usage::rigid(of.node_seconds, of.slot, of.window, now);
+        let usage = Usage::rigid_since_ready(of.node_seconds, of.slot, of.window, now);
         let wait = (of.slot.start - now).max(0);
         let slack = (of.window.duration() - of.slot.duration()).min(wait);
         let slack = of.payer.fix_at.map_or(slack, |part| part.rounded_up(slack));
@@ -288,8 +290,74 @@ mod tests {
         }
     }
 
+    /// Two nodes for an hour that cost 20, and half of that for a completion at the deadline.
+    fn half_off_when_late() -> Pricing {
+        let mut pricing = Pricing::flat(10_000_000, Currency::parse(EUR).unwrap());
+        pricing.late = Fraction::percent(50);
+        pricing
+    }
+
+    /// The price of that hour from `start` on in a window, asked for at `now`.
+    fn price_of_hour(pricing: &Pricing, now: i64, start: i64, window: (i64, i64)) -> i64 {
+        let payer = Payer {
+            party: "physics",
+            budget: None,
+            fix_at: None,
+        };
+        let window = Interval::new(Time(window.0), Time(window.1));
+        let priced = Priced::of(payer, (Interval::of(Time(start), 3_600), 2), window);
+        let price = pricing.price("local", Fraction::percent(100), Time(now), priced);
+        price.unwrap().micros
+    }
+
     #[test]
-    fn a_late_completion_saves_whole_units_as_published() {
+    fn the_saving_for_a_late_completion_counts_from_the_ready_time() {
+        let pricing = half_off_when_late();
+        let day = 86_400;
+        let tomorrow = |start, end| price_of_hour(&pricing, 0, day + start, (day, day + end));
+        assert_eq!(
+            tomorrow(0, 3_600),
+            20_000_000,
+            "its time is exact: it waits for nothing"
+        );
+        assert_eq!(tomorrow(0, 7_200), 20_000_000, "it begins when it is ready");
+        assert_eq!(tomorrow(3_600, 7_200), 10_000_000, "it completes at its deadline");
+        assert_eq!(
+            tomorrow(3_600, 10_800),
+            15_000_000,
+            "it waits for half of its slack"
+        );
+        // Ready since an hour ago: only what is left of the window counts.
+        assert_eq!(price_of_hour(&pricing, 3_600, 3_600, (0, 10_800)), 20_000_000);
+        assert_eq!(price_of_hour(&pricing, 3_600, 7_200, (0, 10_800)), 10_000_000);
+    }
+
+    #[test]
+    fn a_slightly_wider_window_costs_no_more_than_it_saves() {
+        let pricing = half_off_when_late();
+        let price = |wait: i64, slack: i64| price_of_hour(&pricing, 0, wait, (0, 3_600 + slack));
+        let rigid = price(0, 0);
+        for wait in [0, 1, 2, 60, 1_800, 3_599] {
+            for slack in wait..3_600 {
+                let (before, wider) = (price(wait, slack), price(wait, slack + 1));
+                assert!(
+                    wider <= before && before <= rigid,
+                    "{wait} of {slack}: {before}, then {wider}"
+                );
+            }
+        }
+        // A second of a longer slack costs its proportion, and no unit of the currency.
+        for (wait, slack) in [(3_600, 3_600), (5_000, 10_800), (10_800, 10_800)] {
+            let more = price(wait, slack + 1) - price(wait, slack);
+            assert!(
+                (0..=10_000_000 / slack + 1).contains(&more),
+                "{wait} of {slack}: {more}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_late_completion_saves_in_proportion_to_its_wait() {
         let free = SlotTree::new(4);
         let mut pricing = Pricing::flat(10_000_000, Currency::parse(EUR).unwrap());
         pricing.late = Fraction::percent(60);

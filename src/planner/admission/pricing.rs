@@ -64,21 +64,4 @@ impl Decider<'_> {
             None => Fraction::percent(100),
         }
     }
-
-    /// The same without the nodes that are held for a party. O(log n) beside the offers that it has held.
-    pub(in crate::planner) fn window_load_without(
-        &self,
-        party: &str,
-        resource: usize,
-        window: Interval,
-    ) -> Fraction {
-        let pricing = self.settings.pricing.as_ref();
-        match pricing.zip(self.plan.resources.get(resource)) {
-            Some((pricing, of)) => {
-                let held = self.plan.held_area(party, &of.resource.name, window);
-                pricing.load(of.schedule.tree(), window, held)
-            }
-            None => Fraction::percent(100),
-        }
-    }
 }

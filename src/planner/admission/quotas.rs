@@ -1,6 +1,9 @@
 //! How much one party may have, ask and keep.
 
+use std::collections::BTreeSet;
+
 use scheduler::{Time, counted};
+use uuid::Uuid;
 
 use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::MICROS_PER_SECOND;
@@ -8,6 +11,8 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
 use crate::planner::request::Proposal;
 
+/// From this part of a bound on a party is near it, in percent.
+const NEAR_PERCENT: u64 = 80;
 /// Seconds of an hour.
 const HOUR: u128 = 3_600;
 
@@ -59,12 +64,38 @@ impl Decider<'_> {
         self.present_second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }
 
-    /// The node-seconds that a party has, without an agreement that would be replaced.
+    /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
     fn used_node_seconds(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
-        let replaced = replaced.map_or(0, Agreement::node_seconds);
+        // Of all that is offered in its place one can be taken.
+        let replaced = replaced.map_or(0, |of| {
+            of.node_seconds() + self.plan.table.node_seconds_about(of.id)
+        });
         let waiting = self.plan.reserving.node_seconds(party);
         (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
             .saturating_sub(replaced)
+    }
+
+    /// Refuses another agreement to a party that has as many as it may have; `but` is one that waits to be made.
+    pub(in crate::planner) fn check_agreements_quota(
+        &self,
+        party: &str,
+        but: Option<Uuid>,
+    ) -> Result<(), Refusal> {
+        let Some(most) = self.settings.quotas_of(party).agreements else {
+            return Ok(());
+        };
+        if self.is_unbounded {
+            return Ok(());
+        }
+        let waiting = self.plan.reserving.waiting.values();
+        let waiting = waiting.filter(|of| of.agreement.party == party && Some(of.agreement.id) != but);
+        if self.plan.live.of_party(party) as usize + waiting.count() < most as usize {
+            return Ok(());
+        }
+        let many = counted(most, "agreement");
+        Err(quota_exceeded(format!(
+            "a party may have {many} that are not over: end some, or ask the provider for more"
+        )))
     }
 
     /// Counts a question of a party for a quote. A quote reveals something about the agreements of others.
@@ -72,12 +103,39 @@ impl Decider<'_> {
         let Some(most) = self.settings.quotas_of(party).probes_per_minute else {
             return Ok(());
         };
+        if self.is_unbounded {
+            return Ok(());
+        }
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
         if self.plan.table.probes.count(party, minute) > most {
             let times = counted(most, "time");
             return Err(quota_exceeded(format!("a party may ask {times} a minute")));
         }
         Ok(())
+    }
+
+    /// The questions of a party in the present minute.
+    pub(in crate::planner) fn questions_of(&self, party: &str) -> u32 {
+        let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
+        self.plan.table.probes.in_minute(party, minute)
+    }
+
+    /// How many parties have at least [`NEAR_PERCENT`] of the agreements or the questions that they may have.
+    pub(in crate::planner) fn parties_near_quota(&self) -> usize {
+        let asking = self.plan.table.probes.counts.keys().map(String::as_str);
+        let parties: BTreeSet<&str> = self
+            .plan
+            .live
+            .parties()
+            .map(|(party, _)| party)
+            .chain(asking)
+            .collect();
+        let is_near = |party: &&str| {
+            let quotas = self.settings.quotas_of(party);
+            is_near_bound(self.plan.live.of_party(party), quotas.agreements)
+                || is_near_bound(self.questions_of(party), quotas.probes_per_minute)
+        };
+        parties.into_iter().filter(is_near).count()
     }
 
     /// Whether a party may have an offer kept, beside the offers that have been kept since it was found.
@@ -113,12 +171,18 @@ impl Decider<'_> {
             return Ok(());
         };
         let used = self.used_node_seconds(party, replaced);
-        let more = terms.node_seconds().saturating_sub(beside.unwrap_or(0));
+        let beside = beside.filter(|_| replaced.is_none()).unwrap_or(0);
+        let more = terms.node_seconds().saturating_sub(beside);
         if used + more > u128::from(node_hours) * HOUR {
             return Err(too_many_node_hours(node_hours, used));
         }
         Ok(())
     }
+}
+
+/// Whether a number is near its bound or beyond it.
+pub(in crate::planner) fn is_near_bound(count: u32, most: Option<u32>) -> bool {
+    most.is_some_and(|most| u64::from(count) * 100 >= u64::from(most) * NEAR_PERCENT)
 }
 
 fn too_many_node_hours(node_hours: u64, used: u128) -> Refusal {

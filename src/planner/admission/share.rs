@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Barred, Shape, Slot, Stretch};
 use crate::clock::time_in_words;
+use crate::planner::admission::quotas::is_near_bound;
 use crate::planner::admission::usage::{Bound, Usage, area};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, quota_exceeded};
@@ -35,12 +36,26 @@ pub struct PartyUsage {
     pub party: String,
     /// Agreements with a place that are not over.
     pub agreements: usize,
+    /// Agreements that it may have, those among them that wait for their decision; none without a bound.
+    pub agreements_max: Option<u32>,
+    /// Questions that it has asked in the present minute.
+    pub questions: u32,
+    /// Questions that it may ask in a minute; none without a bound.
+    pub questions_max: Option<u32>,
     /// Negotiations that go on.
     pub negotiations: usize,
     /// Answers with offers that are held for it.
     pub held_answers: usize,
     /// What it has on each resource, those left out where it has nothing.
     pub resources: Vec<ResourceUsage>,
+}
+
+impl PartyUsage {
+    /// Whether it has nearly as many agreements as it may have, or has asked nearly as often.
+    pub fn is_near_quota(&self) -> bool {
+        let agreements = u32::try_from(self.agreements).unwrap_or(u32::MAX);
+        is_near_bound(agreements, self.agreements_max) || is_near_bound(self.questions, self.questions_max)
+    }
 }
 
 /// What a party has of one resource, with what waits to be reserved and what is held for it.
@@ -94,7 +109,8 @@ impl Decider<'_> {
 
     /// What a party has.
     pub(in crate::planner) fn usage_of(&self, party: String) -> PartyUsage {
-        let share_percent = self.settings.quotas_of(&party).share_percent;
+        let quotas = self.settings.quotas_of(&party);
+        let share_percent = quotas.share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);
         let agreed = self.plan.holdings.of(&party).into_iter();
@@ -118,6 +134,9 @@ impl Decider<'_> {
         let resources = on.collect();
         PartyUsage {
             agreements: self.plan.holdings.of(&party).map_or(0, |of| of.agreements),
+            agreements_max: quotas.agreements,
+            questions: self.questions_of(&party),
+            questions_max: quotas.probes_per_minute,
             negotiations: negotiations + quotes,
             held_answers: self.plan.table.held_answers(&party),
             resources,
@@ -142,7 +161,7 @@ impl Decider<'_> {
             return Ok(());
         };
         let window = self.window(proposal)?;
-        let beside = self.beside(&proposal.party, None);
+        let beside = self.beside(&proposal.party, replaced.map(|of| of.id));
         // On the other resources it has nothing, and what it asks for is not too much.
         let looked_at = |of: &&ResourcePlan| {
             let name = &of.resource.name;
@@ -185,7 +204,7 @@ impl Decider<'_> {
         Ok(())
     }
 
-    /// Whether a party's share allows a stretch on a resource, beside what is held for other answers than one.
+    /// Whether a party's share allows a stretch on a resource, beside what is held for other choices than one.
     pub(in crate::planner) fn is_within_share(
         &self,
         party: &str,
@@ -195,7 +214,7 @@ impl Decider<'_> {
         let Some((percent, of)) = self.share_of(party).zip(self.plan.resources.named(resource)) else {
             return true;
         };
-        let beside = self.beside(party, but);
+        let beside = self.beside(party, replaced.map(|of| of.id).or(but));
         let usage = self.usage_on(party, resource, (&beside, replaced));
         let bound = bound_of_share(of.resource.capacity, percent);
         let (slot, nodes) = stretch;
@@ -214,18 +233,14 @@ impl Decider<'_> {
         of.is_none_or(|of| self.is_within_share(party, (&of.resource.name, stretch), (replaced, None)))
     }
 
-    /// What is held for offers to a party, of each answer the largest stretch on a resource, and what its waiting commands would
-    /// get; without what is held for one answer.
+    /// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
+    /// get; without what is held for one choice.
     fn beside(&self, party: &str, but: Option<Uuid>) -> Beside {
         let mut beside = Beside::new();
-        let answers = self
-            .plan
-            .table
-            .answers_held(party)
-            .filter(|answer| Some(*answer) != but);
-        for answer in answers {
+        let choices = self.plan.table.choices_held(party).into_iter();
+        for choice in choices.filter(|choice| Some(*choice) != but) {
             let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-            for held in self.plan.table.holds.of(answer) {
+            for held in self.plan.table.holds.of(choice) {
                 let of = largest.entry(&held.resource).or_insert(held.stretch);
                 if area(held.stretch) > area(*of) {
                     *of = held.stretch;

@@ -119,9 +119,10 @@ impl Decider<'_> {
         (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         agreement.fixed = true;
         let held = offer.parent.filter(|_| self.offer_on_table(&offer).is_some());
+        let held = held.map(|answer| self.plan.table.choice_of(offer.negotiation, answer));
         let number = self.plan.next_number();
-        if let Some(answer) = held {
-            self.take_hold_out(answer);
+        if let Some(choice) = held {
+            self.take_hold_out(choice);
         }
         let put = match old.as_mut().filter(|_| begun) {
             Some(old) => self.go_on_at_peer(old, (&mut agreement, number), at),
@@ -130,8 +131,8 @@ impl Decider<'_> {
                 .then(Vec::new),
         };
         let Some(settled) = put else {
-            if let Some(answer) = held {
-                self.hold_offers_again(answer, "its acceptance has failed");
+            if let Some(choice) = held {
+                self.hold_offers_again(choice, "its acceptance has failed");
             }
             return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
         };
@@ -154,7 +155,7 @@ impl Decider<'_> {
             if begun {
                 agreement = self.take_over(&old, agreement);
             }
-            self.supersede_offers(old, settled, agreement.id, terms.fee)?;
+            self.supersede_offers(old, settled, agreement.id, &terms)?;
         }
         if held.is_some() {
             let siblings = self.sibling_offers(&offer);
@@ -220,11 +221,9 @@ impl Decider<'_> {
             slots.clone()
         };
         let (next, number) = (Agreement { slots, ..old.clone() }, self.plan.next_number());
-        let held = answer.map_or_else(Vec::new, |answer| self.plan.table.holds.of(answer).to_vec());
-        let now = self.present_second();
         let fits = self.suppose_in_transaction(|this| {
-            for held in &held {
-                this.plan.vacate(held, now);
+            if answer.is_some() {
+                this.vacate_hold(id);
             }
             if goes_on {
                 this.lift_replaced_agreement(old.id).is_ok() && this.has_put_going_on((&next, number), at)

@@ -1,20 +1,16 @@
 //! The postings that follow from the events of an agreement: the price when its slot is over, fees for ending or
 //! changing it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
 
-use scheduler::{Fraction, Interval, Time, counted};
+use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, Shape,
-    assess, part_of_amount,
+    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, assess,
 };
-use crate::planner::admission::payer::Payer;
-use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
 use crate::planner::handle::Planner;
 use crate::planner::request::Termination;
-use crate::planner::resources::need::Need;
 use crate::store::Change;
 
 impl Planner {
@@ -123,72 +119,6 @@ impl Decider<'_> {
         Some(self.event(EventKind::Charged, format!("{amount}: {what}")))
     }
 
-    /// The fee for ending an agreement before its slot, now that it has left the plan. It is the provider's part of its
-    /// price, at least the amount by which the same request would be cheaper now, and at most its price. So it never pays
-    /// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before: the
-    /// loss would have cost nothing, and its party need not wait for another time. Where a peer has it, the fee is at least
-    /// that peer's charge for its end.
-    pub(in crate::planner) fn cancellation_fee(
-        &self,
-        agreement: &Agreement,
-        charge_of_peer: Option<Money>,
-    ) -> Option<Money> {
-        if agreement.restarts() > 0 {
-            return None;
-        }
-        let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);
-        let rule = fraction_of_amount(price, rate).micros;
-        let cheaper = self.cheaper_by(agreement, price);
-        let there = charge_of_peer.filter(|of| of.currency == price.currency);
-        let there = there.map_or(0, |of| of.micros);
-        let fee = rule.max(cheaper).max(there).min(price.micros);
-        Some(Money::new(fee, price.currency))
-    }
-
-    /// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
-    /// provider's part of its price. Where the price falls, it is at least the fee for ending that part.
-    pub(in crate::planner) fn change_fee(&self, agreement: &Agreement, next: Option<Money>) -> Option<Money> {
-        let (price, pricing) = (agreement.price?, self.settings.pricing.as_ref()?);
-        let given_up = Money::new((price.micros - next?.micros).max(0), price.currency);
-        let fee = fraction_of_amount(price, pricing.change).micros;
-        let rule = fraction_of_amount(given_up, pricing.cancellation).micros;
-        let cheaper = self.cheaper_by(agreement, price).min(given_up.micros);
-        let fee = (fee + rule.max(cheaper)).min(price.micros);
-        Some(Money::new(fee, price.currency))
-    }
-
-    /// By how much the nodes of an agreement would be cheaper now in its window than its price, in millionths, wherever
-    /// they would cost least; nothing where they would not, or where a peer has it, whose prices are its own. O(log n) for
-    /// each resource.
-    fn cheaper_by(&self, agreement: &Agreement, price: Money) -> i64 {
-        if self.is_at_peer(agreement) {
-            return 0;
-        }
-        let window = Interval::new(agreement.ready.max(self.present_second()), agreement.deadline);
-        let need = Need {
-            // As it would be booked again.
-            of: None,
-            ..Need::of_agreement(agreement, window)
-        };
-        let resources = (0..).map_while(|index| Some((index, self.plan.resources.get(index)?)));
-        let prices = resources.filter_map(|(index, of)| {
-            let Shape { nodes, duration } = self.plan.resources.shortest(index, &need, need.shapes[0])?;
-            if of.resource.is_peer() || nodes > of.resource.capacity || window.duration() < duration {
-                return None;
-            }
-            let latest = Interval::of(window.end - duration, duration);
-            let mut priced = Priced::of(Payer::of_agreement(agreement), (latest, nodes), window);
-            if agreement.slots.is_split() {
-                priced.node_seconds = agreement.node_seconds();
-            }
-            // The offers that the party has held for a while do not raise the price.
-            let load = self.window_load_without(&agreement.party, index, window);
-            self.price_under(load, index, priced)
-        });
-        let least = prices.map(|least| least.micros).min().unwrap_or(price.micros);
-        (price.micros - least).max(0)
-    }
-
     /// Assesses the agreements for which time alone may decide something by now.
     pub(in crate::planner) fn assess_due(&mut self) {
         for id in self.plan.agenda.times.due_by(self.present_second()) {
@@ -239,11 +169,3 @@ impl Decider<'_> {
         })));
     }
 }
-
-/// A part of an amount, to the nearest millionth.
-fn fraction_of_amount(amount: Money, fraction: Fraction) -> Money {
-    part_of_amount(amount, fraction.numerator.into(), fraction.denominator.into())
-}
-
-#[cfg(test)]
-mod tests;

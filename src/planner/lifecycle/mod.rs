@@ -4,6 +4,7 @@ pub(super) mod at_peer;
 pub(super) mod billing;
 pub(super) mod deadlines;
 pub(super) mod eviction;
+pub(super) mod fees;
 pub(super) mod late;
 pub(super) mod lost_work;
 pub(super) mod overrun;

@@ -126,6 +126,9 @@ impl Decider<'_> {
             .filter(|terms| terms.peer.is_some())
             .map(|terms| terms.resource.clone());
         self.check_new_id(&proposal, &[replaced])?;
+        if replaced.is_none() {
+            self.check_agreements_quota(&proposal.party, None)?;
+        }
         // It is on the first resource until it is decided, or on that of the peer that is asked.
         if self.plan.resources.get(0).is_none() {
             let why = "no resource is in service";

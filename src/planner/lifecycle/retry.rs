@@ -208,7 +208,7 @@ impl Decider<'_> {
         let now = self.present_second();
         let is_over = agreement.slot().end <= now;
         // The nodes kept for its changes rely on its place.
-        let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
+        let mut given_way: BTreeSet<Uuid> = self.plan.table.choice_about(agreement.id).into_iter().collect();
         let index = agreement.slots_over();
         let adds = agreement.adds_to_contract(index);
         let why = if is_over { NEVER_STARTED } else { TOO_LATE };
@@ -238,7 +238,7 @@ impl Decider<'_> {
     /// Gives an agreement another place whose slot of this index is lost and has left the plan, or ends it where there is none.
     pub(in crate::planner) fn place_lost_slot(&mut self, agreement: &Agreement, index: usize, why: &str) {
         let now = self.present_second();
-        let mut given_way: BTreeSet<Uuid> = self.plan.table.answers_about(agreement.id).collect();
+        let mut given_way: BTreeSet<Uuid> = self.plan.table.choice_about(agreement.id).into_iter().collect();
         match self.find_before_offers(agreement, index, RESTART, now, &mut given_way) {
             Some(found) => self.take_other_slot(agreement, found, why),
             None => self.end_without_place(agreement.clone(), index, why),

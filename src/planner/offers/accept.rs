@@ -5,7 +5,7 @@ use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Event, EventKind, Money, NegotiationInstance, NegotiationOffer, OfferState,
+    Agreement, AgreementState, Event, EventKind, NegotiationInstance, NegotiationOffer, OfferState,
     OfferTerms, PostingKind, ServiceState, Slot, Spender,
 };
 use crate::planner::admission::refuse::barred_in_words;
@@ -25,6 +25,11 @@ impl Decider<'_> {
     ) -> Result<Step<Accepted, Acceptance>> {
         let idempotency = acceptance.proposal.idempotency.clone();
         self.check_key_is_new(idempotency.as_ref())?;
+        let talks = self.plan.table.of_offer(acceptance.offer);
+        // A change takes the place of another agreement.
+        if talks.is_none_or(|talks| talks.instance.agreement.is_none()) {
+            self.check_agreements_quota(&acceptance.proposal.party, Some(acceptance.proposal.id))?;
+        }
         let agreement = match self.make_accepted_agreement(acceptance, None)? {
             Step::Done(agreement) => agreement,
             Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),
@@ -87,7 +92,7 @@ impl Decider<'_> {
         if let Some(old) = old.as_ref().filter(|_| begun) {
             agreement.slots = old.slots.ending(agreement.slots.placement().end);
         }
-        self.take_hold_out(answer);
+        self.take_hold_out(self.plan.table.choice_of(offer.negotiation, answer));
         let number = self.plan.next_number();
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
@@ -142,7 +147,7 @@ impl Decider<'_> {
             if begun {
                 agreement = self.take_over(&old, agreement);
             }
-            self.supersede_offers(old, settled, agreement.id, terms.fee)?;
+            self.supersede_offers(old, settled, agreement.id, &terms)?;
         }
         let siblings = self.sibling_offers(&offer);
         self.release(siblings);
@@ -223,13 +228,14 @@ impl Decider<'_> {
         self.plan.table.put(taken);
     }
 
+    /// The other held offers of the choice of an offer.
     pub(in crate::planner) fn sibling_offers(&self, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
-        let talks = self.plan.table.get(offer.negotiation);
-        let offers = talks.into_iter().flat_map(|talks| talks.offers.values());
-        offers
-            .filter(|other| other.id != offer.id && other.parent == offer.parent && other.is_held())
-            .cloned()
-            .collect()
+        let Some(answer) = offer.parent else {
+            return Vec::new();
+        };
+        let choice = self.plan.table.choice_of(offer.negotiation, answer);
+        let offers = self.plan.table.held_offers_of(choice);
+        offers.filter(|other| other.id != offer.id).cloned().collect()
     }
 
     /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
@@ -238,11 +244,13 @@ impl Decider<'_> {
         mut old: Agreement,
         mut events: Vec<Event>,
         by: Uuid,
-        fee: Option<Money>,
+        terms: &OfferTerms,
     ) -> Result<()> {
         events.push(self.event(EventKind::Superseded, format!("by {by}")));
-        if let Some(fee) = fee {
-            events.extend(self.charge(&old, PostingKind::Change, fee, "change"));
+        if let Some(fee) = terms.fee {
+            let why = terms.fee_why.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            events.extend(self.charge(&old, PostingKind::Change, fee, &format!("change{why}")));
         }
         events.extend(self.must_close(&mut old, AgreementState::Complete, self.now)?);
         self.batch.push(Change::Supersede { old: old.id, new: by });

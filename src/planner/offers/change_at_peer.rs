@@ -37,15 +37,26 @@ impl Decider<'_> {
     ) -> Result<Quote> {
         self.suppose_in_transaction(|this| {
             let old = this.lift_replaced_agreement(id)?;
+            this.vacate_hold(id);
+            let rebooking = this.cheapest_rebooking(&old);
             for (candidate, charge) in quote.candidates.iter_mut().zip(charges) {
                 let terms = &mut candidate.terms;
                 terms.difference = price_difference(terms.price, old.price);
-                terms.fee = this.change_fee(&old, terms.price).map(|own| {
-                    let charge = charge.filter(|charge| charge.currency == own.currency);
+                let own = this.change_fee(&old, terms.price, rebooking.as_ref());
+                let (own, why) = own.map_or((None, None), |own| (Some(own.amount), own.why));
+                let charge = charge.filter(|charge| own.is_some_and(|own| charge.currency == own.currency));
+                let is_charge =
+                    charge.is_some_and(|charge| own.is_some_and(|own| charge.micros > own.micros));
+                terms.fee = own.map(|own| {
                     let fee = charge.map_or(own.micros, |charge| charge.micros.max(own.micros));
                     let most = old.price.map_or(i64::MAX, |price| price.micros);
                     Money::new(fee.min(most), own.currency)
                 });
+                terms.fee_why = if is_charge {
+                    Some(format!("{} charges that for the change", old.resource))
+                } else {
+                    why
+                };
             }
             // A peer's fee that cannot be passed on would be ours.
             let is_passed_on = |of: &Candidate, charge: Option<Money>| {

@@ -120,6 +120,8 @@ impl Decider<'_> {
             });
         }
         let price = self.price_of_change(at, old, reached);
+        let rebooking = self.cheapest_rebooking(old);
+        let fee = self.change_fee(old, price, rebooking.as_ref());
         let slots = old.slots.ending(reached);
         let terms = OfferTerms {
             peer: None,
@@ -138,17 +140,11 @@ impl Decider<'_> {
             confidence: None,
             price,
             difference: price_difference(price, old.price),
-            fee: self.change_fee(old, price),
+            fee: fee.as_ref().map(|fee| fee.amount),
+            fee_why: fee.and_then(|fee| fee.why),
             promise: None,
         };
-        if let (Some(budget), Some(costs)) = (proposal.budget, price_with_fee(&terms))
-            && !is_within_budget(costs, budget)
-        {
-            return Err(Refusal {
-                lowest_budget: Some(costs),
-                ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
-            });
-        }
+        check_budget_of_change(proposal.budget, &terms)?;
         Ok(Quote::of(vec![Candidate::own(terms, until)]))
     }
 
@@ -216,6 +212,17 @@ impl Decider<'_> {
     }
 }
 
+/// Refuses a change that costs more than its budget, with its fee.
+fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(), Refusal> {
+    match (budget, price_with_fee(terms)) {
+        (Some(budget), Some(costs)) if !is_within_budget(costs, budget) => Err(Refusal {
+            lowest_budget: Some(costs),
+            ..bare_refusal(Reason::BudgetTooLow, "it would cost more than its budget")
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
 /// of nodes, and the start.
 fn goes_on_in_proposal(old: &Agreement, proposal: &Proposal) -> bool {
@@ -238,14 +245,18 @@ mod tests {
     fn a_slot_that_is_made_longer_and_shorter_again_costs_no_less() {
         let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
         let mut pricing = Pricing::flat(100_000_000, Currency::parse("EUR").unwrap());
-        pricing.late = Fraction::percent(60);
+        pricing.busy = Fraction::percent(60);
         domain.settings.pricing = Some(pricing);
+        domain.place(proposal(2, 1_000, (0, 1_000))).unwrap();
         let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
         let mut cost =
             |of: &Agreement, end| domain.decide(|decider| decider.price_of_change(0, of, Time(end)));
         let longer = cost(&old, 2_000).unwrap();
         let more = longer.micros - old.price.unwrap().micros;
-        assert!(more < old.price.unwrap().micros, "what is later is cheaper");
+        assert!(
+            more < old.price.unwrap().micros,
+            "it is cheaper where less is going on"
+        );
         let prolonged = Agreement {
             slots: Slots::one((Interval::new(Time(0), Time(2_000)), 2)),
             duration: 2_000,

@@ -1,5 +1,6 @@
-//! The nodes that are kept for offers that can still be accepted. The offers of one answer are alternatives, so
-//! together they keep the pointwise maximum; in the schedule of their resource that stands as requests for fixed slots.
+//! The nodes that are kept for offers that can still be accepted. The offers of one answer are alternatives, and so are all
+//! offers for a change of one agreement: they are one choice. So together they keep the pointwise maximum; in the schedule of
+//! their resource that stands as requests for fixed slots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use crate::planner::offers::messages::refusal_in_short;
 use crate::store::Change;
 
 impl Decider<'_> {
-    /// Keeps the nodes of an offer beside the nodes of the other offers of its answer. Returns whether that was
+    /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
     /// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
     pub(in crate::planner) fn hold(&mut self, offer: &NegotiationOffer) -> bool {
         self.hold_offer(offer, true)
@@ -32,14 +33,15 @@ impl Decider<'_> {
         let Some((added, moves)) = kept else {
             return false;
         };
+        let choice = self.plan.table.choice_of(offer.negotiation, answer);
         for held in added {
-            self.plan.table.holds.insert(answer, held);
+            self.plan.table.holds.insert(choice, held);
         }
         self.apply_moves(&moves, "to keep an offer open");
         true
     }
 
-    /// Keeps the nodes that an offer needs beyond the hold of the other offers of its answer. Returns the moves of others;
+    /// Keeps the nodes that an offer needs beyond the hold of the other offers of its choice. Returns the moves of others;
     /// none where there is no place.
     fn keep_beside_others(
         &mut self,
@@ -52,7 +54,9 @@ impl Decider<'_> {
         if !base.is_empty() {
             self.pin_renegotiated(negotiation);
         }
-        let mut offers = self.held_by_offer(negotiation, answer, &terms.resource);
+        let choice = self.plan.table.choice_of(negotiation, answer);
+        let mut offers = self.plan.stretches_to_hold(negotiation, choice);
+        let mut offers = offers.remove(&terms.resource).unwrap_or_default();
         let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
         let at = self.plan.resources.place_of(&terms.resource)?;
@@ -117,7 +121,7 @@ impl Decider<'_> {
     /// Lets go of the holds of offers, as of an instant, and records it in the store. Others move up into the free
     /// nodes.
     pub(in crate::planner) fn release(&mut self, offers: Vec<NegotiationOffer>) {
-        let mut answers = BTreeSet::new();
+        let mut choices = BTreeSet::new();
         for mut offer in offers {
             if offer.is_held() {
                 let lapsed = offer
@@ -125,21 +129,24 @@ impl Decider<'_> {
                     .map_or(self.now, |at| at.seconds() * MICROS_PER_SECOND);
                 // A clock that was set back does not make it end before it began.
                 offer.released = Some(lapsed.min(self.now).max(offer.held.unwrap_or(lapsed)));
-                answers.extend(offer.parent.map(|answer| (offer.negotiation, answer)));
+                choices.extend(offer.parent.map(|answer| {
+                    let choice = self.plan.table.choice_of(offer.negotiation, answer);
+                    (choice, offer.negotiation)
+                }));
             }
             self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
             self.plan.table.put(offer);
         }
-        for (negotiation, answer) in answers {
-            self.shrink_hold(negotiation, answer);
+        for (choice, negotiation) in choices {
+            self.shrink_hold(negotiation, choice);
         }
     }
 
-    /// Keeps for an answer only as much as its held offers still need.
-    fn shrink_hold(&mut self, negotiation: Uuid, answer: Uuid) {
+    /// Keeps for a choice only as much as its held offers still need.
+    fn shrink_hold(&mut self, negotiation: Uuid, choice: Uuid) {
         let now = self.present_second();
-        let kept_so_far = self.plan.table.holds.remove(answer);
-        let needed = self.plan.nodes_to_hold(negotiation, answer);
+        let kept_so_far = self.plan.table.holds.remove(choice);
+        let needed = self.plan.nodes_to_hold(negotiation, choice);
         if needed.is_empty() {
             let end = second_after(self.now);
             for held in kept_so_far {
@@ -153,38 +160,56 @@ impl Decider<'_> {
         for held in kept_so_far {
             self.plan.vacate(&held, now);
         }
-        if let Err(why) = self.plan.hold_again(answer, needed, now) {
+        if let Err(why) = self.plan.hold_again(choice, needed, now) {
             self.plan
-                .note_impossible(|| format!("the hold of {answer} was given up for a moment: {why}"));
+                .note_impossible(|| format!("the hold of {choice} was given up for a moment: {why}"));
         }
     }
 
-    /// Takes the hold of an answer out of the plan, for the agreement that takes it over.
-    pub(in crate::planner) fn take_hold_out(&mut self, answer: Uuid) {
-        for held in self.plan.table.holds.remove(answer) {
+    /// Takes the hold of a choice out of the plan, for the agreement that takes it over.
+    pub(in crate::planner) fn take_hold_out(&mut self, choice: Uuid) {
+        for held in self.plan.table.holds.remove(choice) {
             self.plan.vacate(&held, self.present_second());
         }
     }
 
-    /// Takes the holds on a resource in a time out of the plan, with all other holds of the same answers. Returns these
-    /// answers.
+    /// Takes the hold of a choice out of the schedules, in a trial that does not stay: it is still known.
+    pub(in crate::planner) fn vacate_hold(&mut self, choice: Uuid) {
+        for held in self.plan.table.holds.of(choice).to_vec() {
+            let at = self.plan.resources.place_of(&held.resource);
+            if at.is_some_and(|at| self.plan.resources.has_request(at, held.number)) {
+                self.plan.vacate(&held, self.present_second());
+            }
+        }
+    }
+
+    /// The same for all that is held for offers to a party.
+    pub(in crate::planner) fn vacate_holds_of(&mut self, party: &str) {
+        for choice in self.plan.table.choices_held(party) {
+            self.vacate_hold(choice);
+        }
+    }
+
+    /// Takes the holds on a resource in a time out of the plan, with all other holds of the same choices. Returns these
+    /// choices.
     pub(in crate::planner) fn take_holds_out_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
         let here = self.plan.table.holds.on(resource);
         let here = here.take_while(|((start, _), _)| *start < time.end);
         let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
-        let answers: BTreeSet<Uuid> = here.map(|(_, (_, answer))| *answer).collect();
-        for answer in &answers {
-            self.take_hold_out(*answer);
+        let choices: BTreeSet<Uuid> = here.map(|(_, (_, choice))| *choice).collect();
+        for choice in &choices {
+            self.take_hold_out(*choice);
         }
-        answers.into_iter().collect()
+        choices.into_iter().collect()
     }
 
-    /// Keeps again as many as possible of the offers of an answer, each beside the offers before it, after nodes have
+    /// Keeps again as many as possible of the offers of a choice, each beside the offers before it, after nodes have
     /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
     /// Returns their number.
-    pub(in crate::planner) fn hold_offers_again(&mut self, answer: Uuid, why: &str) -> usize {
-        self.take_hold_out(answer);
-        let Some((negotiation, offers)) = self.plan.table.held_offers_of_answer(answer) else {
+    pub(in crate::planner) fn hold_offers_again(&mut self, choice: Uuid, why: &str) -> usize {
+        self.take_hold_out(choice);
+        let offers: Vec<NegotiationOffer> = self.plan.table.held_offers_of(choice).cloned().collect();
+        let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
             return 0;
         };
         for offer in &offers {
@@ -218,15 +243,6 @@ impl Decider<'_> {
         count
     }
 
-    fn held_by_offer(&self, negotiation: Uuid, answer: Uuid, resource: &str) -> Vec<Stretch> {
-        let talks = self.plan.table.get(negotiation);
-        let offers = talks.into_iter().flat_map(|talks| talks.held(answer));
-        offers
-            .filter(|terms| terms.resource == resource)
-            .flat_map(OfferTerms::kept)
-            .collect()
-    }
-
     /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
     fn pin_renegotiated(&mut self, negotiation: Uuid) {
         if let Some(agreement) = self.plan.renegotiated(negotiation).cloned() {
@@ -257,23 +273,11 @@ impl crate::planner::Plan {
         self.get(self.table.get(negotiation)?.instance.agreement?)
     }
 
-    /// The numbers of the holds on a resource, each with its answer.
+    /// The numbers of the holds on a resource, each with its choice.
     pub(in crate::planner) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
         let here = self.table.holds.on(resource);
-        here.map(|((_, number), (_, answer))| (*number, *answer))
+        here.map(|((_, number), (_, choice))| (*number, *choice))
             .collect()
-    }
-
-    /// The node-seconds of a window on a resource that are kept for offers to a party.
-    pub(in crate::planner) fn held_area(&self, party: &str, resource: &str, window: Interval) -> u128 {
-        let answers = self.table.answers_held(party);
-        let held = answers.flat_map(|answer| self.table.holds.of(answer));
-        let area = |held: &HeldStretch| {
-            let (of, nodes) = held.stretch;
-            let (start, end) = (of.start.max(window.start), of.end.min(window.end));
-            u128::from(nodes) * u128::from((end - start).max(0).unsigned_abs())
-        };
-        held.filter(|held| held.resource == resource).map(area).sum()
     }
 
     /// Takes a hold out of the plan; all others stay where they are.
@@ -291,17 +295,25 @@ impl crate::planner::Plan {
         here.map_or_else(Vec::new, |of| of.slots.stretches())
     }
 
-    /// The nodes that an answer has to keep, by resource.
-    fn nodes_to_hold(&self, negotiation: Uuid, answer: Uuid) -> BTreeMap<String, Vec<Stretch>> {
-        let Some(talks) = self.table.get(negotiation) else {
-            return BTreeMap::new();
-        };
+    /// What the held offers of a choice need, by resource: of each all.
+    fn stretches_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
         let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
-        for terms in talks.held(answer) {
+        let mut add = |terms: &OfferTerms| {
             let of = offers.entry(terms.resource.clone()).or_default();
             of.extend(terms.kept());
+        };
+        let about = self.table.held_offers_about(choice);
+        about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
+        if let Some(talks) = self.table.get(negotiation) {
+            // None where the choice is about an agreement.
+            talks.held(choice).for_each(add);
         }
         offers
+    }
+
+    /// The nodes that a choice has to keep, by resource.
+    fn nodes_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        self.stretches_to_hold(negotiation, choice)
             .into_iter()
             .map(|(resource, offers)| {
                 let base = self.replaced_stretches(negotiation, &resource);
@@ -316,7 +328,7 @@ impl crate::planner::Plan {
     /// In words, where one of them is not; it is not kept then.
     fn hold_again(
         &mut self,
-        answer: Uuid,
+        choice: Uuid,
         needed: BTreeMap<String, Vec<Stretch>>,
         now: Time,
     ) -> Result<(), String> {
@@ -338,7 +350,7 @@ impl crate::planner::Plan {
                         counted(nodes, "node")
                     ));
                 }
-                self.table.holds.insert(answer, held);
+                self.table.holds.insert(choice, held);
             }
         }
         Ok(())
@@ -350,19 +362,23 @@ impl crate::planner::Plan {
     /// # Errors
     /// In words, where that is not free.
     pub(in crate::planner) fn restore_holds(&mut self, now: Time) -> Result<(), String> {
-        let mut answers = BTreeSet::new();
+        let mut choices = BTreeMap::new();
         for talks in self.table.iter() {
+            let negotiation = talks.instance.id;
             let held = talks.offers.values().filter(|offer| offer.is_held());
             let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
-            answers.extend(lasting.filter_map(|offer| Some((talks.instance.id, offer.parent?))));
+            choices.extend(lasting.filter_map(|offer| {
+                let choice = self.table.choice_of(negotiation, offer.parent?);
+                Some((choice, negotiation))
+            }));
         }
-        for (negotiation, answer) in answers {
+        for (choice, negotiation) in choices {
             if let Some(agreement) = self.renegotiated(negotiation).cloned() {
                 self.fix(&agreement);
             }
-            let needed = self.nodes_to_hold(negotiation, answer);
-            self.hold_again(answer, needed, now)
-                .map_err(|why| format!("offer {answer}: {why}"))?;
+            let needed = self.nodes_to_hold(negotiation, choice);
+            self.hold_again(choice, needed, now)
+                .map_err(|why| format!("offer {choice}: {why}"))?;
         }
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! The nodes that are kept for offers, by answer and by resource.
+//! The nodes that are kept for offers, by choice and by resource. Of a choice one offer can be taken: those of one answer, or all for a
+//! change of one agreement.
 
 use std::collections::BTreeMap;
 
@@ -31,27 +32,27 @@ impl HeldStretch {
     }
 }
 
-/// Stretches of one resource by start and number, each with its end and the answer that it is kept for.
+/// Stretches of one resource by start and number, each with its end and the choice that it is kept for.
 pub(in crate::planner) type ByStart = BTreeMap<(Time, u64), (Time, Uuid)>;
 
-/// The nodes kept for the offers of one answer, by answer and by resource.
+/// The nodes kept for the offers of one choice, by choice and by resource.
 #[derive(Clone, Default)]
 pub(in crate::planner) struct Holds {
-    pub(in crate::planner) by_answer: BTreeMap<Uuid, Vec<HeldStretch>>,
+    pub(in crate::planner) by_choice: BTreeMap<Uuid, Vec<HeldStretch>>,
     pub(in crate::planner) by_resource: BTreeMap<String, ByStart>,
 }
 
 impl Holds {
-    pub(in crate::planner) fn insert(&mut self, answer: Uuid, held: HeldStretch) {
+    pub(in crate::planner) fn insert(&mut self, choice: Uuid, held: HeldStretch) {
         let (slot, _) = held.stretch;
         let here = self.by_resource.entry(held.resource.clone()).or_default();
-        here.insert((slot.start, held.number), (slot.end, answer));
-        self.by_answer.entry(answer).or_default().push(held);
+        here.insert((slot.start, held.number), (slot.end, choice));
+        self.by_choice.entry(choice).or_default().push(held);
     }
 
-    /// Lets go of the hold of an answer.
-    pub(in crate::planner) fn remove(&mut self, answer: Uuid) -> Vec<HeldStretch> {
-        let all = self.by_answer.remove(&answer).unwrap_or_default();
+    /// Lets go of the hold of a choice.
+    pub(in crate::planner) fn remove(&mut self, choice: Uuid) -> Vec<HeldStretch> {
+        let all = self.by_choice.remove(&choice).unwrap_or_default();
         for held in &all {
             if let Some(here) = self.by_resource.get_mut(&held.resource) {
                 here.remove(&(held.stretch.0.start, held.number));
@@ -60,12 +61,12 @@ impl Holds {
         all
     }
 
-    /// The hold of an answer.
-    pub(in crate::planner) fn of(&self, answer: Uuid) -> &[HeldStretch] {
-        self.by_answer.get(&answer).map_or(&[], Vec::as_slice)
+    /// The hold of a choice.
+    pub(in crate::planner) fn of(&self, choice: Uuid) -> &[HeldStretch] {
+        self.by_choice.get(&choice).map_or(&[], Vec::as_slice)
     }
 
-    /// Starts and numbers of the stretches kept on a resource, with their ends and answers.
+    /// Starts and numbers of the stretches kept on a resource, with their ends and choices.
     pub(in crate::planner) fn on(
         &self,
         resource: &str,

@@ -4,6 +4,7 @@ pub(super) mod accept;
 mod change_at_peer;
 pub(super) mod change_end;
 pub(super) mod exchange;
+pub(super) mod gains;
 pub(super) mod hold;
 pub(super) mod holds;
 pub(super) mod messages;

@@ -161,10 +161,29 @@ impl OpenNegotiations {
         self.open.len()
     }
 
-    /// The answers of which a party has something held, those left out that the provider has opened.
-    pub(in crate::planner) fn answers_held(&self, party: &str) -> impl Iterator<Item = Uuid> {
-        let of = self.parties.get(party);
-        of.into_iter().flat_map(|of| of.held.keys().copied())
+    /// The choice to which the offers of an answer belong. Of a choice one offer can be taken, so its holds are shared. The offers for
+    /// a change of one agreement are one choice, by the id of the agreement; else those of one answer are, by its id.
+    pub(in crate::planner) fn choice_of(&self, negotiation: Uuid, answer: Uuid) -> Uuid {
+        let talks = self.open.get(&negotiation);
+        let changed = talks.and_then(|talks| talks.instance.changed_agreement());
+        changed.unwrap_or(answer)
+    }
+
+    /// The choices of which a party has something held, each once, those left out that the provider has opened.
+    pub(in crate::planner) fn choices_held(&self, party: &str) -> BTreeSet<Uuid> {
+        let held = self.parties.get(party).into_iter().flat_map(|of| of.held.keys());
+        let choice = |answer: &Uuid| {
+            let negotiation = self.offers.get(answer).copied();
+            negotiation.map_or(*answer, |negotiation| self.choice_of(negotiation, *answer))
+        };
+        held.map(choice).collect()
+    }
+
+    /// The node-seconds that a party has held for changes of an agreement.
+    pub(in crate::planner) fn node_seconds_about(&self, agreement: Uuid) -> u128 {
+        let talks = self.negotiations_about(agreement);
+        let own = talks.filter(|talks| talks.instance.proposed.is_none());
+        own.flat_map(|talks| talks.held.values()).sum()
     }
 
     /// The parties with negotiations that go on, in no order.
@@ -281,20 +300,18 @@ impl OpenNegotiations {
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
 
-    /// The answers with held offers to replace an agreement.
-    pub(in crate::planner) fn answers_about(&self, agreement: Uuid) -> impl Iterator<Item = Uuid> {
-        self.held_offers_about(agreement).filter_map(|offer| offer.parent)
+    /// The choice of the held offers to replace an agreement, where there are some.
+    pub(in crate::planner) fn choice_about(&self, agreement: Uuid) -> Option<Uuid> {
+        let offer = self.held_offers_about(agreement).next()?;
+        Some(self.choice_of(offer.negotiation, offer.parent?))
     }
 
-    /// The negotiation of an answer, and its offers that are held, the best first.
-    pub(in crate::planner) fn held_offers_of_answer(
-        &self,
-        answer: Uuid,
-    ) -> Option<(Uuid, Vec<NegotiationOffer>)> {
-        let talks = self.of_offer(answer)?;
-        let held = |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
-        let offers = talks.offers.values().filter(held).cloned().collect();
-        Some((talks.instance.id, offers))
+    /// The offers of a choice that are held, those of each answer from the best on.
+    pub(in crate::planner) fn held_offers_of(&self, choice: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
+        let of_answer = self.of_offer(choice).into_iter();
+        let of_answer = of_answer.flat_map(|talks| talks.offers.values());
+        let of_answer = of_answer.filter(move |offer| offer.parent == Some(choice) && offer.is_held());
+        self.held_offers_about(choice).chain(of_answer)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result};
+use crate::planner::lifecycle::fees::Rebooking;
 use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
 use crate::planner::offers::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
 use crate::planner::request::Proposal;
@@ -33,17 +34,20 @@ pub(in crate::planner) struct QuoteContext<'a> {
     pub(in crate::planner) until: Time,
     pub(in crate::planner) phi_max: f64,
     pub(in crate::planner) replaced: Option<&'a Agreement>,
+    /// Where the request of that would cost less now.
+    pub(in crate::planner) rebooking: Option<Rebooking>,
     /// The provider's price for its own proposal.
     pub(in crate::planner) own: Option<OwnPrice>,
 }
 
 impl QuoteContext<'_> {
-    /// Whether a candidate lies near enough, is over when its agreement expires, and costs little enough.
+    /// Whether a candidate lies near enough, is over when its agreement expires, costs little enough, and is more than its party has.
     pub(in crate::planner) fn allows(&self, candidate: &Candidate) -> bool {
         let expires = self.ask.proposal.expires;
         expires.is_none_or(|at| candidate.terms.deadline <= at)
             && candidate.terms.deviation <= self.phi_max + PHI_EPSILON
             && is_candidate_affordable(self, candidate)
+            && self.is_a_gain(&candidate.terms)
     }
 }
 
@@ -95,13 +99,29 @@ impl Decider<'_> {
         if let Err(refusal) = self.count_quota_question(&instance.party) {
             return Ok(Quote::refused(refusal));
         }
+        // It could accept none of the offers.
+        if instance.agreement.is_none()
+            && let Err(refusal) = self.check_agreements_quota(&instance.party, None)
+        {
+            return Ok(Quote::refused(refusal));
+        }
         let quote = self.suppose_in_transaction(|this| {
             let replaced = this.lift_replaced(&instance)?;
+            // Of all offers for a change of it one can be taken.
+            if let Some(choice) = instance.changed_agreement() {
+                this.vacate_hold(choice);
+            }
             if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
                 return this.quote_begun(ask, instance.expires, old);
             }
             let until = (this.present_second() + this.settings.negotiation.hold).min(instance.expires);
-            let search = this.quote_context(ask, until, replaced.as_ref());
+            let rebooking = replaced
+                .as_ref()
+                .and_then(|replaced| this.cheapest_rebooking(replaced));
+            let search = QuoteContext {
+                rebooking,
+                ..this.quote_context(ask, until, replaced.as_ref())
+            };
             Ok(this.find_offers(&search))
         });
         Ok(quote?.unwrap_or_else(Quote::refused))
@@ -122,6 +142,7 @@ impl Decider<'_> {
             until,
             phi_max: self.phi_max(&ask.proposal),
             replaced,
+            rebooking: None,
             own: None,
         }
     }
@@ -164,7 +185,7 @@ impl Decider<'_> {
         found.retain(|candidate| search.allows(candidate));
         match why {
             _ if !found.is_empty() => Ok(Quote::of(found)),
-            Ok((need, why)) => Err(self.make_refusal(&need, why)),
+            Ok((need, why)) => Err(search.with_gains(self.make_refusal(&need, why))),
             Err(refusal) => Err(refusal),
         }
     }
@@ -422,7 +443,10 @@ impl Decider<'_> {
         let (price, before, fee) = match (&search.own, search.replaced) {
             // A change that its party has not asked for costs no fee.
             (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
-            (None, Some(old)) => (price, old.price, self.change_fee(old, price)),
+            (None, Some(old)) => {
+                let fee = self.change_fee(old, price, search.rebooking.as_ref());
+                (price, old.price, fee)
+            }
             (None, None) => (price, None, None),
         };
         let resource = self.plan.resources.get(place.resource)?.resource.name.clone();
@@ -439,7 +463,8 @@ impl Decider<'_> {
             confidence: None,
             price,
             difference: price_difference(price, before),
-            fee,
+            fee: fee.as_ref().map(|fee| fee.amount),
+            fee_why: fee.and_then(|fee| fee.why),
             promise: None,
         };
         Some(Candidate::own(terms, expires))

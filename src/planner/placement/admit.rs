@@ -328,7 +328,12 @@ impl Decider<'_> {
     }
 
     /// Accepts a request where some waiting agreements can go to free places on other resources.
-    fn displace(&mut self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Placement> {
+    pub(in crate::planner) fn displace(
+        &mut self,
+        at: usize,
+        need: &Need<'_>,
+        shape: Shape,
+    ) -> Option<Placement> {
         let request = self.request_on(at, need, shape)?;
         // Making room does not lower the price.
         let load = self.window_load(at, need.window);

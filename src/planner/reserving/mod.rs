@@ -7,6 +7,7 @@ pub(super) mod reserved_nodes;
 
 mod acceptances;
 mod begins;
+mod handed_over;
 pub(super) mod waiting;
 
 use crate::planner::reserving::waiting::WAITING_MAX;

@@ -91,6 +91,8 @@ pub(in crate::planner) struct Reserving {
     pub(in crate::planner) verdict: Option<(Uuid, Verdict)>,
     /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
     pub(in crate::planner) within: BTreeMap<String, Seconds>,
+    /// The same for slots that are handed over to their parties.
+    pub(in crate::planner) handed_within: BTreeMap<String, Seconds>,
     /// When the slot of the present command begins at the earliest, where others were refused.
     pub(in crate::planner) not_before: Option<Time>,
     /// Whether one has come or gone that executors have not been told of.

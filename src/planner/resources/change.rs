@@ -89,6 +89,7 @@ impl Decider<'_> {
             remembered: Remembered::new(),
             later: &mut BTreeMap::new(),
             reconfigured: &mut None,
+            is_unbounded: self.is_unbounded,
         });
         match plan.why_impossible() {
             Some(what) => {

@@ -29,6 +29,7 @@ pub(in crate::planner) fn new_resource_plan(
     now: Time,
 ) -> ResourcePlan {
     let mut schedule = Schedule::new(resource.capacity.saturating_add(leaving), settings.order)
+        .deciding(settings.decision)
         .budgeted(Some(settings.decision_work))
         .trying(TRIES)
         .gaining(settings.improving.least_gain);

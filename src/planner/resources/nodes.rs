@@ -319,6 +319,12 @@ impl Nodes {
         self.busy.iter().any(is)
     }
 
+    /// The nodes that are others' at some time of an interval.
+    pub(in crate::planner) fn busy_in(&self, interval: Interval) -> BTreeSet<u32> {
+        let busy = self.busy.iter().filter(|of| of.interval.meets(interval));
+        busy.map(|of| of.node).collect()
+    }
+
     /// Whether a node is one of a number of nodes and up, and at no time of an interval others' or out of use by plan.
     pub(in crate::planner) fn may_be_kept(&self, node: u32, capacity: u32, interval: Interval) -> bool {
         let planned =

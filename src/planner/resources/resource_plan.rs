@@ -112,9 +112,9 @@ impl ResourcePlan {
             let own = self.kept_for(agreement);
             let own = own.map_or(&[][..], |of| of.nodes.as_slice());
             let kept: BTreeSet<u32> = self.kept.values().flat_map(|of| &of.nodes).copied().collect();
-            let until = Interval::new(now, agreement.slot().end);
+            let busy = self.nodes.busy_in(Interval::new(now, agreement.slot().end));
             free.sort_by_cached_key(|node| {
-                let others = kept.contains(node) || self.nodes.is_busy(*node, until);
+                let others = kept.contains(node) || busy.contains(node);
                 (!own.contains(node), others, *node)
             });
         }

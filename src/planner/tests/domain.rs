@@ -77,6 +77,7 @@ impl Domain {
             remembered: Remembered::new(),
             later: &mut BTreeMap::new(),
             reconfigured: &mut None,
+            is_unbounded: false,
         };
         let result = verb(&mut decider);
         while self.moves_up && decider.plan.may_move_up(Time(self.now)) {

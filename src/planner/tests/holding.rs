@@ -251,6 +251,54 @@ async fn another_question_about_an_agreement_does_not_let_it_move_while_an_offer
 }
 
 #[tokio::test]
+async fn offers_to_change_one_agreement_share_their_nodes_and_one_of_them_is_taken() {
+    let domain = Domain::start().await;
+    let old = domain.place(proposal(2, 100, 1_000..1_100)).await.unwrap();
+    let all = proposal(4, 200, 1_000..1_200);
+    let mut offers = Vec::new();
+    for asked in [&all, &all, &proposal(3, 150, 1_000..1_150)] {
+        let offer = domain.hold(domain.open(Some(old.id)).await, asked).await;
+        assert!(offer.is_held(), "{offer:?}");
+        offers.push(offer);
+    }
+    let place = |of: &NegotiationOffer| of.terms.as_ref().map(crate::agreement::OfferTerms::placement);
+    assert_eq!(place(&offers[0]), place(&offers[1]));
+    let beside = || proposal(1, 100, 1_000..1_100);
+    let later = || proposal(1, 50, 1_150..1_200);
+    domain.place(beside()).await.unwrap_err();
+    domain.assert_verified().await;
+    let domain = domain.restart().await;
+    // What is left of them still has its nodes, and not those of the one that is gone.
+    domain.reject(&offers[0]).await.unwrap();
+    domain.place(later()).await.unwrap_err();
+    domain.assert_verified().await;
+    let new = domain.accept(&offers[1], all).await.unwrap();
+    assert_eq!((new.nodes(), new.duration), (4, 200));
+    let lost = domain.accept(&offers[2], proposal(3, 150, 1_000..1_150)).await;
+    assert!(matches!(lost, Err(Error::Lost(_))), "{lost:?}");
+    domain.assert_verified().await;
+    // Nothing but the new agreement has nodes.
+    domain
+        .planner
+        .terminate(Termination::of(new.id, None))
+        .await
+        .unwrap();
+    domain.place(proposal(4, 200, 1_000..1_200)).await.unwrap();
+    domain.restart().await.assert_verified().await;
+}
+
+#[tokio::test]
+async fn offers_to_change_one_agreement_count_once_for_the_quota_of_their_party() {
+    let domain = Domain::with_quota(1).await;
+    let old = domain.place(proposal(2, 900, 1_000..1_900)).await.unwrap();
+    let hour = proposal(4, 900, 1_000..1_900);
+    for _ in 0..2 {
+        let offer = domain.hold(domain.open(Some(old.id)).await, &hour).await;
+        assert!(offer.is_held(), "{offer:?}");
+    }
+}
+
+#[tokio::test]
 async fn what_could_not_be_held_leaves_the_agreement_that_it_would_replace_as_movable_as_it_was() {
     let domain = Domain::start().await;
     let old = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();

@@ -185,6 +185,25 @@ async fn a_cluster_that_refuses_again_and_again_or_does_not_answer_leads_to_a_re
 }
 
 #[tokio::test]
+async fn a_party_is_told_from_when_on_its_cluster_has_its_reservation_as_long_as_it_has_not() {
+    let domain = cluster(600).await;
+    let far = domain.place(proposal(2, 100, 2_000..2_100)).await.unwrap();
+    let due = async || domain.planner.reservation_due(far.id).await.unwrap();
+    let hand_over = async |within| {
+        let told = domain.planner.report_handing_over("local".into(), within);
+        told.await.unwrap();
+    };
+    assert_eq!(due().await, Some(Time(NOW + 2_000)), "at its begin at the latest");
+    hand_over(600).await;
+    assert_eq!(due().await, Some(Time(NOW + 1_400)));
+    hand_over(Seconds::MAX).await;
+    assert_eq!(due().await, Some(Time(NOW)));
+    hold(&domain, far.id, 2).await;
+    assert_eq!(due().await, None);
+    verified(&domain).await;
+}
+
+#[tokio::test]
 async fn two_requests_with_one_key_that_wait_at_the_same_time_make_one_agreement() {
     let domain = cluster(600).await;
     let keyed = || Proposal {

@@ -64,6 +64,7 @@ impl Domain {
             remembered: Remembered::new(),
             later: &mut BTreeMap::new(),
             reconfigured: &mut None,
+            is_unbounded: false,
         };
         let answer = what(&mut decider);
         assert_eq!(self.plan.why_impossible(), None);

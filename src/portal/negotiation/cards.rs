@@ -101,7 +101,9 @@ fn price_in_parts(offer: &QuotationView, cost: Option<&CostView>) -> Vec<String>
         parts.push(text::difference(difference));
     }
     if let Some(fee) = &offer.fee {
-        parts.push(format!("a fee of {fee} for the change, besides"));
+        let why = offer.fee_reason.as_ref();
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        parts.push(format!("a fee of {fee} for the change, besides{why}"));
     }
     parts
 }

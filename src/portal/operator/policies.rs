@@ -16,8 +16,8 @@ struct Policies {
     prices: Option<PriceListView>,
     /// The part of prices that parties pay, in percent.
     profiles: Vec<(String, f64)>,
-    /// How much of what parties may have: share, node-hours, how far ahead, questions.
-    quotas: Vec<(String, [String; 4])>,
+    /// How much of what parties may have: share, node-hours, how far ahead, reservations, questions.
+    quotas: Vec<(String, [String; 5])>,
     /// The other rules, in words.
     rules: Vec<(&'static str, String)>,
 }
@@ -44,7 +44,7 @@ pub(super) async fn show_policies_page(State(api): State<Api>, headers: HeaderMa
     render_page(StatusCode::OK, &shown)
 }
 
-fn bounds_in_words(of: &QuotasView) -> [String; 4] {
+fn bounds_in_words(of: &QuotasView) -> [String; 5] {
     let any = || "any number".to_owned();
     [
         of.share_percent
@@ -52,6 +52,7 @@ fn bounds_in_words(of: &QuotasView) -> [String; 4] {
         of.node_hours.map_or_else(any, |hours| hours.to_string()),
         of.horizon_seconds
             .map_or_else(|| "as far as the provider plans".to_owned(), duration),
+        of.agreements.map_or_else(any, |number| number.to_string()),
         of.questions_per_minute
             .map_or_else(any, |number| number.to_string()),
     ]

@@ -198,7 +198,9 @@ impl OfferForm {
             duration: Group {
                 id: "duration-group".to_owned(),
                 legend: "Duration".to_owned(),
-                hint: "How long the nodes are kept for you. A running job is stopped then.".to_owned(),
+                hint: "How long the nodes are kept for you. A running job is stopped then. Without an application, empty \
+                       means: from the earliest start to the deadline."
+                    .to_owned(),
                 errors: errors(Place::Duration),
                 fields: vec![
                     part(field::HOURS, "Hours", Input::Whole),

@@ -99,7 +99,7 @@ struct Confirm {
 /// A payment that follows.
 struct Payment {
     amount: String,
-    reason: &'static str,
+    reason: String,
 }
 
 /// The output of a job.
@@ -388,7 +388,10 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
     let payments = |of: &[PaymentView]| {
         let payment = |of: &PaymentView| Payment {
             amount: of.amount.to_string(),
-            reason: title_of_entry(&of.kind),
+            reason: match &of.reason {
+                Some(reason) => format!("{} ({reason})", title_of_entry(&of.kind)),
+                None => title_of_entry(&of.kind).to_owned(),
+            },
         };
         of.iter().map(payment).collect()
     };

@@ -118,6 +118,7 @@ macro_rules! select_offer_with_agreements {
         concat!(
             "SELECT o.id, o.negotiation, o.name, o.parent, o.creator, o.state, o.created_us, \
         o.expires_s, o.terms, o.refusal, o.held_us, o.released_us, o.agreement, n.party, n.ended_us, \
+        CASE WHEN n.proposed = 'broken' THEN NULL ELSE n.agreement END AS changed, \
         a.party AS accepting_party, a.created_us AS accepted_us, r.resource AS replaced_resource, \
         r.planned_start_s AS replaced_start_s, r.planned_end_s AS replaced_end_s, r.nodes AS replaced_nodes, r.pieces AS replaced_pieces \
         FROM offers o JOIN negotiations n ON n.id = o.negotiation LEFT JOIN agreements a ON a.id = o.agreement \
@@ -490,6 +491,9 @@ statements! {
     UNREGISTER = "DELETE FROM registrations WHERE party = $1 AND name = $2";
     REGISTRATION_GONE = "DELETE FROM registrations WHERE id = $1";
     TOLD = "UPDATE registrations SET told = $2, attempts = 0, failing_us = NULL, due_us = $3 WHERE id = $1";
+    EVENTS_UNTIL = "SELECT MAX(number) AS newest, COUNT(*) AS many FROM party_events WHERE party = $1 AND number > $2 \
+        AND at_us <= $3";
+    EVENTS_DROPPED = "UPDATE registrations SET told = $2 WHERE id = $1 AND told < $2";
     TELLING_FAILED = "UPDATE registrations SET attempts = attempts + 1, failing_us = COALESCE(failing_us, $3), \
         due_us = $2 WHERE id = $1";
 
@@ -532,6 +536,7 @@ statements! {
     INSERT_SESSION = "INSERT INTO sessions (digest, api_key, expires_us) VALUES ($1, $2, $3)";
     SESSION = "SELECT k.id, k.digest, k.party, k.role, k.label, k.created_us, k.expires_us, k.revoked_us, \
         k.read_only, k.cap_micros, k.cap_currency, s.expires_us AS session_expires_us FROM sessions s JOIN api_keys k ON k.id = s.api_key WHERE s.digest = $1";
+    EXTEND_SESSION = "UPDATE sessions SET expires_us = $2 WHERE digest = $1 AND expires_us < $2";
     DELETE_SESSION = "DELETE FROM sessions WHERE digest = $1";
     FORGET_SESSIONS = "DELETE FROM sessions WHERE expires_us <= $1";
     FORGET_OLDEST_SESSIONS = "DELETE FROM sessions WHERE api_key = $1 AND digest NOT IN (SELECT digest FROM sessions \

@@ -217,6 +217,15 @@ impl Store {
             .await
     }
 
+    /// Has a session be worth something until an instant, if it is not for longer.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn extend_session(&self, digest: &str, expires: Micros) -> Result<()> {
+        let values = [digest.into(), expires.into()];
+        self.write(statements::EXTEND_SESSION, &values).await.map(drop)
+    }
+
     /// Ends a session; false where there is none.
     ///
     /// # Errors

@@ -144,6 +144,30 @@ impl Store {
         self.write(statements::TOLD, &values).await.map(drop)
     }
 
+    /// The last event of a party after the one with a number that happened at an instant or before, and how many such there are; none
+    /// where there is none.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn events_until(&self, party: &str, after: i64, at: Micros) -> Result<Option<(i64, u32)>> {
+        let values = [party.into(), after.into(), at.into()];
+        let found = self.read_one(statements::EVENTS_UNTIL, &values, |row| {
+            let newest = row.maybe_integer("newest")?;
+            Ok(newest.zip(Some(row.count("many")?)))
+        });
+        Ok(found.await?.flatten())
+    }
+
+    /// Notes that the events up to a number are not told any more.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn note_events_dropped(&self, id: Uuid, number: i64) -> Result<()> {
+        self.write(statements::EVENTS_DROPPED, &[id.into(), number.into()])
+            .await
+            .map(drop)
+    }
+
     /// Notes that the next event could not be told at `now`, and when it is to be tried again.
     ///
     /// # Errors

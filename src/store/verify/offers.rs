@@ -19,13 +19,16 @@ struct Row {
     ended: Option<Micros>,
     /// Of the agreement that was made from it.
     accepted: Option<(String, Micros)>,
+    /// The agreement of which it is a change.
+    changed: Option<Uuid>,
     /// Of the agreement that it would replace, while that waits: its resource and its nodes there.
     replaced: Option<(String, Vec<Stretch>)>,
 }
 
-/// The offers of one answer that are held on one resource, and the nodes that their party has there anyway.
+/// The offers of one answer, or all for a change of one agreement, that are held on one resource, and the nodes that their party has
+/// there anyway.
 #[derive(Default)]
-struct Answer {
+struct Choice {
     held: Vec<Stretch>,
     base: Vec<Stretch>,
 }
@@ -36,7 +39,7 @@ pub(super) async fn check_offers(
     check: &mut Verification,
     which: &'static str,
 ) -> Result<()> {
-    let mut answers: BTreeMap<(Uuid, String), Answer> = BTreeMap::new();
+    let mut choices: BTreeMap<(Uuid, String), Choice> = BTreeMap::new();
     let mut after = Uuid::nil();
     loop {
         let values = [after.into(), PAGE.into()];
@@ -48,7 +51,7 @@ pub(super) async fn check_offers(
             match row {
                 Ok(row) => {
                     check_offer(&row, &mut check.findings);
-                    collect_answer(row, &mut answers);
+                    collect_choice(row, &mut choices);
                 }
                 Err(Error::Corrupt(what)) => {
                     check
@@ -59,23 +62,24 @@ pub(super) async fn check_offers(
             }
         }
     }
-    for ((_, resource), answer) in answers {
+    for ((_, resource), choice) in choices {
         let loads = check.loads.entry(resource).or_default();
-        loads.extend(held_stretches(&answer.held, &answer.base));
+        loads.extend(held_stretches(&choice.held, &choice.base));
     }
     Ok(())
 }
 
-fn collect_answer(row: Row, answers: &mut BTreeMap<(Uuid, String), Answer>) {
+fn collect_choice(row: Row, choices: &mut BTreeMap<(Uuid, String), Choice>) {
     if !row.offer.is_held() {
         return;
     }
     let (Some(parent), Some(terms)) = (row.offer.parent, row.offer.terms) else {
         return;
     };
-    let answer = answers.entry((parent, terms.resource.clone())).or_default();
-    answer.held.extend(terms.kept());
-    answer.base = row
+    let choice = row.changed.unwrap_or(parent);
+    let choice = choices.entry((choice, terms.resource.clone())).or_default();
+    choice.held.extend(terms.kept());
+    choice.base = row
         .replaced
         .filter(|(resource, _)| *resource == terms.resource)
         .map_or_else(Vec::new, |(_, slots)| slots);
@@ -132,6 +136,7 @@ fn read_offer_row(row: &Columns<'_>) -> Result<Row> {
         offer: NegotiationOffer::of(row)?,
         party: row.text("party")?,
         ended: row.maybe_integer("ended_us")?,
+        changed: row.maybe_id("changed")?,
         accepted: match accepted {
             Some(party) => Some((party, row.integer("accepted_us")?)),
             None => None,

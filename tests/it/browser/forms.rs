@@ -109,6 +109,8 @@ fn a_range_of_times_is_dragged_on_the_calendar() {
                 values(&visit, &names).await,
                 json!([&ahead[..10], "02:00:00", &ahead[..10], "05:00:00"])
             );
+            let length = values(&visit, &["hours", "minutes", "seconds"]).await;
+            assert_eq!(length, json!(["3", "", ""]), "all of the range");
         }
     });
 }

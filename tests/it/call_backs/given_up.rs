@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use bespeak::address::Policy;
-use bespeak::callbacks::CallBacks;
+use bespeak::callbacks::{CallBacks, Dropped};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::store::{KeyChange, Store};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::call_backs::any;
 use crate::pending::{OPEN, accepted, becomes, pending};
@@ -21,7 +22,8 @@ use crate::support::stores::on_both_engines;
 use crate::support::told::{Told, answered};
 
 on_both_engines!(
-    an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
+    events_are_dropped_a_day_after_the_first_failure_and_not_after_themselves,
+    events_of_several_agreements_are_told_at_the_same_time_and_moves_between_as_one,
     a_party_whose_last_key_is_revoked_during_a_call_is_told_nothing_more;
     a_release_on_postgres:
     a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itself,
@@ -31,14 +33,94 @@ const DEADLINE: Duration = Duration::from_mins(1);
 const DAY: i64 = 24 * 3_600 * MICROS_PER_SECOND;
 const NOW: i64 = 2_000_000_000 * MICROS_PER_SECOND;
 
-/// Has the calls of a store made until a signal.
-fn calling(store: &Store, clock: &Clock) -> (JoinHandle<()>, CancellationToken) {
+/// Adds an event of physics, about an agreement or about none.
+async fn add_event(url: &str, number: i64, kind: &str, agreement: Option<u128>, at: i64) {
+    let agreement = agreement.map(Uuid::from_u128);
+    let agreement = match agreement {
+        // SQLite keeps ids as bytes.
+        Some(id) if url.starts_with("sqlite:") => format!("x'{}'", id.simple()),
+        Some(id) => format!("'{id}'"),
+        None => "NULL".to_owned(),
+    };
+    let event = format!(
+        "INSERT INTO party_events (party, number, id, at_us, kind, agreement, detail) \
+         VALUES ('physics', {number}, 'evt_{number}', {at}, '{kind}', {agreement}, 'as planned')"
+    );
+    tamper(url, &event).await;
+}
+
+/// The next call, which comes before long.
+async fn next_call(listener: &TcpListener) -> TcpStream {
+    let accepted = tokio::time::timeout(DEADLINE, listener.accept()).await;
+    accepted.expect("a call comes").expect("it is taken").0
+}
+
+async fn events_of_several_agreements_are_told_at_the_same_time_and_moves_between_as_one(url: String) {
+    let listener = TcpListener::bind(any()).await.expect("a port is free");
+    let address = listener.local_addr().expect("it is bound");
+    let (store, _) = registered(
+        &url,
+        &[("physics", "planner")],
+        &format!("http://{address}/decided?a=b"),
+    )
+    .await;
+    tamper(&url, &format!("UPDATE party_events SET at_us = {NOW}")).await;
+    for (number, kind, agreement) in [
+        (201, "accepted", 1),
+        (202, "accepted", 2),
+        (203, "moved", 1),
+        (204, "accepted", 3),
+        (205, "moved", 1),
+        (206, "moved", 1),
+        (207, "started", 1),
+    ] {
+        add_event(&url, number, kind, Some(agreement), NOW).await;
+    }
+    let clock = Clock::standing_at(NOW);
+    let (calls, stop, _) = calling(&store, &clock);
+    let number = |body: &str| {
+        let event: serde_json::Value = serde_json::from_str(body).expect("it is JSON");
+        event["cursor"].as_i64().expect("a number")
+    };
+    // The first event shows that the address takes events.
+    let call = next_call(&listener).await;
+    let (_, body) = answered(call, 204).await.expect("it is a call");
+    assert_eq!(number(&body), 100);
+    // Then one event of each agreement is on its way, before one of these is answered.
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        open.push(next_call(&listener).await);
+    }
+    let mut told = Vec::new();
+    for call in open {
+        let (_, body) = answered(call, 204).await.expect("it is a call");
+        told.push(number(&body));
+    }
+    told.sort_unstable();
+    assert_eq!(told, [NEWEST, 201, 202, 204]);
+    for expected in [206, 207] {
+        let call = next_call(&listener).await;
+        let (_, body) = answered(call, 204).await.expect("it is a call");
+        assert_eq!(number(&body), expected);
+    }
+    eventually("the record of what was told", DEADLINE, async || {
+        let all = store.registrations("physics").await.expect("it can be read");
+        (all[0].told == 207).then_some(())
+    })
+    .await;
+    stop.cancel();
+    calls.await.expect("it ends");
+}
+
+/// Has the calls of a store made until a signal; with the count of what is dropped.
+fn calling(store: &Store, clock: &Clock) -> (JoinHandle<()>, CancellationToken, Dropped) {
     let stop = CancellationToken::new();
     let policy = Policy {
         private_addresses: true,
     };
     let calls = CallBacks::new(store.clone(), clock.clone(), policy, "http://localhost".into());
-    (tokio::spawn(calls.run(stop.clone())), stop)
+    let dropped = calls.dropped();
+    (tokio::spawn(calls.run(stop.clone())), stop, dropped)
 }
 
 async fn a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itself(url: String) {
@@ -66,7 +148,7 @@ async fn a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itse
     let store = open(&url).await;
     let clock = Clock::standing_at(NOW);
     let told = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[500]);
-    let (calls, stop) = calling(&store, &clock);
+    let (calls, stop, dropped) = calling(&store, &clock);
     let due = eventually("a failure is noted", DEADLINE, async || {
         let all = store.call_backs_due(NOW + DAY, 1, 1).await;
         let call = all.expect("it can be read").remove(0).call;
@@ -82,11 +164,12 @@ async fn a_decision_is_given_up_a_day_after_its_first_failure_and_not_after_itse
     })
     .await;
     assert_eq!(told.bodies.lock().await.len(), 2);
+    assert_eq!(dropped.counts(), [("event", 0), ("decision", 1)]);
     stop.cancel();
     calls.await.expect("it ends");
 }
 
-async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself(url: String) {
+async fn events_are_dropped_a_day_after_the_first_failure_and_not_after_themselves(url: String) {
     let told = Told::listen(any(), &[500, 500, 500, 500, 204]).await;
     let (store, of) = registered(&url, &[("physics", "planner")], &told.url()).await;
     // As after two days without the service.
@@ -96,7 +179,7 @@ async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself
     )
     .await;
     let clock = Clock::standing_at(NOW);
-    let (calls, stop) = calling(&store, &clock);
+    let (calls, stop, dropped) = calling(&store, &clock);
     let mut due = NOW;
     for attempts in 1..=3 {
         clock.set(due);
@@ -107,14 +190,28 @@ async fn an_event_is_given_up_a_day_after_its_first_failure_and_not_after_itself
         .await;
     }
     assert_eq!(told.hears(3).await.len(), 3);
+    assert_eq!(dropped.counts(), [("event", 0), ("decision", 0)]);
     clock.set(NOW + DAY);
-    let bodies = told.hears(5).await;
+    let bodies = told.hears(4).await;
     let same = bodies.iter().take_while(|body| **body == bodies[0]).count();
     assert_eq!(same, 4, "the last attempt comes a day after the first");
+    // The one after it has waited as long.
+    eventually("the record of what was dropped", DEADLINE, async || {
+        let all = store.registrations("physics").await.expect("it can be read");
+        let stands = (all[0].id, all[0].told, all[0].failing);
+        (stands == (of[0].id, NEWEST, Some(NOW))).then_some(())
+    })
+    .await;
+    assert_eq!(dropped.counts(), [("event", 2), ("decision", 0)]);
+    // What happens later is told, when the address takes it again.
+    add_event(&url, NEWEST + 1, "started", None, NOW + DAY).await;
+    clock.set(NOW + DAY + 3_600 * MICROS_PER_SECOND);
+    let bodies = told.hears(5).await;
+    assert!(bodies[4].contains(&format!("evt_{}", NEWEST + 1)), "{bodies:?}");
     eventually("the record of what was told", DEADLINE, async || {
         let all = store.registrations("physics").await.expect("it can be read");
-        let stands = (all[0].id, all[0].told, all[0].attempts, all[0].failing);
-        (stands == (of[0].id, NEWEST, 0, None)).then_some(())
+        let stands = (all[0].told, all[0].attempts, all[0].failing);
+        (stands == (NEWEST + 1, 0, None)).then_some(())
     })
     .await;
     stop.cancel();
@@ -131,7 +228,7 @@ async fn a_party_whose_last_key_is_revoked_during_a_call_is_told_nothing_more(ur
     // Older ones would be forgotten.
     tamper(&url, &format!("UPDATE party_events SET at_us = {NOW}")).await;
     let clock = Clock::standing_at(NOW);
-    let (calls, stop) = calling(&store, &clock);
+    let (calls, stop, _) = calling(&store, &clock);
     // The first of two events is on its way.
     let (call, _) = listener.accept().await.expect("a call");
     let keys = store.keys().await.expect("they can be read");

@@ -47,8 +47,8 @@ fn a_job_that_eats_memory_is_stopped_and_told_so() {
 #[test]
 fn a_job_whose_processes_multiply_is_stopped_with_all_of_them() {
     let place = Place::new();
-    // Each becomes two, in groups of their own, until there are some three hundred.
-    let text = "b() { if [ $1 -eq 0 ]; then exec setsid sleep 1000; fi; b $(($1 - 1)) & b $(($1 - 1)) & wait; }; b 7";
+    // Each becomes two, in groups of their own, until there are some two hundred. One that is refused goes on.
+    let text = "exec perl -e 'for (1 .. 8) { setpgrp if defined fork } sleep 1000'";
     let limits = JobLimits {
         processes: Some(60),
         ..JobLimits::default()
@@ -84,6 +84,40 @@ fn a_job_that_fills_the_disk_is_stopped_whether_with_one_file_or_many_or_names_a
 }
 
 #[test]
+fn files_without_a_name_count_as_those_with_one() {
+    let place = Place::new();
+    let limits = JobLimits {
+        files: Some(8 * MIB),
+        memory: Some(64 * MIB),
+        ..JobLimits::default()
+    };
+    let fill = |number: u32| format!("exec {number}> gone; rm gone; head -c 4000000 /dev/zero >&{number}");
+    let deleted = format!("{}; {}; {}; sleep 30; exit 7", fill(3), fill(4), fill(5));
+    let call = if cfg!(target_arch = "x86_64") { 319 } else { 279 };
+    let in_memory = format!(
+        "exec perl -e 'my $m = \"x\" x (1 << 20); for (1 .. 20) {{ my $fd = syscall({call}, my $n = \"hidden\", 0); \
+         open my $o, \">&=\", $fd; push @o, $o; syswrite $o, $m for 1 .. 7 }} sleep 30; exit 7'"
+    );
+    for (text, limit) in [(deleted, Limit::Files), (in_memory, Limit::Memory)] {
+        for isolation in [None, Some(bespeak::catalogue::Isolation::default())] {
+            let job = JobSpec {
+                isolation,
+                ..limited(&text, limits)
+            };
+            assert_eq!(
+                run(&place, &job).outcome,
+                RunOutcome::Exceeded { limit },
+                "{text}"
+            );
+        }
+    }
+    // One after the other they take no more than one.
+    let again = "i=0; while [ $i -lt 40 ]; do i=$((i + 1)); exec 3> gone; rm gone; head -c 4000000 /dev/zero >&3; sleep 0.05; done; exit 7";
+    let job = limited(again, limits);
+    assert_eq!(run(&place, &job).outcome, RunOutcome::Failed { exit: 7 });
+}
+
+#[test]
 fn what_a_job_reads_is_not_held_against_it() {
     let place = Place::new();
     fs::write(place.path("large"), vec![1; 9 << 20]).unwrap();
@@ -102,8 +136,8 @@ fn what_a_job_reads_is_not_held_against_it() {
 #[test]
 fn a_job_is_still_limited_when_its_first_supervisor_is_gone() {
     let place = Place::new();
-    let text = "while [ ! -e go ]; do sleep 0.05; done; i=0; \
-        while [ $i -lt 100 ]; do i=$((i + 1)); sleep 1000 & done; wait";
+    let text = "while [ ! -e go ]; do sleep 0.05; done; \
+        exec perl -e 'for (1 .. 100) { my $p = fork; if (defined $p && !$p) { sleep 1000; exit } } sleep 1000'";
     let limits = JobLimits {
         processes: Some(20),
         ..JobLimits::default()

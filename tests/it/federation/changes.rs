@@ -70,7 +70,8 @@ fn the_end_of_an_agreement_at_a_peer_costs_at_least_what_the_peer_charges_as_was
         assert_eq!(
             ending,
             json!({
-                "charges": [{ "kind": "cancellation", "amount": half }], "credits": [], "stopsWork": false,
+                "charges": [{ "kind": "cancellation", "amount": half, "reason": "two charges that for its end" }],
+                "credits": [], "stopsWork": false,
                 "atPeer": { "peer": "two", "charge": half },
             })
         );
@@ -108,7 +109,8 @@ fn the_end_of_an_agreement_at_a_peer_costs_at_least_what_the_peer_charges_as_was
         two.server.kill9();
         let ending = one.requester.get_json(&path(&made["id"], "/ending")).await;
         assert_eq!(ending["atPeer"], json!({ "peer": "two" }), "{ending}");
-        let tenth = json!([{ "kind": "cancellation", "amount": { "amount": "0.2", "currency": "EUR" } }]);
+        let tenth = json!([{ "kind": "cancellation", "amount": { "amount": "0.2", "currency": "EUR" },
+            "reason": "10 % of its price of 2 EUR" }]);
         assert_eq!(ending["charges"], tenth);
         post(one, &path(&made["id"], "/terminate"), &json!({})).await;
         settled(one, "party:requester", -1_200_000).await;

@@ -102,3 +102,62 @@ fn a_request_with_two_meanings_is_refused_and_ends_its_connection() {
         assert_eq!(server.client().get("/templates").await.status.as_u16(), 200);
     });
 }
+
+#[test]
+fn a_head_without_a_host_or_with_a_long_target_is_refused_with_its_status_and_ends_its_connection() {
+    run(async {
+        let server = Server::local();
+        let hidden = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+        for fields in [
+            "",
+            "Host:\r\n",
+            "Host: \r\n",
+            "Host: :80\r\n",
+            "Host: a/b\r\n",
+            "Host: a@b\r\n",
+        ] {
+            let answer = answers(
+                &server,
+                &[&format!("GET /templates HTTP/1.1\r\n{fields}\r\n{hidden}")],
+            )
+            .await;
+            assert_eq!(statuses(&answer), ["400"], "{fields:?}: {answer}");
+            assert!(answer.contains("BAD_HEADER"), "{fields:?}: {answer}");
+        }
+        for path in ["/agreements", "/portal"] {
+            for length in [8_100, 12_000, 20_000] {
+                let target = format!("{path}?{}", "x".repeat(length - path.len() - 1));
+                let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n{hidden}");
+                let answer = answers(&server, &[&head]).await;
+                assert_eq!(statuses(&answer), ["414"], "{path}, {length}: {answer}");
+            }
+        }
+        // One that hides its length.
+        let fragment = format!("GET /a#{} HTTP/1.1\r\nHost: a\r\n\r\n{hidden}", "x".repeat(9_000));
+        let answer = answers(&server, &[&fragment]).await;
+        assert_eq!(statuses(&answer), ["400"], "{answer}");
+        let long = "x".repeat(7_900);
+        let taken = format!("GET /agreements?name={long} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_eq!(statuses(&answers(&server, &[&taken]).await), ["401"]);
+    });
+}
+
+#[test]
+fn a_body_beyond_the_bound_that_waits_for_a_word_has_its_413_at_once() {
+    run(async {
+        let server = Server::local();
+        let head = |length: usize| {
+            format!(
+                "POST /agreements HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\nExpect: 100-continue\r\n\
+                 Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n",
+                server.key()
+            )
+        };
+        let answer = answers(&server, &[&head(256 * 1_024 + 1)]).await;
+        assert_eq!(statuses(&answer), ["413"], "{answer}");
+        // Any other is waited for.
+        let closing = head(2).replace("Host: a", "Host: a\r\nConnection: close");
+        let answer = answers(&server, &[&closing, "{}"]).await;
+        assert_eq!(statuses(&answer).last(), Some(&"422"), "{answer}");
+    });
+}

@@ -66,6 +66,7 @@ proposal_discount_percent = 20
 [quotas]
 share_percent = 60
 node_hours = 500
+probes_per_minute = 0
 [[quota]]
 party = "climate"
 horizon_hours = 48
@@ -90,8 +91,8 @@ fn the_prices_fees_quotas_and_times_in_force_are_told_in_words() {
             "<dt>Fee for a cancellation</dt><dd>at least 15 % of the price.",
             "<dt>Fee for a change</dt><dd>3 % of the price, and the fee for a cancellation of what is given up</dd>",
             "<dt>Of all that, &#60;physics&#62; pays</dt><dd>80 %</dd>",
-            "<th scope=\"row\">climate</th><td>60 %</td><td>500</td><td>2 d</td><td>9</td>",
-            "<th scope=\"row\">Each other party</th><td>60 %</td><td>500</td><td>as far as the provider plans</td><td>any number</td>",
+            "<th scope=\"row\">climate</th><td>60 %</td><td>500</td><td>2 d</td><td>2000</td><td>9</td>",
+            "<th scope=\"row\">Each other party</th><td>60 %</td><td>500</td><td>as far as the provider plans</td><td>2000</td><td>any number</td>",
             "<dt>The provider</dt><dd>plans 30 d ahead</dd>",
             "<dt>An offer</dt><dd>is held for at most 2 min</dd>",
             "<dt>A negotiation</dt><dd>goes on for at most 12 h, with at most 70 offers</dd>",

@@ -418,7 +418,8 @@ fn an_estimate_holds_nothing_and_its_variants_fill_the_form() {
         assert!(wrong.body.contains("Nodes: Enter a whole number"), "{wrong:?}");
         let bounded = format!("{CONFIGURATION}{PRICES}\n[quotas]\nprobes_per_minute = 3\n");
         let bounded = Server::configured(None, &bounded);
-        let mut asking = Browser::signed_in(&bounded, bounded.key()).await;
+        let key = bounded.key_for("physics", "consumer");
+        let mut asking = Browser::signed_in(&bounded, &key).await;
         let form = reserve(asking.form().await, 2, hours_ahead(2), hours_ahead(3));
         let to = asking.post("/portal/estimate", &form).await.location().to_owned();
         let page = asking.get(&to).await;

@@ -298,7 +298,15 @@ impl Cluster {
 
     /// Starts the controller, on the data that the last one left behind.
     pub(crate) fn start_controller(&mut self) {
-        let controller = daemon("slurmctld", &self.folder).arg("-D").spawn();
+        self.start_controller_in("UTC");
+    }
+
+    /// The same in another time zone.
+    pub(crate) fn start_controller_in(&mut self, zone: &str) {
+        let controller = daemon("slurmctld", &self.folder)
+            .arg("-D")
+            .env("TZ", zone)
+            .spawn();
         self.controller = Some(controller.expect("slurmctld can be run"));
     }
 

@@ -71,7 +71,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    ("src/access", &["agreement", "clock", "store"]),
+    ("src/access", &["address", "agreement", "clock", "store", "task"]),
     (
         "src/planner",
         &[
@@ -117,7 +117,10 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    ("src/callbacks", &["address", "agreement", "clock", "store"]),
+    (
+        "src/callbacks",
+        &["address", "agreement", "clock", "metrics", "store", "task"],
+    ),
     ("src/store", &["agreement", "clock", "scheduler"]),
     // The expression language of guarantee terms is part of the documents.
     ("src/agreement", &["clock", "scheduler", "wsag"]),
@@ -125,7 +128,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/task", &[]),
     ("src/catalogue", &["clock"]),
     ("src/metrics", &[]),
-    ("src/clock", &["scheduler"]),
+    ("src/clock", &["scheduler", "task"]),
     ("crates/lab", &["advisor", "scheduler"]),
     ("crates/advisor", &["scheduler"]),
     ("crates/wsag", &[]),

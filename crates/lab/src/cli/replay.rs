@@ -13,6 +13,7 @@ use advisor::replay::{Alternatives, Ask, Outcome, Policy, replay_asks_watched};
 use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
+use scheduler::admission::DecisionRule;
 use scheduler::slot_tree::MAX_CAPACITY;
 use scheduler::{Fraction, Interval, Order, Request, Time};
 use serde_json::json;
@@ -46,6 +47,7 @@ Utilisation counts the node-seconds of accepted requests between the first submi
 Examples:
   bespeak-lab replay --requests list.csv --capacity 128 --out decisions.csv
   bespeak-lab replay --requests list.csv --capacity 128 --order lff --fix 0.5 --json
+  bespeak-lab replay --requests list.csv --capacity 128 --order mdf --decision standing
   bespeak-lab replay --requests list.csv --capacity 128 --alternatives 1 --out -
   bespeak-lab replay --requests examples/replay/three-flexible-one-rigid.csv --capacity 4 --out -";
 
@@ -62,6 +64,9 @@ pub(super) struct Options {
     /// Order in which waiting requests are placed.
     #[arg(long, value_enum, default_value_t = OrderName::Edf)]
     order: OrderName,
+    /// What is decided about a request that fits the plan as it stands.
+    #[arg(long, value_enum, default_value_t = DecisionName::Published)]
+    decision: DecisionName,
     /// Seed of the order `shuffle`.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -98,6 +103,14 @@ enum OrderName {
     Mdf,
     /// Best revenue first, by revenue a node-second.
     Brf,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DecisionName {
+    /// It is placed there, and no other moves: the service's default.
+    Standing,
+    /// Algorithm 1 decides, as the papers print it: others may move.
+    Published,
 }
 
 /// After which part of the wait a window is fixed, if ever. Under this name it is one value to the command line.
@@ -152,6 +165,10 @@ impl Options {
                 OrderName::Edf => Order::Edf,
                 OrderName::Mdf => Order::Mdf,
                 OrderName::Brf => Order::Brf,
+            },
+            decision: match self.decision {
+                DecisionName::Standing => DecisionRule::Standing,
+                DecisionName::Published => DecisionRule::Published,
             },
             portfolio: self.portfolio,
             fixing: self.fix,

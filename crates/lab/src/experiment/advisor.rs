@@ -6,6 +6,7 @@ use advisor::policies::{
 };
 use advisor::prices::Prices;
 use advisor::statistics::Summary;
+use scheduler::admission::DecisionRule;
 use scheduler::{Fraction, Order};
 
 use super::setup::Setup;
@@ -25,7 +26,7 @@ pub(super) fn report_policy_advice(setup: &Setup) -> Report {
         &setup.workers,
         USERS,
         &Prices::published(),
-        &compared_policies(),
+        &compared_policies(DecisionRule::Published),
     );
     let advice: Vec<Advice> = Goal::ALL
         .into_iter()

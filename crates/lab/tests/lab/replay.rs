@@ -132,6 +132,20 @@ fn each_order_places_by_its_own_rule() {
 }
 
 #[test]
+fn a_request_that_fits_moves_others_only_by_the_published_rule_which_is_the_default() {
+    // The second has the earlier deadline, and fits behind the first.
+    let list = "1,0,100,4,100,1000\n2,10,100,4,100,500\n";
+    let published = ["1,accepted,200,300,,", "2,accepted,100,200,,"];
+    assert_eq!(decisions(list, ""), published);
+    assert_eq!(decisions(list, "--decision published"), published);
+    let standing = decisions(list, "--decision standing");
+    assert_eq!(standing, ["1,accepted,100,200,,", "2,accepted,200,300,,"]);
+    // One that does not fit is let in where others move, as ever.
+    let moved = decisions(EXAMPLE, "--decision standing");
+    assert_eq!(moved, decisions(EXAMPLE, ""));
+}
+
+#[test]
 fn a_shuffle_is_a_matter_of_its_seed() {
     let rows: Vec<String> = (0..6).map(|id| format!("{id},0,100,4,10,1010\n")).collect();
     let list = rows.concat();

@@ -1,9 +1,10 @@
-//! Algorithm 1, within the work that a decision may do, and how its result becomes the plan.
+//! Algorithm 1, or the place in the plan as it stands, within the work that a decision may do; and how the result becomes the
+//! plan.
 
 use super::trial::{Attempt, Newcomer, Obstacle, Trial};
 use super::waiting::Waiting;
 use super::work::{SEARCH, Work};
-use super::{Move, NoPlace, Place, Schedule};
+use super::{DecisionRule, Move, NoPlace, Place, Schedule};
 use crate::queue::Key;
 use crate::request::Request;
 use crate::time::{Interval, Time};
@@ -110,6 +111,12 @@ impl Schedule {
 
     /// The same without a makeshift.
     fn admit_by_order(&mut self, newcomer: &mut Newcomer, work: &mut Work) -> Result<Admitted, Obstacle> {
+        if self.rule == DecisionRule::Standing
+            && let Some(start) = newcomer.standing
+        {
+            let trial = self.attempt(work).run_standing(&newcomer.request, start);
+            return Ok(Admitted::out_of_order(trial));
+        }
         let trial = self.place_again(Some(newcomer), None, work)?;
         Ok(Admitted {
             at_first_fit: newcomer.first_fit.is_none_or(|start| start == trial.start),

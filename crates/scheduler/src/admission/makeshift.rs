@@ -27,10 +27,7 @@ impl Attempt<'_> {
         } = newcomer;
         let window = request.window_at(self.now);
         if let Some(start) = *standing {
-            let mut trial = Trial::new();
-            trial.start = start;
-            self.take(&mut trial, request, start);
-            return Some(trial);
+            return Some(self.run_standing(request, start));
         }
         let last = window.end - request.duration;
         // The nearest places first, then ever further ones, and the last one.
@@ -50,6 +47,14 @@ impl Attempt<'_> {
             step = step.saturating_mul(2);
         }
         self.make_way(request, last)
+    }
+
+    /// Places a newcomer at `start`, where it fits as the plan stands.
+    pub(super) fn run_standing(&mut self, request: &Request, start: Time) -> Trial {
+        let mut trial = Trial::new();
+        trial.start = start;
+        self.take(&mut trial, request, start);
+        trial
     }
 
     /// Places a newcomer where those in its way, the most flexible first, have other places.

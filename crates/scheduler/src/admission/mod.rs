@@ -11,6 +11,9 @@
 //! their outcomes are kept in `memory`. Where this is nearly as much work as placing everything, everything behind the newcomer
 //! is lifted and placed in order. The decisions are those of the plain algorithm, which the tests keep as the oracle.
 //!
+//! By [`DecisionRule::Standing`] a newcomer that fits the plan as it stands takes that place, and no request moves. Algorithm 1
+//! decides about all others.
+//!
 //! A decision may be given a budget of counted work ([`Schedule::budgeted`]). Where that is spent before algorithm 1 ends, the
 //! newcomer is placed by a makeshift that costs a few searches, or the search for its place is cut short.
 
@@ -135,6 +138,17 @@ struct NoPlace {
     cut_short: bool,
 }
 
+crate::worded! {
+    /// What is decided about a newcomer that fits the plan as it stands. About all others algorithm 1 decides.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum DecisionRule {
+        /// It gets its first fit in the plan as it stands, and no other request moves.
+        Standing = "standing",
+        /// Algorithm 1 decides, as papers 000 and 001 print it: requests behind it may move, though it fits.
+        Published = "published",
+    }
+}
+
 /// Where an accepted request is kept.
 #[derive(Debug, Clone, Copy)]
 enum Place {
@@ -178,6 +192,8 @@ pub struct Schedule {
     running: BTreeMap<(Time, u64), Placement>,
     /// The results of attempts about waiting requests.
     memory: Memory,
+    /// What is decided about a newcomer that fits the plan as it stands.
+    rule: DecisionRule,
     /// Work that a decision may do.
     budget: Option<u64>,
     /// In how many other orders a request is tried that one order refuses.
@@ -191,7 +207,8 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// A resource of `capacity` nodes with no accepted request. It places its waiting requests in `order`.
+    /// A resource of `capacity` nodes with no accepted request. It places its waiting requests in `order`, by
+    /// [`DecisionRule::Published`].
     ///
     /// # Panics
     /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
@@ -203,6 +220,7 @@ impl Schedule {
             by_id: BTreeMap::new(),
             running: BTreeMap::new(),
             memory: Memory::default(),
+            rule: DecisionRule::Published,
             budget: None,
             tries: 0,
             least_gain: LeastGain::ANY,
@@ -216,6 +234,13 @@ impl Schedule {
     #[must_use]
     pub fn fixing(mut self, fraction: Option<Fraction>) -> Self {
         self.waiting.set_fixing(fraction);
+        self
+    }
+
+    /// Decides by this rule about requests that fit the plan as it stands.
+    #[must_use]
+    pub fn deciding(mut self, rule: DecisionRule) -> Self {
+        self.rule = rule;
         self
     }
 
@@ -253,8 +278,10 @@ impl Schedule {
         self.cut_short
     }
 
-    /// Decides about `request` at `now`, by algorithm 1.
+    /// Decides about `request` at `now`: by algorithm 1, or where it fits the plan as it stands by the schedule's
+    /// [`DecisionRule`].
     ///
+    /// By [`DecisionRule::Standing`] a request that fits costs one search of the plan, however many requests wait.
     /// Each attempt costs as much as placing again the requests that move and the requests in their way, plus a look at the
     /// memory of each request that is not known to lie at its first fit.
     pub fn submit(&mut self, now: Time, request: &Request) -> Decision {

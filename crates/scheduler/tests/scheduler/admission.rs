@@ -1,7 +1,7 @@
 //! Facts about admission that a provider or a requester cares about.
 
 use proptest::prelude::*;
-use scheduler::admission::{LeastGain, TRIES};
+use scheduler::admission::{DecisionRule, LeastGain, TRIES};
 use scheduler::alternatives::{AlternativeLimits, Side};
 use scheduler::{
     Alternative, Decision, Fraction, Interval, Move, Order, Placement, Reason, Request, Schedule, Time,
@@ -236,6 +236,73 @@ proptest! {
         for order in ORDERS {
             let fixed = final_starts(order, Some(Fraction::percent(0)), &requests);
             prop_assert_eq!(&fixed, &fifo, "{:?}", order);
+        }
+    }
+}
+
+#[test]
+fn a_newcomer_that_fits_moves_others_only_by_the_published_rule() {
+    let newcomer = request(3, 10, (100, 500), 100, 3);
+    for (rule, at, moved) in [
+        (DecisionRule::Standing, 400, vec![]),
+        (
+            DecisionRule::Published,
+            100,
+            vec![(0, 100, 200), (1, 200, 300), (2, 300, 400)],
+        ),
+    ] {
+        let mut schedule = three_flexible(Order::Edf).deciding(rule);
+        let Decision::Accepted {
+            placement,
+            moved: seen,
+        } = submit(&mut schedule, &newcomer)
+        else {
+            panic!("it fits")
+        };
+        assert_eq!(placement.slot.start, Time(at), "{rule}");
+        let seen: Vec<_> = seen.iter().map(|of| (of.id, of.from.0, of.to.0)).collect();
+        assert_eq!(seen, moved, "{rule}");
+    }
+    // One that does not fit is let in where others move, by both.
+    for rule in DecisionRule::ALL {
+        let mut schedule = three_flexible(Order::Edf).deciding(rule);
+        let rigid = submit(&mut schedule, &request(3, 10, (150, 250), 100, 4));
+        let moved = |decision| match decision {
+            Decision::Accepted { moved, .. } => moved.len(),
+            Decision::Refused { .. } => 0,
+        };
+        assert_eq!(moved(rigid), 3, "{rule}");
+    }
+}
+
+/// Whether a decision spends its budget, and whether a refusal is tried in other orders.
+const BUDGETS: [(Option<u64>, usize); 3] = [(None, 0), (Some(1), 0), (Some(100_000), TRIES)];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn an_offer_that_fits_the_plan_as_it_stands_moves_nobody_in_any_order(requests in workload(200)) {
+        for order in ORDERS {
+            for (budget, tries) in BUDGETS {
+                let schedule = Schedule::new(8, order).deciding(DecisionRule::Standing);
+                let mut schedule = schedule.budgeted(budget).trying(tries);
+                for request in &requests {
+                    schedule.advance(request.submitted);
+                    let window = request.window_at(request.submitted);
+                    let stands = schedule.tree().earliest_fit(request.nodes, request.duration, window);
+                    let asked = schedule.would_start(request.submitted, request);
+                    match (stands, submit(&mut schedule, request)) {
+                        (Some(start), Decision::Accepted { placement, moved }) => {
+                            prop_assert_eq!(moved, vec![], "{:?}", order);
+                            prop_assert_eq!(placement.slot.start, start, "{:?}", order);
+                            prop_assert_eq!(asked, Some(start), "{:?}", order);
+                        }
+                        (Some(_), refused) => prop_assert!(false, "{:?} though it fits: {:?}", order, refused),
+                        (None, _) => {}
+                    }
+                }
+            }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The fast admission decides as the plain algorithm does, and its plan is always valid: over random workloads with every order,
-//! fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
+//! both decision rules, fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
 use crate::plain::{Placed, Plain};
 use proptest::prelude::*;
+use scheduler::admission::DecisionRule;
 use scheduler::alternatives::AlternativeLimits;
 use scheduler::{Decision, Fraction, Interval, Move, Order, Request, Schedule, SlotTree, Time};
 use std::collections::BTreeMap;
@@ -68,6 +69,10 @@ fn order() -> impl Strategy<Value = Order> {
         Just(Order::Mdf),
         Just(Order::Brf),
     ]
+}
+
+fn rule() -> impl Strategy<Value = DecisionRule> {
+    prop::sample::select(DecisionRule::ALL.to_vec())
 }
 
 fn fixing() -> impl Strategy<Value = Option<Fraction>> {
@@ -142,6 +147,7 @@ fn replace(fast: &mut Schedule, now: Time, old: &Request, longer: i64, nodes: u3
 #[derive(Debug, Clone, Copy)]
 struct Planner {
     order: Order,
+    rule: DecisionRule,
     fixing: Option<Fraction>,
     budget: Option<u64>,
     tries: usize,
@@ -150,7 +156,14 @@ struct Planner {
 impl Planner {
     fn schedule(self) -> Schedule {
         let schedule = Schedule::new(CAPACITY, self.order).fixing(self.fixing);
+        let schedule = schedule.deciding(self.rule);
         schedule.budgeted(self.budget).trying(self.tries)
+    }
+
+    fn plain(self) -> Plain {
+        let mut plain = Plain::new(CAPACITY, self.order, self.fixing);
+        plain.stands = self.rule == DecisionRule::Standing;
+        plain
     }
 }
 
@@ -248,7 +261,7 @@ fn ask(fast: &mut Schedule, request: &Request, limits: AlternativeLimits) {
 
 fn play(planner: Planner, steps: &[Step]) {
     let mut fast = planner.schedule();
-    let mut plain = Plain::new(CAPACITY, planner.order, planner.fixing);
+    let mut plain = planner.plain();
     let exact = planner.budget.is_none() && planner.tries == 0;
     let limits = AlternativeLimits {
         phi_max: Fraction::percent(200),
@@ -353,18 +366,24 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(6_000))]
 
     #[test]
-    fn random_workloads(order in order(), fixing in fixing(), steps in prop::collection::vec(step(), 1..40)) {
-        play(Planner { order, fixing, budget: None, tries: 0 }, &steps);
+    fn random_workloads(
+        order in order(),
+        rule in rule(),
+        fixing in fixing(),
+        steps in prop::collection::vec(step(), 1..40),
+    ) {
+        play(Planner { order, rule, fixing, budget: None, tries: 0 }, &steps);
     }
 
     #[test]
     fn random_workloads_within_a_budget_and_in_other_orders(
         order in order(),
+        rule in rule(),
         fixing in fixing(),
         budget in prop::sample::select(vec![Some(1), Some(300), Some(1_000), Some(3_000), Some(20_000), None]),
         tries in prop::sample::select(vec![0, 6, 60]),
         steps in prop::collection::vec(step(), 1..60),
     ) {
-        play(Planner { order, fixing, budget, tries }, &steps);
+        play(Planner { order, rule, fixing, budget, tries }, &steps);
     }
 }

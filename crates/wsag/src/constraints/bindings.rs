@@ -28,7 +28,8 @@ pub(crate) struct Bindings(Vec<Binding>);
 
 struct Binding {
     name: String,
-    kind: Kind,
+    /// The error is its metric, where values of it cannot be compared: an expression with it cannot be evaluated.
+    kind: Result<Kind, String>,
     to: Bound,
 }
 
@@ -67,12 +68,7 @@ impl Bindings {
         node: Node<'_>,
     ) -> Result<Option<Binding>, String> {
         let paths = location::compile_location(location, node)?;
-        let kind = match metric {
-            Some(metric) => {
-                Some(Kind::of_metric(metric).ok_or("its wsag:Metric is no type that can be compared")?)
-            }
-            None => None,
-        };
+        let kind = metric.and_then(Kind::of_metric);
         let predefined = |of: &str| Variables::predefined().kind(of).ok();
         let binding = match predefined_variable(&paths)? {
             Some(of) => {
@@ -81,13 +77,13 @@ impl Bindings {
                     .ok_or_else(|| format!("its Location is bound to {of}, which has another metric"))?;
                 Binding {
                     name: name.to_owned(),
-                    kind,
+                    kind: Ok(kind),
                     to: Bound::Predefined(of),
                 }
             }
             None => Binding {
                 name: name.to_owned(),
-                kind: kind.ok_or("a wsag:Metric is expected, such as xs:int or xs:dateTime")?,
+                kind: kind.ok_or_else(|| metric.unwrap_or("none").to_owned()),
                 to: Bound::Said(paths),
             },
         };
@@ -112,7 +108,10 @@ impl Bindings {
     pub(crate) fn add_to(&self, variables: &mut Variables, of_offers: bool) {
         for binding in &self.0 {
             if !of_offers || !matches!(binding.to, Bound::Predefined(of) if variables.kind(of).is_err()) {
-                variables.add_kind(&binding.name, binding.kind);
+                match &binding.kind {
+                    Ok(kind) => variables.add_kind(&binding.name, *kind),
+                    Err(metric) => variables.add(&binding.name, metric),
+                }
             }
         }
     }
@@ -120,9 +119,13 @@ impl Bindings {
     /// The predefined variable that a variable is another name for, or the values that an offer says for it.
     pub(super) fn values<'b>(&'b self, view: &View<'_>, name: &str) -> Option<Values<'b>> {
         let binding = self.0.iter().find(|binding| binding.name == name)?;
-        Some(match &binding.to {
-            Bound::Predefined(of) => Values::Of(of),
-            Bound::Said(paths) => Values::Said(values_of_location(paths, binding.kind, view)),
+        Some(match (&binding.to, &binding.kind) {
+            (Bound::Predefined(of), _) => Values::Of(of),
+            (Bound::Said(paths), Ok(kind)) => Values::Said(values_of_location(paths, *kind, view)),
+            (Bound::Said(_), Err(metric)) => Values::Said(Err(format!(
+                "its metric {} cannot be compared",
+                shorten_text(metric)
+            ))),
         })
     }
 

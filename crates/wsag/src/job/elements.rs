@@ -4,15 +4,21 @@ use crate::job::{Bound, DataStaging, Exact, Filter, FilterKind, JobDefinition, R
 use crate::xml;
 use crate::xml::datatypes::{parse_boolean, parse_double, parse_unsigned, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
-use crate::xml::{Children, DocumentCheck, Named, Node, Readable, ViolationKind, Written, Xml, read_simple};
+use crate::xml::{
+    Children, DocumentCheck, Named, Node, Readable, ViolationKind, Written, Xml, check_repeated_element,
+    is_ncname, read_simple,
+};
 
 impl Readable for JobDefinition {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<JobDefinition> {
         check.attributes(node, &[("", "id")]);
         check.read_attribute(node, ("", "id"), check_ncname);
+        if let Some(id) = node.attribute("", "id") {
+            check.note_id(node, id);
+        }
         check.children_only(node, |children| {
             let read = children.required(JSDL, "JobDescription", read_job_description);
-            children.foreign(JSDL);
+            check_foreign(children);
             read
         })
     }
@@ -20,13 +26,16 @@ impl Readable for JobDefinition {
 
 /// The name of a part of a document, such as `xs:ID`, checked and not kept.
 fn check_ncname(text: &str) -> Result<(), &'static str> {
-    let starts = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    let continues = text
-        .chars()
-        .all(|c| c.is_alphanumeric() || "-._\u{b7}".contains(c));
-    (starts && continues)
+    is_ncname(text)
         .then_some(())
         .ok_or("a name without a colon is expected")
+}
+
+/// Takes the following elements of other namespaces, which ask for nothing, and which answers repeat.
+fn check_foreign(children: &mut Children<'_, '_>) {
+    for node in children.foreign(JSDL) {
+        check_repeated_element(children.check, node);
+    }
 }
 
 /// The children of an element of JSDL, of which some may not be honoured here.
@@ -51,7 +60,7 @@ pub(crate) fn read_identification(check: &mut DocumentCheck, node: Node<'_>) -> 
         let description = children.optional(JSDL, "Description", DocumentCheck::string);
         children.many(JSDL, "JobAnnotation", DocumentCheck::string);
         children.many(JSDL, "JobProject", DocumentCheck::string);
-        children.foreign(JSDL);
+        check_foreign(children);
         Some((name, description))
     })
 }

@@ -7,7 +7,10 @@ use crate::templates::check_item_content;
 use crate::terms::Terms;
 use crate::xml::datatypes::{parse_integer, parse_token};
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
-use crate::xml::{DocumentCheck, Fragment, Named, Node, Readable, Written, Xml, element, named_values};
+use crate::xml::{
+    DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element, named_values,
+    qualified_name,
+};
 
 element! {
     /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
@@ -116,6 +119,9 @@ impl Readable for NegotiationItem {
         let importance = check.read_attribute(node, importance, parse_integer);
         check_item_content(check, node);
         let values = node.child(WSAG, "ItemConstraint");
+        if let Some(constraint) = values {
+            check_words(check, constraint);
+        }
         let bound = |facet| Some(values?.child(XS, facet)?.attribute("", "value")?.to_owned());
         Some(NegotiationItem {
             name: name.unwrap_or_default(),
@@ -124,6 +130,38 @@ impl Readable for NegotiationItem {
             bounds: (bound("minInclusive"), bound("maxInclusive")),
             source: node.fragment(),
         })
+    }
+}
+
+/// Checks that a constraint is said in elements of XML Schema with the attributes that are read of them, and in nothing else: answers repeat
+/// it, and it is compiled only.
+fn check_words(check: &mut DocumentCheck, constraint: Node<'_>) {
+    const READ: [&str; 9] = [
+        "base",
+        "itemType",
+        "maxOccurs",
+        "memberTypes",
+        "minOccurs",
+        "name",
+        "ref",
+        "type",
+        "value",
+    ];
+    for node in constraint.descendants().skip(1) {
+        if node.namespace() != XS || node.local() == "annotation" {
+            let message = "answers repeat it: facets, simple types and particles of XML Schema are expected, and nothing else";
+            check.structure(node, message);
+        }
+        for (namespace, local, _) in node.attributes() {
+            if !namespace.is_empty() || !READ.contains(&local) {
+                let message = format!("answers repeat it: expected are {}", READ.join(", "));
+                let below = format!("/@{}", qualified_name(namespace, local));
+                check.add_below(node, &below, ViolationKind::Structure, message);
+            }
+        }
+        if !node.text().trim().is_empty() {
+            check.structure(node, "answers repeat it: text is not allowed here, only elements");
+        }
     }
 }
 

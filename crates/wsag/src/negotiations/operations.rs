@@ -6,7 +6,8 @@ use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
 use crate::xml::ns::WSAG_NEG;
 use crate::xml::{
-    DateTime, DocumentCheck, Fragment, Node, Readable, Written, Xml, element, read_foreign_elements,
+    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, ViolationKind, Written, Xml,
+    check_repeated_element, element, read_foreign_elements,
 };
 
 /// Prefixes that the messages of a negotiation use.
@@ -108,7 +109,13 @@ impl Readable for NegotiationKind {
         check.children(node, |children| {
             let (name, kind) = children.one_of(WSAG_NEG, &["Negotiation", "Renegotiation"])?;
             if name == "Negotiation" {
-                let extensions = read_foreign_elements(children.check, kind, WSAG_NEG, 0, usize::MAX);
+                let extensions = read_foreign_elements(
+                    children.check,
+                    kind,
+                    WSAG_NEG,
+                    (0, usize::MAX),
+                    check_repeated_element,
+                );
                 return Some(NegotiationKind::Negotiation(extensions));
             }
             children.check.children(kind, |children| {
@@ -163,19 +170,48 @@ impl Readable for InitiateInput {
 }
 
 /// Reads offers of this name, at least `least` of them, and the foreign elements that follow.
-pub(crate) fn read_offers<'d>(
+pub(crate) fn read_offers<'d, T>(
     check: &mut DocumentCheck,
     node: Node<'d>,
-    name: &'static str,
-    least: usize,
-) -> (Vec<NegotiationOffer>, Vec<Node<'d>>) {
+    (name, least): (&'static str, usize),
+    read: impl FnMut(&mut DocumentCheck, Node<'d>) -> Option<T>,
+) -> (Vec<T>, Vec<Node<'d>>) {
     check.children(node, |children| {
         let offers = match least {
-            0 => children.many(WSAG_NEG, name, NegotiationOffer::read),
-            _ => children.at_least_one(WSAG_NEG, name, NegotiationOffer::read),
+            0 => children.many(WSAG_NEG, name, read),
+            _ => children.at_least_one(WSAG_NEG, name, read),
         };
         (offers, children.foreign(WSAG_NEG))
     })
+}
+
+/// An offer of a message, read by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OfferByItself {
+    /// The offer, as far as what it asks for is known.
+    pub offer: NegotiationOffer,
+    /// What it asks for and cannot have here; nothing where it can be answered.
+    pub unsupported: Vec<Violation>,
+}
+
+impl Readable for OfferByItself {
+    /// What one offer asks for and cannot have is no fault of its message, and leaves the other offers as they are.
+    fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<OfferByItself> {
+        const UNSUPPORTED: [ViolationKind; 2] = [ViolationKind::NotSupported, ViolationKind::UnknownTerm];
+        let mut own = DocumentCheck::default();
+        let offer = NegotiationOffer::read(&mut own, node);
+        let unsupported = own.into_violations();
+        match offer {
+            Some(mut offer) if unsupported.iter().all(|of| UNSUPPORTED.contains(&of.kind)) => {
+                offer.terms.leave_out_empty();
+                Some(OfferByItself { offer, unsupported })
+            }
+            _ => {
+                check.extend(unsupported);
+                None
+            }
+        }
+    }
 }
 
 impl InitiateInput {

@@ -1,6 +1,20 @@
 //! The simple types of XML Schema that values and constraints need, by their exact lexical forms.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
+
+/// White space of XML.
+pub(crate) const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
+
+/// White space collapsed as XML Schema defines it.
+pub(crate) fn collapse_space(text: &str) -> Cow<'_, str> {
+    let trimmed = text.trim_matches(SPACE);
+    if !trimmed.contains(['\t', '\n', '\r']) && !trimmed.contains("  ") {
+        return Cow::Borrowed(trimmed);
+    }
+    let words: Vec<&str> = trimmed.split(SPACE).filter(|word| !word.is_empty()).collect();
+    Cow::Owned(words.join(" "))
+}
 
 /// xs:integer, as far as 64 bits carry.
 pub(crate) fn parse_integer(text: &str) -> Result<i64, &'static str> {

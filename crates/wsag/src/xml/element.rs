@@ -6,7 +6,9 @@ use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
 use crate::xml::names::Named;
-use crate::xml::reader::{Children, DocumentCheck, XSI, read_named, read_simple};
+use crate::xml::ns::XSI;
+use crate::xml::reader::{Children, DocumentCheck, read_named, read_simple};
+use crate::xml::repeated::{check_repeated, check_repeated_element};
 use crate::xml::time::{DateTime, Duration};
 use crate::xml::writer::Xml;
 
@@ -278,9 +280,22 @@ impl<T: Named> Readable for T {
     }
 }
 
+/// Anything, as it stands. Answers repeat it, so it is checked as far as the published schemas look into it.
 impl Readable for Fragment {
-    /// Anything, as it stands; but what says that it is a string has to be one, so that it can be shown again.
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
+        // One of its parent's namespace is anything there by its parent's type; another one takes the place of a foreign element.
+        if node.parent().is_some_and(|of| of.namespace() == node.namespace()) {
+            check_repeated(check, node);
+        } else {
+            check_repeated_element(check, node);
+        }
+        Some(node.fragment())
+    }
+}
+
+impl Fragment {
+    /// Anything, as it stands, that no answer repeats; but what says that it is a string has to be one.
+    pub(crate) fn verbatim(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
         if node.attribute(XSI, "type").is_some() {
             check.string(node)?;
         }

@@ -4,6 +4,7 @@
 //! [`reader`] takes the children of a node in order and collects [`violation`]s with their paths, [`datatypes`], [`time`] and
 //! [`names`] read simple values. [`writer`] is the way back. [`mod@element`] does both for structs whose fields name elements.
 
+mod attributes;
 pub(crate) mod datatypes;
 mod document;
 mod element;
@@ -13,11 +14,16 @@ mod names;
 pub mod ns;
 mod places;
 mod reader;
+mod repeated;
 pub mod time;
 mod tree;
+mod typed;
+mod uri;
 mod violation;
 mod writer;
 
+pub(crate) use attributes::is_ncname;
+pub(crate) use datatypes::collapse_space;
 pub use document::{Document, LeftOut, Made};
 pub(crate) use document::{INHERITED_MAX, Node};
 pub(crate) use element::{Field, Readable, Written, element, written};
@@ -26,8 +32,9 @@ pub use names::Named;
 pub(crate) use names::named_values;
 pub use places::Places;
 pub(crate) use reader::{
-    Children, DocumentCheck, collapse_space, qualified_name, read_foreign_elements, read_simple, read_uri,
+    Children, DocumentCheck, qualified_name, read_foreign_elements, read_simple, read_uri,
 };
+pub(crate) use repeated::check_repeated_element;
 pub(crate) use time::{DateTime, Duration};
 pub use violation::{VIOLATIONS_MAX, Violation, ViolationKind, Violations};
 pub(crate) use violation::{list_names, shorten_text};

@@ -18,6 +18,8 @@ pub const WSRF_BF: &str = "http://docs.oasis-open.org/wsrf/bf-2";
 pub const BSP: &str = "urn:bespeak:terms:1";
 /// XML Schema.
 pub const XS: &str = "http://www.w3.org/2001/XMLSchema";
+/// The namespace of attributes that speak about schemas. They are hints, which are not followed here.
+pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The namespace of the prefix `xml`.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 /// The namespace of the prefix `xmlns`.

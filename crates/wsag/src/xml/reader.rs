@@ -6,15 +6,16 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use crate::xml::datatypes::parse_token;
+use crate::xml::attributes::{fault_of_attribute, is_declared};
+use crate::xml::datatypes::{SPACE, collapse_space, parse_token};
 use crate::xml::document::{LeftOut, Node};
 use crate::xml::fragment::Fragment;
 use crate::xml::names::{Named, parse_name};
-use crate::xml::ns::{self, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
+use crate::xml::ns::{self, BSP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG, XSI};
+use crate::xml::typed::is_allowed_type;
+use crate::xml::uri::is_uri_reference;
 use crate::xml::violation::{VIOLATIONS_MAX, Violation, ViolationKind, one_of_names};
 
-/// The namespace of attributes that speak about schemas. They are hints, which are not followed here.
-pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The elements of JSDL that take no attributes of other namespaces.
 const CLOSED: [&str; 13] = [
     "JobName",
@@ -31,14 +32,13 @@ const CLOSED: [&str; 13] = [
     "DeleteOnTermination",
     "URI",
 ];
-/// White space of XML.
-const SPACE: [char; 4] = [' ', '\t', '\n', '\r'];
-
 /// Collects violations.
 #[derive(Default)]
 pub(crate) struct DocumentCheck {
     violations: Vec<Violation>,
     left_out: LeftOut,
+    /// The names of elements (xs:ID).
+    ids: Vec<String>,
 }
 
 impl DocumentCheck {
@@ -91,6 +91,16 @@ impl DocumentCheck {
         self.add(ViolationKind::Value, node, message);
     }
 
+    /// Notes the name of an element (xs:ID), which no other one may have.
+    pub(crate) fn note_id(&mut self, node: Node<'_>, id: &str) {
+        let id = collapse_space(id).into_owned();
+        if self.ids.contains(&id) {
+            let message = format!("another element has the id {id:?} already; ids must be unique");
+            self.value(node, message);
+        }
+        self.ids.push(id);
+    }
+
     /// Whether nothing was found wrong so far.
     pub(crate) fn is_empty(&self) -> bool {
         self.violations.is_empty()
@@ -99,6 +109,12 @@ impl DocumentCheck {
     /// Whether further violations are left out.
     pub(crate) fn is_full(&self) -> bool {
         self.violations.len() >= VIOLATIONS_MAX
+    }
+
+    /// Adds violations of a part of the document that was read by itself.
+    pub(crate) fn extend(&mut self, found: Vec<Violation>) {
+        let left = VIOLATIONS_MAX.saturating_sub(self.violations.len());
+        self.violations.extend(found.into_iter().take(left));
     }
 
     /// The violations so far.
@@ -159,12 +175,22 @@ impl DocumentCheck {
                 (XSI, "schemaLocation" | "noNamespaceSchemaLocation") => true,
                 (XSI, "type") => is_allowed_type(node, value),
                 (XSI, _) => false,
-                (ns::XML, "lang") if node.is(WSAG, "Context") => is_language(value),
                 ("", "name") => node.is(JSDL_POSIX, "POSIXApplication"),
                 ("", _) => false,
+                // Its wildcard takes only attributes that are declared.
+                _ if node.is(WSAG, "Context") => is_declared(namespace, local),
                 _ => namespace_of_open_type(node).is_some_and(|own| own != namespace),
             };
-            if open || allowed.contains(&(namespace, local)) {
+            let wrong = fault_of_attribute(namespace, local, value);
+            if allowed.contains(&(namespace, local)) || open && wrong.is_none() {
+                if (namespace, local) == (ns::XML, "id") {
+                    self.note_id(node, value);
+                }
+                continue;
+            }
+            let below = format!("/@{}", qualified_name(namespace, local));
+            if let Some(wrong) = wrong.filter(|_| open) {
+                self.add_below(node, &below, ViolationKind::Value, wrong);
                 continue;
             }
             let message = match allowed.iter().find(|(_, name)| *name == local) {
@@ -183,7 +209,6 @@ impl DocumentCheck {
                     format!("the attribute is not known here; allowed are {names}")
                 }
             };
-            let below = format!("/@{}", qualified_name(namespace, local));
             self.add_below(node, &below, ViolationKind::Structure, message);
         }
     }
@@ -246,32 +271,11 @@ impl DocumentCheck {
     }
 }
 
-/// Whether a text names a type that the element may have: one of the protocol's, which its content has to have anyway, or a string.
-fn is_allowed_type(node: Node<'_>, text: &str) -> bool {
-    let (prefix, local) = collapse_space(text).split_once(':').map_or_else(
-        || (String::new(), text.to_owned()),
-        |(prefix, local)| (prefix.to_owned(), local.to_owned()),
-    );
-    match node.resolve(&prefix) {
-        Some(ns::XS) => local == "string",
-        Some(namespace) => ns::usual_prefix(namespace).is_some() && local.ends_with("Type"),
-        None => false,
-    }
-}
-
-/// Whether a text names a language (xs:language).
-fn is_language(text: &str) -> bool {
-    let text = collapse_space(text);
-    let mut parts = text.split('-').enumerate();
-    parts.all(|(nth, part)| {
-        let of = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
-        (1..=8).contains(&part.len()) && part.chars().all(of)
-    })
-}
-
 /// The namespace of the type of an element that takes attributes of any other namespace; none where it takes none of them.
 fn namespace_of_open_type(node: Node<'_>) -> Option<&'static str> {
     match (node.namespace(), node.local()) {
+        // Of ours it takes the dialect alone.
+        (WSAG, "QualifyingCondition" | "CustomServiceLevel" | "ValueExpression" | "Constraint") => Some(BSP),
         (WSAG | WSAG_NEG, local) => local.ends_with("EPR").then_some(WSA),
         (WSA, _) => Some(WSA),
         (JSDL_POSIX, _) => Some(JSDL_POSIX),
@@ -313,16 +317,6 @@ pub(crate) fn qualified_name(namespace: &str, local: &str) -> String {
 /// Whether an element is of another namespace than this one.
 fn is_foreign(node: Node<'_>, own: &str) -> bool {
     !node.namespace().is_empty() && node.namespace() != own
-}
-
-/// White space collapsed as XML Schema defines it.
-pub(crate) fn collapse_space(text: &str) -> Cow<'_, str> {
-    let trimmed = text.trim_matches(SPACE);
-    if !trimmed.contains(['\t', '\n', '\r']) && !trimmed.contains("  ") {
-        return Cow::Borrowed(trimmed);
-    }
-    let words: Vec<&str> = trimmed.split(SPACE).filter(|word| !word.is_empty()).collect();
-    Cow::Owned(words.join(" "))
 }
 
 /// The child elements of one element, taken in their order. A reader is given each and may leave violations.
@@ -536,33 +530,23 @@ impl<'d> Children<'_, 'd> {
     }
 }
 
-/// A URI that is not empty, of an element that holds nothing else: before a colon in its first segment stands a scheme (RFC 3986,
-/// section 4.2).
+/// A URI that is not empty, of an element that holds nothing else.
 pub(crate) fn read_uri(check: &mut DocumentCheck, node: Node<'_>) -> Option<String> {
     let text = read_simple(parse_token)(check, node)?;
-    let first = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let is_scheme = |scheme: &str| {
-        scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-            && scheme
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
-    };
-    if first
-        .split_once(':')
-        .is_some_and(|(scheme, _)| !is_scheme(scheme))
-    {
+    if !is_uri_reference(&text) {
         check.value(node, "a URI is expected");
     }
     Some(text)
 }
 
-/// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them.
+/// Reads an element with elements of other namespaces than `own` and nothing else, at least `least` and at most `most` of them, each as it
+/// stands. `check_each` looks at those that answers repeat.
 pub(crate) fn read_foreign_elements(
     check: &mut DocumentCheck,
     node: Node<'_>,
     own: &str,
-    least: usize,
-    most: usize,
+    (least, most): (usize, usize),
+    mut check_each: impl FnMut(&mut DocumentCheck, Node<'_>),
 ) -> Vec<Fragment> {
     let found = check.children(node, |children| children.foreign(own));
     if found.len() < least {
@@ -571,6 +555,9 @@ pub(crate) fn read_foreign_elements(
     }
     if let Some(surplus) = found.get(most) {
         check.structure(*surplus, format!("only one element may stand in {}", node.name()));
+    }
+    for node in &found {
+        check_each(check, *node);
     }
     found.into_iter().map(Node::fragment).collect()
 }

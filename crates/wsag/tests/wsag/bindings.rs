@@ -152,8 +152,6 @@ fn variables_that_cannot_be_bound_are_named_with_the_reason() {
             ("a", "xs:int", "count(//jsdl:Exact)"),
             "the Location cannot be evaluated",
         ),
-        (("a", "", "//jsdl:Exact"), "a wsag:Metric is expected"),
-        (("a", "xs:QName", "//jsdl:Exact"), "no type that can be compared"),
         (
             ("a", "xs:int", "//wsag:ServiceTermState/wsag:State"),
             "of a service's state TotalResourceCount",
@@ -181,4 +179,38 @@ fn variables_that_cannot_be_bound_are_named_with_the_reason() {
     // The same under its own name is nothing new.
     let same = ("nodes", "xs:int", "//jsdl:TotalResourceCount");
     assert!(with_variables(&[same], "nodes le 4").unbound().is_empty());
+}
+
+#[test]
+fn a_variable_without_a_metric_that_can_be_compared_is_bound_and_in_no_expression() {
+    let offer = text("o01-offer-sleep.xml");
+    let document = Document::parse(offer.as_bytes()).unwrap();
+    for metric in ["", "xs:QName", "urn:example:flops"] {
+        let variable = ("a", metric, "//jsdl:Application");
+        let template = with_variables(&[variable], "nodes le 4");
+        assert_eq!(
+            (template.unbound(), template.problems()),
+            (&[][..], &[][..]),
+            "{metric}"
+        );
+        assert!(check(&template, &offer).is_empty(), "{metric}");
+        let bound = template.bound("a le 4", &document, &wsag::LeftOut::default());
+        assert!(
+            bound.is_err_and(|why| why.contains("cannot be compared")),
+            "{metric}"
+        );
+        let named = with_variables(&[variable], "a le 4");
+        assert!(
+            named.problems().len() == 1 && named.problems()[0].message.contains("cannot be compared"),
+            "{metric}: {:?}",
+            named.problems()
+        );
+        // What is observed has a metric of its own.
+        let observed = with_variables(
+            &[("begun", metric, "//wsag:ServiceTermState/arp:StartTime")],
+            "nodes le 4",
+        );
+        let bound = observed.bound("begun le deadline", &document, &wsag::LeftOut::default());
+        assert_eq!(bound.as_deref(), Ok("started le deadline"), "{metric}");
+    }
 }

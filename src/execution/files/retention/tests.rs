@@ -20,6 +20,7 @@ fn create(folders: &JobFolders, agreement: Uuid, number: u32) -> Folder {
         isolation: None,
         staged: Vec::new(),
         nodes: 1,
+        processors: Vec::new(),
         slot_end: SLOT_END,
         output_limit: 1,
         limits: JobLimits::default(),

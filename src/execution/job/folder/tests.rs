@@ -18,6 +18,7 @@ pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
         isolation: None,
         staged: Vec::new(),
         nodes: 1,
+        processors: Vec::new(),
         slot_end: 0,
         output_limit: 1,
         limits: crate::catalogue::JobLimits::default(),

@@ -1,21 +1,5 @@
 use super::*;
 
-#[test]
-fn an_output_is_kept_to_its_limit_and_read_to_its_end() {
-    let folder = tempfile::tempdir().unwrap();
-    for (limit, kept, dropped) in [(0, 0, true), (9, 9, true), (10, 10, false), (u64::MAX, 10, false)] {
-        let path = folder.path().join(limit.to_string());
-        let end = capture_job_output(
-            std::io::Cursor::new(b"0123456789"),
-            File::create(&path).unwrap(),
-            limit,
-        )
-        .unwrap();
-        assert_eq!(end.recv(), Ok(dropped), "limit {limit}");
-        assert_eq!(std::fs::read(&path).unwrap().len(), kept, "limit {limit}");
-    }
-}
-
 /// A process to wait for, in a group of its own, with its supervisor.
 fn supervised<T>(slot_end: Micros, clock: Clock, fact: impl FnOnce(&Supervisor, &OwnedFd, Pid) -> T) -> T {
     let folder = tempfile::tempdir().unwrap();
@@ -29,6 +13,7 @@ fn supervised<T>(slot_end: Micros, clock: Clock, fact: impl FnOnce(&Supervisor, 
         isolation: None,
         staged: Vec::new(),
         nodes: 1,
+        processors: Vec::new(),
         slot_end,
         output_limit: 0,
         limits: crate::catalogue::JobLimits::default(),

@@ -188,7 +188,8 @@ impl SlurmExecutor {
         self.note_use(slots, is_held, &present.jobs, at);
     }
 
-    /// The slots that are to be held by now: the held ones, and the ones that begin soon enough.
+    /// The slots that are to be held by now: the held ones, and the ones that begin soon enough. A user may be told the name of a
+    /// slot's reservation long before.
     fn slots_due<'a>(
         &self,
         slots: &'a [PlannedSlot],
@@ -199,7 +200,9 @@ impl SlurmExecutor {
         *lock(&self.seen.reserves_within) = Some(lead.unwrap_or(i64::MAX));
         let from = lead.map(|lead| now + lead);
         let is_due = |slot: &&PlannedSlot| {
-            held.contains_key(&slot.run) || from.is_none_or(|from| slot.interval.start <= from)
+            held.contains_key(&slot.run)
+                || from.is_none_or(|from| slot.interval.start <= from)
+                || self.settings.reserve_at_once && !slot.has_job
         };
         let slots = slots.iter().filter(|slot| slot.interval.end > now);
         Ok(slots.filter(is_due).collect())

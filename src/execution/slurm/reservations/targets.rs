@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use scheduler::Interval;
+use scheduler::{Interval, Seconds, Time};
 
 use crate::agreement::Run;
 use crate::clock::Clock;
@@ -21,6 +21,9 @@ use crate::execution::slurm::reservations::target::Target;
 use crate::execution::slurm::snapshot::{Held, Snapshot};
 use crate::planner::NodeState;
 
+/// How long after the last slot others' use of nodes is looked at, to choose among these.
+const NEXT_USES: Seconds = 86_400;
+
 impl SlurmExecutor {
     /// The reservations that the due slots need, and the slots that there are no nodes for.
     pub(crate) fn targets(
@@ -32,7 +35,9 @@ impl SlurmExecutor {
         let planned: BTreeSet<Run> = due.iter().flat_map(|slot| slot.reservations()).collect();
         // A reservation that leaves is not in the way.
         let is_ours = |id| leaving.contains_key(&id) || planned.contains(&id);
-        let calendars = self.calendars(leaving, present, is_ours);
+        let until = due.iter().map(|slot| slot.interval.end).max();
+        let until = until.unwrap_or(present.now) + NEXT_USES;
+        let calendars = self.calendars(leaving, present, is_ours, until);
         let wanted: Vec<Wanted> = due
             .iter()
             .map(|slot| self.needs_of_slot(slot, due, present))
@@ -73,12 +78,13 @@ impl SlurmExecutor {
         (targets, unnamed)
     }
 
-    /// When which nodes are not to be had, by their numbers.
+    /// When which nodes are not to be had before an instant, by their numbers.
     fn calendars(
         &self,
         leaving: &BTreeMap<Run, &ReservationRow>,
         present: &Snapshot,
         is_ours: impl Fn(Run) -> bool,
+        until: Time,
     ) -> Vec<Calendar> {
         let names = present.states.iter().zip(&self.settings.nodes);
         let mut calendars: Vec<Calendar> = names
@@ -90,7 +96,7 @@ impl SlurmExecutor {
             })
             .collect();
         let left_out = lock(&self.seen.left_out).clone();
-        for busy in self.foreign(present, is_ours).into_iter().chain(left_out) {
+        for busy in self.foreign(present, is_ours, until).into_iter().chain(left_out) {
             if let Some(calendar) = calendars.get_mut(busy.node as usize) {
                 calendar.busy.push(busy.interval);
             }
@@ -274,8 +280,6 @@ fn needs_beside_replaced_slots(
 
 #[cfg(test)]
 mod tests {
-    use scheduler::Time;
-
     use super::*;
 
     #[test]

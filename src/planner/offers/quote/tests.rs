@@ -1,11 +1,12 @@
 //! Quotes for requests with a duration that follows from their size, compared with all places on small plans.
 
 use proptest::prelude::*;
+use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
+    Filter, Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
 };
 use crate::planner::offers::ranking::best_candidates;
 use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal};
@@ -257,6 +258,41 @@ fn a_change_stays_on_its_resource_where_that_is_as_good() {
             (offered.resource.as_str(), offered.placement()),
             (expected, window(200))
         );
+    }
+}
+
+/// An extension that cannot be had is not answered by what its party has already.
+#[test]
+fn a_longer_time_is_offered_only_where_something_is_gained() {
+    for (free_until, expected) in [(150, None), (175, Some(75))] {
+        let mut domain = Domain::new(Pricing::flat(0, eur()));
+        domain.settings.negotiation.hold = HOLD;
+        let window = |start, end| Interval::new(Time(start), Time(end));
+        let large = |of: Proposal| Proposal {
+            filters: vec![Filter::of_resource("large")],
+            ..of
+        };
+        let own = large(proposal(5, 50, window(100, 150), None));
+        let own = domain.place(0, own).unwrap().agreement;
+        let next = large(proposal(1, 200 - free_until, window(free_until, 200), None));
+        domain.place(0, next).unwrap();
+        domain.plan.table.open(negotiation(Some(own.id)), []);
+        let ask = Ask {
+            about: About::Negotiation(NEGOTIATION),
+            proposal: large(proposal(5, 100, window(100, 200), None)),
+            others: None,
+            weights: Weights::default(),
+        };
+        let (quote, _) = domain.decide(0, |decider| decider.quote(&ask));
+        let quote = quote.unwrap();
+        let shorter = quote
+            .candidates
+            .iter()
+            .find(|of| of.terms.kind == OfferKind::Shorter);
+        assert_eq!(shorter.map(|of| of.terms.duration()), expected, "{quote:?}");
+        let relaxations = quote.refusal.into_iter().flat_map(|of| of.relaxations);
+        let no_gain = |of: &Relaxation| matches!(of, Relaxation::Duration(duration) if *duration <= 50);
+        assert!(!relaxations.into_iter().any(|of| no_gain(&of)));
     }
 }
 

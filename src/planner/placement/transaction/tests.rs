@@ -207,6 +207,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         remembered: std::collections::HashMap::new(),
         later: &mut std::collections::BTreeMap::new(),
         reconfigured: &mut None,
+        is_unbounded: false,
     };
     decider.suppose_in_transaction(|this| {
         this.plan.resources.vacate(0, Time(20), number);
@@ -236,6 +237,7 @@ fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
         remembered: std::collections::HashMap::new(),
         later: &mut std::collections::BTreeMap::new(),
         reconfigured: &mut None,
+        is_unbounded: false,
     };
     decider.suppose_in_transaction(|this| this.update(agreement, Vec::new()));
     let why = domain

@@ -1,5 +1,6 @@
 //! Algorithms 1 and 2 as they stand in the specification: sort everything, lift everything behind the newcomer, place it all
-//! again, on a copy of the plan. The oracle of the fast one, and its standard in measurements.
+//! again, on a copy of the plan. The oracle of the fast one, and its standard in measurements. A newcomer that fits the plan as it
+//! stands is placed there where that is the rule.
 
 use scheduler::queue::Key;
 use scheduler::{Decision, Fraction, Move, Order, Placement, Reason, Request, SlotTree, Time};
@@ -15,6 +16,8 @@ pub(crate) struct Plain {
     pub(crate) tree: SlotTree,
     order: Order,
     fixing: Option<Fraction>,
+    /// Whether a newcomer that fits the plan as it stands is placed there, and moves no other.
+    pub(crate) stands: bool,
     pub(crate) now: Time,
     pub(crate) waiting: Vec<Placed>,
     pub(crate) running: Vec<Placed>,
@@ -33,6 +36,7 @@ impl Plain {
             tree,
             order,
             fixing,
+            stands: false,
             now: Time(i64::MIN / 8),
             waiting: Vec::new(),
             running: Vec::new(),
@@ -121,6 +125,14 @@ impl Plain {
             .iter()
             .position(|p| p.request.id == request.id)
             .expect("it is in the queue");
+        let window = request.window_at(self.now);
+        let standing = self.tree.earliest_fit(request.nodes, request.duration, window);
+        if let Some(start) = standing.filter(|_| self.stands) {
+            queue[k].start = start;
+            let mut tree = self.tree.clone();
+            tree.reserve(request.slot(start), request.nodes).expect("it fits");
+            return Ok(Candidate { queue, tree });
+        }
         loop {
             match self.place(&queue, k) {
                 Ok(candidate) => return Ok(candidate),

@@ -46,6 +46,7 @@ impl Make {
             price: self.maybe(Make::budget),
             difference: self.maybe(Make::budget),
             fee: self.maybe(Make::budget),
+            fee_reason: self.maybe(Make::name),
             energy: self.maybe(|make| Energy {
                 watt_hours: i64::from(make.count()),
                 cost: make.budget(),

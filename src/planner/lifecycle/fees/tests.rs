@@ -2,10 +2,13 @@
 //! into its present form.
 
 use proptest::prelude::*;
-use scheduler::Interval;
+use scheduler::{Interval, Time};
+use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use crate::agreement::{
+    Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
+};
 use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal, wish};
 use crate::planner::{
     About, Ask, Bargain, OfferWords, Plan, Pricing, Proposal, Quote, Resource, Settings, Weights,
@@ -45,9 +48,9 @@ proptest! {
         let placed = domain.plan.get(mine.id).unwrap().placement();
         let now = wait.min(placed.start.seconds() - 1).max(0);
         let (change, _) = domain.decide(now, |decider| {
-            let same = decider.cheaper_by(&mine, price);
-            let next = Money { micros: price.micros - same, ..price };
-            (next, decider.change_fee(&mine, Some(next)).unwrap())
+            let same = decider.cheapest_rebooking(&mine);
+            let next = Money { micros: price.micros - cheaper_by(price, same.as_ref()), ..price };
+            (next, decider.change_fee(&mine, Some(next), same.as_ref()).unwrap().amount)
         });
         let (next, fee) = change;
         prop_assert!(next.micros + fee.micros >= price.micros, "a change to the same: {next} and {fee}, not {price}");
@@ -80,6 +83,108 @@ fn nothing_is_charged_for_what_costs_nothing() {
     assert_eq!(domain.terminate(0, mine.id), []);
 }
 
+/// Two resources with a node each: an hour costs a thousandth of it on the second.
+fn dear_and_cheap() -> Domain {
+    let mut pricing = Pricing::flat(3_600_000, eur());
+    pricing.cancellation = Fraction::percent(10);
+    pricing.resources.insert("cheap".into(), 3_600);
+    let resources = ["dear", "cheap"].map(|name| Resource::new(name, "local", 1));
+    let mut settings = Settings::new(resources.to_vec(), HORIZON);
+    settings.pricing = Some(pricing);
+    let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    Domain { settings, plan }
+}
+
+/// The fee for ending an agreement now, and its reason.
+fn fee_for_ending(domain: &mut Domain, id: Uuid) -> (i64, String) {
+    let mut posted = domain.terminate(0, id);
+    posted.retain(|of| of.kind == PostingKind::Cancellation);
+    assert_eq!(posted.len(), 1, "{posted:?}");
+    let Posting { amount, detail, .. } = posted.remove(0);
+    (amount.micros, detail)
+}
+
+#[test]
+fn a_resource_where_an_agreement_may_not_lie_does_not_raise_the_fee_for_ending_it() {
+    let mut domain = dear_and_cheap();
+    let pinned = Proposal {
+        filters: vec![Filter::of_resource("dear")],
+        ..proposal(1, 40, WINDOW, None)
+    };
+    let pinned = domain.place(0, pinned).unwrap().agreement;
+    let (fee, why) = fee_for_ending(&mut domain, pinned.id);
+    assert_eq!(fee, 4_000, "a tenth of 40 seconds at a thousandth each");
+    assert_eq!(
+        why,
+        "fee for ending it before its slot: 10 % of its price of 0.04 EUR"
+    );
+}
+
+#[test]
+fn only_a_resource_with_room_in_its_window_raises_the_fee_for_ending_an_agreement() {
+    for (is_full, fee, why) in [
+        (true, 4_000, "10 % of its price of 0.04 EUR"),
+        (
+            false,
+            39_960,
+            "the same would now cost 0.00004 EUR on cheap, 0.03996 EUR less than its price",
+        ),
+    ] {
+        let mut domain = dear_and_cheap();
+        let on = |resource: &str, duration| Proposal {
+            filters: vec![Filter::of_resource(resource)],
+            ..proposal(1, duration, WINDOW, None)
+        };
+        let before = domain.place(0, on("cheap", 45)).unwrap().agreement;
+        let own = domain.place(0, proposal(1, 40, WINDOW, None)).unwrap().agreement;
+        assert_eq!(own.resource, "dear");
+        if !is_full {
+            domain.terminate(0, before.id);
+        }
+        let (charged, said) = fee_for_ending(&mut domain, own.id);
+        assert_eq!(charged, fee);
+        assert_eq!(said, format!("fee for ending it before its slot: {why}"));
+    }
+}
+
+#[test]
+fn a_quote_for_a_change_says_why_its_fee_is_as_much() {
+    let mut domain = dear_and_cheap();
+    domain.settings.pricing.as_mut().unwrap().change = Fraction::percent(5);
+    let pinned = |duration| Proposal {
+        filters: vec![Filter::of_resource("dear")],
+        ..proposal(1, duration, WINDOW, None)
+    };
+    let own = domain.place(0, pinned(40)).unwrap().agreement;
+    let quote = quote(&mut domain, Some(own.id), pinned(20));
+    let terms = &quote.candidates[0].terms;
+    assert_eq!(terms.fee.unwrap().micros, 2_000 + 2_000);
+    assert_eq!(
+        terms.fee_why.as_deref(),
+        Some("5 % of its price of 0.04 EUR and 10 % of the 0.02 EUR by which its price falls")
+    );
+}
+
+#[test]
+fn a_change_that_is_quoted_again_beside_its_own_hold_costs_the_same_at_the_same_place() {
+    let mut domain = four_nodes(Pricing::flat(3_600_000, eur()));
+    let mut settings = domain.settings.clone();
+    settings.resources.push(Resource::new("other", "local", 4));
+    let pricing = settings.pricing.as_mut().unwrap();
+    pricing.busy = Fraction::percent(100);
+    pricing.resources.insert("other".into(), 36_000_000);
+    domain.plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    domain.settings = settings;
+    let own = domain.place(0, proposal(2, 50, WINDOW, None)).unwrap().agreement;
+    assert_eq!(own.resource, "only");
+    let larger = proposal(4, 50, WINDOW, None);
+    let first = quote(&mut domain, Some(own.id), larger.clone());
+    hold(&mut domain, &first);
+    let again = quote_in(&mut domain, (Uuid::from_u128(9), Some(own.id)), larger);
+    assert_eq!(first.candidates[0].terms.resource, "only");
+    assert_eq!(first.candidates[0].terms, again.candidates[0].terms);
+}
+
 const NEGOTIATION: Uuid = Uuid::from_u128(1);
 /// The window of everything here.
 const WINDOW: Interval = Interval::new(Time(100), Time(150));
@@ -94,8 +199,13 @@ fn four_nodes(pricing: Pricing) -> Domain {
 
 /// Asks for offers in a new negotiation of the party, about one of its agreements or about a new one.
 fn quote(domain: &mut Domain, about: Option<Uuid>, proposal: Proposal) -> Quote {
+    quote_in(domain, (NEGOTIATION, about), proposal)
+}
+
+/// The same in a negotiation of this id.
+fn quote_in(domain: &mut Domain, (id, about): (Uuid, Option<Uuid>), proposal: Proposal) -> Quote {
     let instance = NegotiationInstance {
-        id: NEGOTIATION,
+        id,
         party: proposal.party.clone(),
         agreement: about,
         created: 0,
@@ -105,7 +215,7 @@ fn quote(domain: &mut Domain, about: Option<Uuid>, proposal: Proposal) -> Quote 
     };
     domain.plan.table.open(instance, []);
     let ask = Ask {
-        about: About::Negotiation(NEGOTIATION),
+        about: About::Negotiation(id),
         proposal,
         others: None,
         weights: Weights::default(),
@@ -176,6 +286,27 @@ fn who_has_nodes_held_pays_no_smaller_fee_for_that() {
     };
     assert!(fee(false) > 0, "it would cost less now");
     assert_eq!(fee(true), fee(false));
+}
+
+/// What a party could let go of is no less free for it.
+#[test]
+fn who_has_a_cheap_resource_held_pays_no_smaller_fee_for_that() {
+    let fee = |holding: bool| {
+        let mut domain = dear_and_cheap();
+        let on_cheap = Proposal {
+            filters: vec![Filter::of_resource("cheap")],
+            ..proposal(1, 45, WINDOW, None)
+        };
+        let others = domain.place(0, on_cheap.clone()).unwrap().agreement;
+        let mine = domain.place(0, proposal(1, 40, WINDOW, None)).unwrap().agreement;
+        domain.terminate(0, others.id);
+        if holding {
+            let quote = quote(&mut domain, None, on_cheap);
+            hold(&mut domain, &quote);
+        }
+        fee_for_ending(&mut domain, mine.id).0
+    };
+    assert_eq!((fee(true), fee(false)), (39_960, 39_960));
 }
 
 #[test]

@@ -1,0 +1,288 @@
+//! The order in which a receiver is told its events: those of one agreement one after the other, those of several at the same time.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use uuid::Uuid;
+
+use super::{GIVEN_UP_AFTER, wait_after_attempts};
+use crate::agreement::{PartyEvent, PartyEventKind};
+use crate::clock::Micros;
+
+/// Tries after which an event gives way to others: it may be the only one that its receiver does not take.
+const STUBBORN: u32 = 3;
+
+/// What is known of the events of a receiver after its cursor.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    /// The ones that were told or dropped, while earlier ones were not.
+    done: BTreeSet<i64>,
+    /// The ones that could not be told.
+    tries: BTreeMap<i64, Tries>,
+}
+
+/// The tries of an event that could not be told.
+#[derive(Debug, Clone, Copy)]
+struct Tries {
+    attempts: u32,
+    since: Micros,
+    due: Micros,
+}
+
+impl Ahead {
+    pub(super) fn is_empty(&self) -> bool {
+        self.done.is_empty() && self.tries.is_empty()
+    }
+
+    /// Forgets what is behind a cursor.
+    pub(super) fn forget_until(&mut self, cursor: i64) {
+        self.done = self.done.split_off(&(cursor + 1));
+        self.tries = self.tries.split_off(&(cursor + 1));
+    }
+
+    /// How many events up to a cursor are done.
+    pub(super) fn done_until(&self, cursor: i64) -> usize {
+        self.done.range(..=cursor).count()
+    }
+
+    /// When the first of the events that could not be told is tried again.
+    pub(super) fn next_try(&self) -> Option<Micros> {
+        self.tries.values().map(|of| of.due).min()
+    }
+}
+
+/// An event to be told, in place of the moves of its agreement right before it where it is a move.
+#[derive(Debug, Clone)]
+pub(super) struct Due {
+    pub(super) event: PartyEvent,
+    /// The numbers of these moves.
+    moves: Vec<i64>,
+}
+
+impl Due {
+    /// The number by which it is known: a later move in its place does not change it.
+    pub(super) fn key(&self) -> i64 {
+        self.moves.first().copied().unwrap_or(self.event.number)
+    }
+}
+
+/// Events of a receiver that are to be told, with those that are being told.
+#[derive(Debug)]
+pub(super) struct Queue {
+    /// The events of each agreement, by the key of the first.
+    by_key: BTreeMap<i64, VecDeque<Due>>,
+    /// The keys of those that are being told.
+    in_flight: BTreeSet<i64>,
+    /// The numbers of all events, in order, and of those that are not done.
+    numbers: Vec<i64>,
+    open: BTreeSet<i64>,
+}
+
+impl Queue {
+    /// The events after the cursor of a receiver, given in order.
+    pub(super) fn of(events: Vec<PartyEvent>, ahead: &Ahead) -> Self {
+        let numbers: Vec<i64> = events.iter().map(|event| event.number).collect();
+        let mut of_each: HashMap<Option<Uuid>, VecDeque<Due>> = HashMap::new();
+        let mut open = BTreeSet::new();
+        for event in events {
+            if ahead.done.contains(&event.number) {
+                continue;
+            }
+            open.insert(event.number);
+            let queue = of_each.entry(event.agreement.or(event.negotiation)).or_default();
+            let is_move = |of: &PartyEvent| of.kind == PartyEventKind::Moved;
+            match queue.back_mut() {
+                Some(last) if is_move(&last.event) && is_move(&event) => {
+                    last.moves.push(last.event.number);
+                    last.event = event;
+                }
+                _ => queue.push_back(Due {
+                    event,
+                    moves: Vec::new(),
+                }),
+            }
+        }
+        let queues = of_each.into_values();
+        let by_key = queues.filter_map(|queue| Some((queue.front()?.key(), queue)));
+        Self {
+            by_key: by_key.collect(),
+            in_flight: BTreeSet::new(),
+            numbers,
+            open,
+        }
+    }
+
+    /// The next event to tell: the oldest one whose time has come, and of which no earlier one of its agreement is to be told.
+    pub(super) fn take_next(&mut self, ahead: &Ahead, now: Micros) -> Option<Due> {
+        let ready = |keys: &Self, most: u32| {
+            let mut waiting = keys.by_key.keys().filter(|key| !keys.in_flight.contains(*key));
+            let may_be = |key: &&i64| {
+                let tries = ahead.tries.get(*key);
+                tries.is_none_or(|of| of.due <= now && of.attempts < most)
+            };
+            waiting.find(may_be).copied()
+        };
+        let key = ready(self, STUBBORN).or_else(|| ready(self, u32::MAX))?;
+        self.in_flight.insert(key);
+        self.by_key.get(&key)?.front().cloned()
+    }
+
+    /// Notes that an event was told, or is dropped: the next one of its agreement has its turn.
+    pub(super) fn done(&mut self, ahead: &mut Ahead, key: i64) {
+        self.in_flight.remove(&key);
+        ahead.tries.remove(&key);
+        let Some(mut queue) = self.by_key.remove(&key) else {
+            return;
+        };
+        if let Some(of) = queue.pop_front() {
+            for number in of.moves.into_iter().chain([of.event.number]) {
+                self.open.remove(&number);
+                ahead.done.insert(number);
+            }
+        }
+        if let Some(next) = queue.front() {
+            self.by_key.insert(next.key(), queue);
+        }
+    }
+
+    /// Notes that an event could not be told. Returns how often that was so.
+    pub(super) fn failed(&mut self, ahead: &mut Ahead, key: i64, now: Micros) -> u32 {
+        self.in_flight.remove(&key);
+        let tries = ahead.tries.entry(key).or_insert(Tries {
+            attempts: 0,
+            since: now,
+            due: now,
+        });
+        tries.due = now + wait_after_attempts(tries.attempts);
+        tries.attempts += 1;
+        tries.attempts
+    }
+
+    /// Drops the events that could not be told for too long; how many they were.
+    pub(super) fn drop_overdue(&mut self, ahead: &mut Ahead, now: Micros) -> usize {
+        let overdue = ahead
+            .tries
+            .iter()
+            .filter(|(key, of)| now - of.since >= GIVEN_UP_AFTER && self.by_key.contains_key(key));
+        let overdue: Vec<i64> = overdue.map(|(key, _)| *key).collect();
+        for key in &overdue {
+            self.done(ahead, *key);
+        }
+        overdue.len()
+    }
+
+    /// Whether there is an event that may be told now.
+    pub(super) fn has_ready(&self, ahead: &Ahead, now: Micros) -> bool {
+        let mut tries = self.by_key.keys().map(|key| ahead.tries.get(key));
+        tries.any(|tries| tries.is_none_or(|of| of.due <= now))
+    }
+
+    /// The last event before which all are done; none where the first is not.
+    pub(super) fn cursor(&self) -> Option<i64> {
+        let end = match self.open.first() {
+            Some(first) => self.numbers.partition_point(|number| number < first),
+            None => self.numbers.len(),
+        };
+        self.numbers[..end].last().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MICROS_PER_SECOND;
+
+    fn event(number: i64, agreement: u128, kind: PartyEventKind) -> PartyEvent {
+        PartyEvent {
+            party: "physics".into(),
+            number,
+            id: format!("evt_{number}"),
+            at: 0,
+            kind,
+            agreement: Some(Uuid::from_u128(agreement)),
+            negotiation: None,
+            state: None,
+            planned: None,
+            detail: String::new(),
+        }
+    }
+
+    fn taken(queue: &mut Queue, ahead: &Ahead, now: Micros) -> Vec<i64> {
+        let next = std::iter::from_fn(|| queue.take_next(ahead, now));
+        next.map(|due| due.event.number).collect()
+    }
+
+    #[test]
+    fn events_of_one_agreement_wait_for_each_other_and_others_do_not() {
+        use PartyEventKind::{Accepted, Ended, Started};
+        let mut ahead = Ahead::default();
+        let events = [(1, 1, Accepted), (2, 2, Accepted), (3, 1, Started), (4, 1, Ended)];
+        let events = events.map(|(number, of, kind)| event(number, of, kind));
+        let mut queue = Queue::of(events.into(), &ahead);
+        assert_eq!(taken(&mut queue, &ahead, 0), [1, 2]);
+        queue.done(&mut ahead, 2);
+        assert_eq!((queue.cursor(), taken(&mut queue, &ahead, 0)), (None, vec![]));
+        queue.done(&mut ahead, 1);
+        assert_eq!((queue.cursor(), taken(&mut queue, &ahead, 0)), (Some(2), vec![3]));
+        queue.done(&mut ahead, 3);
+        assert_eq!(taken(&mut queue, &ahead, 0), [4]);
+        queue.done(&mut ahead, 4);
+        assert_eq!(queue.cursor(), Some(4));
+        ahead.forget_until(4);
+        assert!(ahead.is_empty());
+    }
+
+    #[test]
+    fn moves_of_an_agreement_without_another_event_between_them_are_one_event() {
+        use PartyEventKind::{Accepted, Moved, Started};
+        let mut ahead = Ahead::default();
+        let events = [
+            (1, 1, Accepted),
+            (2, 1, Moved),
+            (3, 2, Moved),
+            (4, 1, Moved),
+            (5, 1, Started),
+            (6, 1, Moved),
+        ];
+        let events = events.map(|(number, of, kind)| event(number, of, kind));
+        let mut queue = Queue::of(events.into(), &ahead);
+        let mut told = Vec::new();
+        while let Some(due) = queue.take_next(&ahead, 0) {
+            told.push(due.event.number);
+            queue.done(&mut ahead, due.key());
+        }
+        assert_eq!(told, [1, 4, 3, 5, 6]);
+        assert_eq!(queue.cursor(), Some(6));
+    }
+
+    #[test]
+    fn an_event_that_cannot_be_told_keeps_its_agreement_waiting_and_is_dropped_after_a_day() {
+        use PartyEventKind::{Accepted, Ended};
+        let mut ahead = Ahead::default();
+        let all = || {
+            let events = [(1, 1, Accepted), (2, 1, Ended), (3, 2, Accepted)];
+            events.map(|(number, of, kind)| event(number, of, kind)).to_vec()
+        };
+        let mut queue = Queue::of(all(), &ahead);
+        assert_eq!(taken(&mut queue, &ahead, 0), [1, 3]);
+        assert_eq!(queue.failed(&mut ahead, 1, 0), 1);
+        queue.done(&mut ahead, 3);
+        assert!(!queue.has_ready(&ahead, 0) && taken(&mut queue, &ahead, 0).is_empty());
+        assert_eq!(
+            (queue.cursor(), ahead.next_try()),
+            (None, Some(MICROS_PER_SECOND))
+        );
+        // What was told meanwhile is not told again.
+        let later = MICROS_PER_SECOND;
+        let mut queue = Queue::of(all(), &ahead);
+        assert_eq!(taken(&mut queue, &ahead, later), [1]);
+        assert_eq!(queue.failed(&mut ahead, 1, GIVEN_UP_AFTER), 2);
+        assert_eq!(queue.drop_overdue(&mut ahead, GIVEN_UP_AFTER - 1), 0);
+        assert_eq!(queue.drop_overdue(&mut ahead, GIVEN_UP_AFTER), 1);
+        assert_eq!(
+            taken(&mut queue, &ahead, GIVEN_UP_AFTER),
+            [2],
+            "the next one has its turn"
+        );
+        assert_eq!(queue.cursor(), Some(1));
+    }
+}

@@ -1,0 +1,276 @@
+//! The turns of receivers: each is told its next events, in the order of [`Queue`].
+
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::{debug, info, warn};
+
+use super::queue::{Ahead, Due, Queue};
+use super::{
+    CALL_WAIT, CallBacks, EventBody, Failure, GIVEN_UP_AFTER, Line, Message, Outcome, rows_or_none,
+    wait_after_attempts,
+};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::store::Registration;
+
+/// Events of one receiver that are looked at in its turn.
+const WINDOW: u32 = 2_000;
+/// How long a turn lasts: the events that are being told then are the last ones.
+const TURN: Duration = CALL_WAIT;
+/// Events that one receiver is told at the same time, once it has taken one.
+const AT_ONCE: usize = 8;
+/// How often it is stored what was told, at most, while more is being told.
+const NOTED_EVERY: Duration = Duration::from_millis(200);
+/// The longest wait before the next try of a receiver that takes other events.
+const RETRY_OF_ALIVE_MAX: Micros = 60 * MICROS_PER_SECOND;
+
+/// What came of an event.
+enum Came {
+    Told,
+    Failed(String),
+    /// Nothing more is to be told there.
+    Stop,
+    /// The address is gone.
+    Gone,
+}
+
+/// How far a turn has come.
+struct Turn<'a> {
+    calls: &'a CallBacks,
+    receiver: &'a Registration,
+    queue: Queue,
+    ahead: Ahead,
+    /// The cursor, and when it was stored.
+    cursor: i64,
+    noted: Instant,
+    is_noted: bool,
+    /// Events that were told, and those since the last one that could not be.
+    told: usize,
+    failed_in_row: usize,
+    has_failed: bool,
+}
+
+impl CallBacks {
+    /// Tells a receiver its next events, until its turn is over or it takes none.
+    pub(super) async fn tell_events(&self, receiver: Registration) {
+        let Some(address) = &receiver.address else { return };
+        let ahead = self.lock_ahead().remove(&receiver.id).unwrap_or_default();
+        let events = self
+            .store
+            .party_events(&receiver.party, receiver.told, WINDOW)
+            .await;
+        let mut turn = Turn {
+            queue: Queue::of(rows_or_none(events), &ahead),
+            ahead,
+            calls: self,
+            cursor: receiver.told,
+            noted: Instant::now(),
+            is_noted: true,
+            told: 0,
+            failed_in_row: 0,
+            has_failed: false,
+            receiver: &receiver,
+        };
+        let line = self.line_to(address).await;
+        if turn.tell_all(&line).await {
+            turn.finish().await;
+            let ahead = turn.ahead;
+            if !ahead.is_empty() {
+                self.lock_ahead().insert(receiver.id, ahead);
+            }
+        }
+    }
+
+    fn lock_ahead(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<uuid::Uuid, Ahead>> {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells a receiver one event.
+    async fn tell_event(
+        &self,
+        receiver: &Registration,
+        line: &Result<Line, String>,
+        due: Due,
+    ) -> (i64, String, Came) {
+        let (party, name, key) = (&receiver.party, &receiver.name, due.key());
+        let body = EventBody::of(due.event, &self.address);
+        // Just before each call: a party without a key is told nothing more, and an address that was taken back neither.
+        match self.store.is_to_be_told(receiver.id, self.clock.micros()).await {
+            Ok(true) => {}
+            Ok(false) => {
+                info!(
+                    party,
+                    name,
+                    "nothing more is told: the call-back was removed or replaced, or no key of its party works"
+                );
+                return (key, body.id, Came::Stop);
+            }
+            Err(why) => {
+                warn!(error = %why, party, name, "it cannot be read whether events are still to be told");
+                return (key, body.id, Came::Stop);
+            }
+        }
+        let message = Message {
+            id: &body.id,
+            content_type: "application/json",
+            body: body.text(),
+            secret: Some(&receiver.secret),
+        };
+        let came = match self.send(line.as_ref(), message).await {
+            Ok(()) => Came::Told,
+            Err(Failure::Failed(why)) => Came::Failed(why),
+            Err(Failure::Unwanted) => Came::Gone,
+        };
+        (key, body.id, came)
+    }
+}
+
+impl Turn<'_> {
+    /// Tells events until the turn is over; false where the receiver is gone.
+    async fn tell_all(&mut self, line: &Result<Line, String>) -> bool {
+        let (calls, receiver) = (self.calls, self.receiver);
+        let (party, name) = (&receiver.party, &receiver.name);
+        let began = Instant::now();
+        let (mut told, mut is_stopped) = (FuturesUnordered::new(), false);
+        loop {
+            // One that has taken nothing yet may be away.
+            let at_once = if self.told > 0 { AT_ONCE } else { 1 };
+            let goes_on = !is_stopped && began.elapsed() < TURN && self.failed_in_row < at_once;
+            while goes_on && told.len() < at_once {
+                let Some(due) = self.queue.take_next(&self.ahead, calls.clock.micros()) else {
+                    break;
+                };
+                told.push(calls.tell_event(receiver, line, due));
+            }
+            let Some((key, event, came)) = told.next().await else {
+                return true;
+            };
+            match came {
+                Came::Told => {
+                    info!(party, name, event, "an event was told");
+                    self.queue.done(&mut self.ahead, key);
+                    (self.told, self.failed_in_row) = (self.told + 1, 0);
+                }
+                Came::Failed(why) => {
+                    let attempt = self.queue.failed(&mut self.ahead, key, calls.clock.micros());
+                    info!(
+                        party,
+                        name, event, attempt, why, "an event could not be told; it is tried again later"
+                    );
+                    self.failed_in_row += 1;
+                    self.has_failed = true;
+                }
+                Came::Stop => is_stopped = true,
+                Came::Gone => {
+                    info!(
+                        party,
+                        name, "the address is gone: no event is told there any more"
+                    );
+                    calls.record(Outcome::Gone(receiver.id)).await;
+                    return false;
+                }
+            }
+            self.move_cursor();
+            if !self.is_noted && self.noted.elapsed() >= NOTED_EVERY {
+                self.note().await;
+            }
+        }
+    }
+
+    fn move_cursor(&mut self) {
+        if let Some(cursor) = self.queue.cursor().filter(|cursor| *cursor > self.cursor) {
+            self.cursor = cursor;
+            self.ahead.forget_until(cursor);
+            self.is_noted = false;
+        }
+    }
+
+    /// Stores what was told.
+    async fn note(&mut self) {
+        let now = self.calls.clock.micros();
+        let outcome = Outcome::Told(self.receiver.id, self.cursor, now);
+        self.calls.record(outcome).await;
+        (self.noted, self.is_noted) = (Instant::now(), true);
+    }
+
+    /// Drops what could not be told for too long, and stores how the receiver stands.
+    async fn finish(&mut self) {
+        let (calls, receiver) = (self.calls, self.receiver);
+        let now = calls.clock.micros();
+        let is_alive = self.told > 0;
+        let mut dropped = self.queue.drop_overdue(&mut self.ahead, now);
+        self.move_cursor();
+        // Also of one that was told beside an earlier one that was not: it takes events.
+        if is_alive || !self.is_noted {
+            if is_alive {
+                self.note().await;
+            } else {
+                calls.record(Outcome::Dropped(receiver.id, self.cursor)).await;
+            }
+        }
+        let failing = receiver.failing.filter(|_| !is_alive);
+        if self.has_failed && failing.is_some_and(|since| now - since >= GIVEN_UP_AFTER) {
+            dropped += self.drop_old(now - GIVEN_UP_AFTER).await;
+        }
+        if dropped > 0 {
+            let (party, name) = (&receiver.party, &receiver.name);
+            warn!(
+                party,
+                name, dropped, "events could not be told for a day, and are dropped"
+            );
+            calls.dropped.count_events(dropped);
+        }
+        let is_away = self.has_failed && !is_alive;
+        let due = match self.ahead.next_try() {
+            _ if is_away => now + wait_after_attempts(receiver.attempts),
+            // Where others can be told, they do not wait for the one that cannot.
+            Some(next) if !self.queue.has_ready(&self.ahead, now) => next.min(now + RETRY_OF_ALIVE_MAX),
+            _ => return,
+        };
+        calls.record(Outcome::Untold(receiver.id, due, now)).await;
+    }
+
+    /// Drops all events that happened before an instant: their receiver has taken none since then. Returns how many they were.
+    async fn drop_old(&mut self, before: Micros) -> usize {
+        let (calls, receiver) = (self.calls, self.receiver);
+        let old = calls
+            .store
+            .events_until(&receiver.party, self.cursor, before)
+            .await;
+        match old {
+            Ok(Some((last, count))) => {
+                let dropped = usize::try_from(count).unwrap_or(0) - self.ahead.done_until(last);
+                self.cursor = last;
+                self.ahead.forget_until(last);
+                calls.record(Outcome::Dropped(receiver.id, last)).await;
+                dropped
+            }
+            Ok(None) => 0,
+            Err(why) => {
+                debug!(error = %why, "the events that are too old cannot be read");
+                0
+            }
+        }
+    }
+}
+
+/// What could not be told since the start of the process. Clones count together.
+#[derive(Debug, Clone, Default)]
+pub struct Dropped(Arc<[std::sync::atomic::AtomicU64; 2]>);
+
+impl Dropped {
+    pub(super) fn count_events(&self, count: usize) {
+        self.0[0].fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    pub(super) fn count_decision(&self) {
+        self.0[1].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// The events and the decisions that were dropped.
+    pub fn counts(&self) -> [(&'static str, u64); 2] {
+        let of = |at: usize| self.0[at].load(std::sync::atomic::Ordering::Relaxed);
+        [("event", of(0)), ("decision", of(1))]
+    }
+}
