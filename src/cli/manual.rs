@@ -30,7 +30,7 @@ pub(super) struct CompletionsOptions {
 #[derive(Debug, Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub(super) struct ManOptions {
-    /// An existing folder for the pages. [default: the first page goes to standard output]
+    /// A folder for the pages, which is made where there is none. [default: the first page goes to standard output]
     folder: Option<PathBuf>,
 }
 
@@ -48,6 +48,7 @@ pub(super) fn write_manual(options: &ManOptions) -> Result<(), Failure> {
         None => Failure::Usage(why.to_string()),
     };
     if let Some(folder) = &options.folder {
+        std::fs::create_dir_all(folder).map_err(failed)?;
         return clap_mangen::generate_to(build_command_line(), folder).map_err(failed);
     }
     let mut page = Vec::new();

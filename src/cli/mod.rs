@@ -164,7 +164,8 @@ enum Command {
     },
 }
 
-/// The commands that work on files and the store, and ask no service unless an option of [`WITH_SERVICE`] says so.
+/// The commands that work on files and the store with all commands below them, and ask no service unless an option of [`WITH_SERVICE`]
+/// says so.
 const WITHOUT_SERVICE: [&str; 15] = [
     "serve",
     "health",
@@ -180,7 +181,7 @@ const WITHOUT_SERVICE: [&str; 15] = [
     "cluster",
     "completions",
     "man",
-    "commits",
+    "bench commits",
 ];
 
 /// The options with which a command of [`WITHOUT_SERVICE`] asks the service.
@@ -233,16 +234,18 @@ fn refuse_service_options(matches: &clap::ArgMatches) -> Result<(), Failure> {
     if WITH_SERVICE.iter().any(asks) {
         return Ok(());
     }
+    let path = path.join(" ");
+    let is_of = |name: &&str| {
+        let below = path.strip_prefix(*name);
+        below.is_some_and(|below| below.is_empty() || below.starts_with(' '))
+    };
     let is_given = |id| matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
     let given = [("address", "--server"), ("key", "--key")];
     let given = given.into_iter().find(|(id, _)| is_given(id));
     match given {
-        Some((_, option)) if path.iter().any(|name| WITHOUT_SERVICE.contains(name)) => {
-            Err(Failure::Usage(format!(
-                "{option} does nothing here: `bespeak {}` asks no service; it works with what is on this machine",
-                path.join(" ")
-            )))
-        }
+        Some((_, option)) if WITHOUT_SERVICE.iter().any(is_of) => Err(Failure::Usage(format!(
+            "{option} does nothing here: `bespeak {path}` asks no service; it works with what is on this machine"
+        ))),
         _ => Ok(()),
     }
 }

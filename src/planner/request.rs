@@ -173,7 +173,7 @@ impl Termination {
 pub struct Repaired {
     /// Agreements that lost their work with its nodes.
     pub lost: usize,
-    /// Agreements that got another place.
+    /// Agreements that got another place, with those that have moved for others.
     pub moved: usize,
     /// Agreements for which there is no place any more.
     pub broken: usize,
@@ -190,13 +190,18 @@ impl Repaired {
     /// Adds the effects of a change that came after.
     pub(super) fn add(&mut self, later: Self) {
         self.lost += later.lost;
-        self.moved += later.moved;
         self.broken += later.broken;
         self.withdrawn += later.withdrawn;
         for (id, change) in later.changes {
             let known = self.changes.entry(id).or_insert_with(|| change.clone());
             known.to = change.to;
         }
+        self.count_moved();
+    }
+
+    /// Counts the agreements that lie elsewhere now.
+    pub(super) fn count_moved(&mut self) {
+        self.moved = self.changes.values().filter(|of| of.has_moved()).count();
     }
 
     /// Notes another place of an agreement, or that it has none any more.
@@ -256,6 +261,13 @@ pub struct PlaceChange {
     pub to: Option<PlannedPlace>,
     /// What the provider pays for that because its guarantees are violated: a sum for each currency.
     pub penalties: Vec<Money>,
+}
+
+impl PlaceChange {
+    /// Whether it lies elsewhere now.
+    pub fn has_moved(&self) -> bool {
+        self.to.as_ref().is_some_and(|to| *to != self.from)
+    }
 }
 
 /// Where an agreement lies in the plan.

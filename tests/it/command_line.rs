@@ -44,6 +44,21 @@ fn options_of_every_command_stand_before_it_or_after_it() {
         let (code, errors) = fails(&server.run(&["--server", "http://127.0.0.1:1", "key", "list"]));
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains("`bespeak key list` asks no service"), "{errors}");
+        // A command below one that asks a service has the name of one that asks none.
+        let (code, errors) =
+            fails(&server.run(&["--server", "http://127.0.0.1:1", "resources", "restore", "old"]));
+        assert_eq!(code, 3, "{errors}");
+        for (line, name) in [("restore DIR", "restore"), ("bench commits", "bench commits")] {
+            let words = ["--server", "http://127.0.0.1:1"]
+                .into_iter()
+                .chain(line.split(' '));
+            let (code, errors) = fails(&server.run(&words.collect::<Vec<_>>()));
+            assert_eq!(code, 2, "{errors}");
+            assert!(
+                errors.contains(&format!("`bespeak {name}` asks no service")),
+                "{errors}"
+            );
+        }
     });
 }
 
@@ -291,5 +306,8 @@ fn help_completions_and_manual_have_every_command() {
         assert!(page.contains("EXAMPLES") || page.contains("Examples:"), "{page}");
     }
     assert!(!folder.path().join("bespeak-supervise.1").exists());
+    let made = folder.path().join("share/man/man1");
+    print(&["man", made.to_str().expect("a path is text")]);
+    assert!(made.join("bespeak.1").exists(), "the folder is made");
     assert!(print(&["man"]).starts_with(".ie"), "{}", print(&["man"]));
 }

@@ -16,6 +16,7 @@ Examples:
   bespeak nodes                                      the states of the nodes of all resources
   bespeak nodes cluster                              the states of the nodes of one resource
   bespeak nodes cluster n3 --set drained             n3 gets no new work; its running work ends in its time
+  bespeak nodes gpu 0-3 --set drained --dry-run      the first four nodes
   bespeak nodes cluster 'n[4-6]' --set down --reason 'power cut'
   bespeak nodes cluster 'n[4-6]' --set down --dry-run     which agreements would have to move, and what it would cost
   bespeak nodes cluster 'n[3-6]' --set up            they are back
@@ -35,7 +36,7 @@ pub(in crate::cli) struct Options {
     /// The reason.
     #[arg(long, value_name = "TEXT", requires = "set")]
     reason: Option<String>,
-    /// The nodes, by their names or by their numbers from 0, as in n3 or 'n[1-4],big1'.
+    /// The nodes, by their names or by their numbers from 0, as in n3, 0-3 or 'n[1-4],big1'.
     #[arg(requires = "set")]
     nodes: Vec<String>,
     #[command(flatten)]

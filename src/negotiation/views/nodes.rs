@@ -1,6 +1,7 @@
 //! The nodes of resources, as operators see them and say how they stand.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ impl Negotiation {
         })
     }
 
-    /// Sets the state of nodes of a resource from now on, with a reason: `nodes` names them, as in `n[1-3],n7` or `0,3`; the
+    /// Sets the state of nodes of a resource from now on, with a reason: `nodes` names them, as in `n[1-3],n7` or `0-2,5`; the
     /// body is an object with `state` and `reason`. Agreements on them get another place, and the audit trail names the party
     /// that said so. `is_dry` only asks what would follow. For operators.
     ///
@@ -152,14 +153,35 @@ impl Negotiation {
     fn numbers_of(&self, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
         let resources = self.planner.resources();
         let of = resources.iter().find(|of| of.name == resource)?;
-        let number = |name: &String| {
-            let named = of.node_names.iter().position(|known| known == name);
-            let number = named.map_or_else(|| name.parse().ok(), |at| u32::try_from(at).ok())?;
-            (number < of.capacity).then_some(number)
-        };
-        let numbers: BTreeSet<u32> = expand_nodes(nodes)?.iter().map(number).collect::<Option<_>>()?;
+        let mut numbers = BTreeSet::new();
+        for name in expand_nodes(nodes)? {
+            let named = of.node_names.iter().position(|known| *known == name);
+            let range = match named.map(u32::try_from) {
+                Some(at) => at.ok().map(|at| at..=at)?,
+                None => numbers_of_unnamed(&name, of.node_names.len())?,
+            };
+            if range.is_empty() || *range.end() >= of.capacity {
+                return None;
+            }
+            numbers.extend(range);
+        }
         (!numbers.is_empty()).then_some(numbers)
     }
+}
+
+/// The numbers of nodes that are named by them: `3`, `0-3`, and where the first nodes have names, the others also as `n3`.
+fn numbers_of_unnamed(text: &str, named: usize) -> Option<RangeInclusive<u32>> {
+    let number = |text: &str| text.parse::<u32>().ok();
+    if let Some((first, last)) = text.split_once('-') {
+        return Some(number(first)?..=number(last)?);
+    }
+    let has_name = |of: u32| usize::try_from(of).is_ok_and(|of| of < named);
+    let short = || {
+        text.strip_prefix('n')
+            .and_then(number)
+            .filter(|of| !has_name(*of))
+    };
+    number(text).or_else(short).map(|of| of..=of)
 }
 
 impl NodeView {
@@ -199,6 +221,24 @@ fn read_node_state(body: &[u8]) -> Result<(NodeState, Option<String>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nodes_without_names_go_by_numbers_ranges_and_short_names() {
+        for (text, named, expected) in [
+            ("3", 0, Some(3..=3)),
+            ("0-3", 0, Some(0..=3)),
+            ("n3", 0, Some(3..=3)),
+            ("n3", 4, None),
+            ("n4", 4, Some(4..=4)),
+            ("3", 4, Some(3..=3)),
+            ("n0-n3", 0, None),
+            ("m3", 0, None),
+            ("-3", 0, None),
+            ("3-", 0, None),
+        ] {
+            assert_eq!(numbers_of_unnamed(text, named), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_saying_is_a_state_and_perhaps_a_reason() {

@@ -253,9 +253,9 @@ impl PlaceChangeView {
         let (mut broken, mut moved, mut unlisted) = (Vec::new(), Vec::new(), 0);
         for (id, change) in &effects.changes {
             let list = match &change.to {
-                Some(to) if *to == change.from => continue,
-                Some(_) => &mut moved,
                 None => &mut broken,
+                Some(_) if change.has_moved() => &mut moved,
+                Some(_) => continue,
             };
             if list.len() < LISTED_MAX {
                 list.push(Self::of(*id, change));

@@ -168,7 +168,6 @@ impl Decider<'_> {
             let why = format!("its nodes of {} are gone", agreement.resource);
             if self.run_again(&agreement, &end, Why::Lost(&why)) {
                 repaired.note(&agreement, self.plan.get(id));
-                repaired.moved += 1;
             } else {
                 self.lose_and_note(id, &mut repaired);
             }
@@ -183,6 +182,7 @@ impl Decider<'_> {
             };
             self.place_homeless_again(leaving, &mut repaired);
         }
+        repaired.count_moved();
         repaired
     }
 
@@ -216,6 +216,7 @@ impl Decider<'_> {
             resource,
         };
         self.place_homeless_again(leaving, &mut repaired);
+        repaired.count_moved();
         repaired
     }
 
@@ -249,7 +250,6 @@ impl Decider<'_> {
             let Some((placed, moves)) = found else {
                 if let Some(sought) = self.seek_at_peers(&agreement, index, &why) {
                     repaired.note(&agreement, Some(&sought));
-                    repaired.moved += 1;
                     continue;
                 }
                 repaired.note(&agreement, None);
@@ -260,7 +260,6 @@ impl Decider<'_> {
             if placed != agreement {
                 repaired.note(&agreement, Some(&placed));
                 self.take_found_place(placed, &format!("because {why}"));
-                repaired.moved += 1;
             } else if placed.fixed {
                 // Others may have made room for it in its old place.
                 self.plan.fix(&placed);

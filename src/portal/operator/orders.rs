@@ -11,8 +11,8 @@ use uuid::Uuid;
 use super::followed::Followed;
 use crate::http::{self, Api};
 use crate::negotiation::{
-    self, AgreementView, EvictRequest, MoneyView, MoveRequest, PlaceChangeView, RepairedView, RequestKey,
-    ResourceChangesView, ResourceVerb, Scope, read_key_expiry,
+    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
+    RequestKey, ResourceChangesView, ResourceVerb, Scope, read_key_expiry,
 };
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
@@ -22,6 +22,9 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page, text};
+
+/// Nodes that one sentence names.
+const NODES_NAMED_MAX: usize = 50;
 
 /// The field that confirms that the consequences were seen.
 const CONFIRMED: &str = "confirmed";
@@ -272,7 +275,7 @@ async fn order(
                 body(values, &["state", "reason"], json!({})),
             );
             let repaired = negotiation.override_nodes(party, resource, nodes, &body, is_dry);
-            Ok(Effects::of_repair(repaired.await?))
+            Ok(Effects::of_repair(repaired.await?, values.trimmed("state")))
         }
         Verb::Freeze => of_resource(ResourceVerb::Freeze).await,
         Verb::Thaw => of_resource(ResourceVerb::Thaw).await,
@@ -448,19 +451,36 @@ impl Effects {
         }
     }
 
-    fn of_repair(of: RepairedView) -> Self {
+    /// What follows from an operator's word that nodes are in a state.
+    fn of_repair(of: RepairedView, state: &str) -> Self {
+        let which = format!("{} of {}: {state}.", nodes_in_words(&of.nodes), of.resource);
         let sentence = format!(
             "Of the reservations on {}, {} lose their work, {} get another place, and for {} there is none.",
             of.resource, of.lost, of.moved, of.broken
         );
         Self {
-            sentences: vec![sentence],
+            sentences: vec![which, sentence],
             agreements: of.agreements,
             unlisted: of.unlisted,
             penalties: of.penalties,
             withdrawn: of.withdrawn,
             version: None,
         }
+    }
+}
+
+/// Nodes by their names; the number of them, too, where only the first ones are named.
+fn nodes_in_words(nodes: &[NodeView]) -> String {
+    let names: Vec<&str> = nodes
+        .iter()
+        .take(NODES_NAMED_MAX)
+        .map(|of| of.name.as_str())
+        .collect();
+    let names = names.join(", ");
+    match nodes.len() {
+        1 => format!("Node {names}"),
+        many if many > NODES_NAMED_MAX => format!("{many} nodes ({names} and others)"),
+        _ => format!("Nodes {names}"),
     }
 }
 

@@ -112,7 +112,8 @@ fn a_drain_names_the_reservations_that_move_and_happens_when_it_is_confirmed() {
             .with("nodes", "0")
             .with("state", "drained")
             .with("reason", "a new fan");
-        let told = ["a large one", "<td>ann</td>", "1 get another place"];
+        let node = format!("Node 0 of {on}: drained.");
+        let told = ["a large one", "<td>ann</td>", "1 get another place", &node];
         let asked = browser.post(ORDERS, &drain).await;
         assert!(asked.body.contains(told[0]), "{asked:?}");
         let unchanged = client.get_json(&format!("/agreements/{id}")).await;

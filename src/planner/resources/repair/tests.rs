@@ -92,6 +92,18 @@ fn who_still_fits_stays_and_who_does_not_moves_on_his_resource_and_then_to_anoth
 }
 
 #[test]
+fn those_that_move_for_others_are_counted_with_them() {
+    let mut domain = domain(vec![local(4)]);
+    let rigid = domain.place(proposal(2, 100, (100, 200))).unwrap().agreement;
+    let leaves = domain.place(proposal(2, 100, (100, 300))).unwrap().agreement;
+    let makes_way = domain.place(proposal(2, 100, (200, 400))).unwrap().agreement;
+    let repaired = set(&mut domain, NodeState::Drained, &[0, 1]);
+    let starts = [rigid, leaves, makes_way].map(|of| domain.of(of.id).placement().start);
+    assert_eq!(starts, [Time(100), Time(200), Time(300)]);
+    assert_eq!((repaired.moved, repaired.broken), (2, 0));
+}
+
+#[test]
 fn one_that_has_sizes_to_choose_from_is_shrunk_before_it_is_broken() {
     let mut domain = domain(vec![local(4)]);
     let shape = |nodes, duration| Shape { nodes, duration };
