@@ -4,6 +4,7 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
 
+use crate::agreement::RunOutcome;
 use crate::clock;
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
 use crate::negotiation::{self, AgreementView, ReservationFilter};
@@ -82,10 +83,11 @@ fn events_of(view: &AgreementView, base: &str) -> Vec<Event> {
         .collect();
     let slots = if pieces.is_empty() { &whole[..] } else { &pieces };
     let status = match view.state.as_str() {
-        "Terminated" | "Rejected" => Status::Cancelled,
+        "Terminated" | "Rejected" | "ObservedAndTerminating" | "PendingAndTerminating" => Status::Cancelled,
         // Another one has taken its place in the calendar.
         "Complete" if view.superseded_by.is_some() => Status::Cancelled,
-        "Pending" | "PendingAndTerminating" => Status::Tentative,
+        "Complete" if view.outcome.as_deref() == Some(RunOutcome::Lost.word()) => Status::Cancelled,
+        "Pending" => Status::Tentative,
         _ => Status::Confirmed,
     };
     let many = slots.len() > 1;

@@ -6,6 +6,7 @@ use reqwest::header::CONTENT_TYPE;
 use super::browser::{Browser, Page};
 use super::reserve;
 use crate::support::offers::{Offer, hours_ahead};
+use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -209,4 +210,39 @@ async fn a_calendar_is_read_at_its_address_until_there_is_a_new_one(url: String)
     assert!(server.client().send(revoke).await.status.is_success());
     assert_eq!(nobody.get(&second).await.status, StatusCode::NOT_FOUND);
     server.assert_verified();
+}
+
+#[test]
+fn a_reservation_that_is_lost_is_cancelled_in_the_calendar() {
+    run(async {
+        let server = Server::local();
+        let ann = server.key_for("ann", "consumer");
+        let mut browser = Browser::signed_in(&server, &ann).await;
+        let from = hours_ahead(3);
+        let exactly = Offer::reserve(1, HOUR).within(from, from + HOUR);
+        server
+            .client_with(&ann)
+            .post("/agreements", exactly.xml())
+            .await
+            .created();
+        let path = make_address(&mut browser).await;
+        let seen = async || {
+            let read = events(&Browser::new(&server).get(&path).await.body);
+            let [event] = &read[..] else {
+                panic!("its only one: {read:?}")
+            };
+            let sequence: i64 = value(event, "SEQUENCE").parse().expect("a number");
+            (value(event, "STATUS").to_owned(), sequence)
+        };
+        let (status, before) = seen().await;
+        assert_eq!(status, "CONFIRMED");
+        let client = server.client();
+        let down = client.request(reqwest::Method::PUT, "/resources/local/nodes/0,1,2,3");
+        let down = down.json(&serde_json::json!({ "state": "down" }));
+        assert_eq!(client.send(down).await.status, StatusCode::OK);
+        let (status, after) = seen().await;
+        assert_eq!(status, "CANCELLED");
+        assert!(after > before, "{after} {before}");
+        server.assert_verified();
+    });
 }
