@@ -4,7 +4,7 @@
 use std::fs::File;
 use std::io::Write as _;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 
 use clap::builder::PossibleValue;
@@ -101,6 +101,9 @@ impl Source {
     pub fn open(&self) -> Result<(Workload, Vec<Window>), Fault> {
         let workload = self.workload()?;
         let windows = workload.windows(self.filter, self.windows as usize);
+        if self.trace.is_some() {
+            say_not_replayed(&workload, &windows, self.filter);
+        }
         if windows.is_empty() {
             let why = format!("{}: no job passes the filter", workload.name);
             return Err(Fault(why));
@@ -115,25 +118,45 @@ impl Source {
                 WINDOW_SECONDS * i64::from(self.windows),
             ));
         };
-        let trace = Trace::open(path)?;
-        for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
-            eprintln!(
-                "bespeak: {}:{}: {}",
-                path.display(),
-                malformed.line,
-                malformed.reason
-            );
-        }
-        if trace.malformed.len() > MALFORMED_SHOWN {
-            let more = trace.malformed.len() - MALFORMED_SHOWN;
-            eprintln!(
-                "bespeak: {}: {} that are no jobs",
-                path.display(),
-                counted(more, "more line")
-            );
-        }
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-        Ok(Workload::from_trace(&name, &trace))
+        open_workload(path, &name)
+    }
+}
+
+/// The workload of a trace under a name. Tells on standard error how much of the trace is left out, and why.
+///
+/// # Errors
+/// Those of [`Trace::open`].
+pub fn open_workload(path: &Path, name: &str) -> Result<Workload, Fault> {
+    let trace = Trace::open(path)?;
+    for malformed in trace.malformed.iter().take(MALFORMED_SHOWN) {
+        eprintln!(
+            "bespeak: {}:{}: {}",
+            path.display(),
+            malformed.line,
+            malformed.reason
+        );
+    }
+    let workload = Workload::from_trace(name, &trace);
+    if let Some(left_out) = workload.left_out.words(workload.capacity) {
+        eprintln!("bespeak: {}: left out: {left_out}", path.display());
+    }
+    Ok(workload)
+}
+
+/// Tells how many jobs of a trace are in no window: by the filter, and because they lie behind the last window.
+fn say_not_replayed(workload: &Workload, windows: &[Window], filter: Filter) {
+    let admitted = workload.jobs.iter().filter(|job| filter.admits(job)).count();
+    let replayed: usize = windows.iter().map(|window| window.jobs.len()).sum();
+    let (filtered, behind) = (workload.jobs.len() - admitted, admitted - replayed);
+    if filtered + behind > 0 {
+        eprintln!(
+            "bespeak: {}: not replayed: {} that the filter {} leaves out, {} behind the last window",
+            workload.name,
+            counted(filtered, "job"),
+            filter.name(),
+            counted(behind, "job")
+        );
     }
 }
 

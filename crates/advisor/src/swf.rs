@@ -21,17 +21,17 @@ const FIELDS: usize = 18;
 /// What is read of a job's line. Fields that the log leaves unknown (−1) are `None`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// 2: seconds from the start of the log to its submission.
+    /// 2: seconds from the start of the log, or from 1970, to its submission, rounded down.
     pub submit: u64,
-    /// 3: seconds from submission to start.
+    /// 3: seconds from submission to start, rounded down.
     pub wait: Option<u64>,
-    /// 4: seconds from start to end.
+    /// 4: seconds from start to end, rounded up.
     pub run: Option<u64>,
     /// 5: processors that it had.
     pub processors: Option<u64>,
     /// 8: processors that were asked for.
     pub processors_requested: Option<u64>,
-    /// 9: seconds that were asked for: the user's estimate.
+    /// 9: seconds that were asked for, rounded up: the user's estimate.
     pub time_requested: Option<u64>,
     /// 12: the user, as a number.
     pub user: Option<u64>,
@@ -120,6 +120,15 @@ impl Trace {
         })
     }
 
+    /// The number of a header field, such as 144 of `MaxNodes: 144 (8 of them with more memory)`.
+    pub fn header_number(&self, name: &str) -> Option<u64> {
+        let text = self.header_field(name)?;
+        let end = text
+            .find(|c: char| c == '(' || c.is_whitespace())
+            .unwrap_or(text.len());
+        text[..end].parse().ok()
+    }
+
     /// The header lines about the origin of the log and the terms of its use: from `Acknowledge` and `Copyright` up to the next
     /// field. A publication of results of the log repeats them.
     pub fn notice(&self) -> Vec<&str> {
@@ -149,23 +158,27 @@ impl Record {
             .try_into()
             .map_err(|fields: Vec<&str>| format!("{} fields, not {FIELDS}", fields.len()))?;
         let whole = |at: usize| read_swf_count(at, fields[at - 1]);
-        let known = |at: usize| whole(at)?.ok_or_else(|| format!("field {at} is unknown"));
+        let down = |at: usize| read_swf_seconds(at, fields[at - 1], false);
+        let up = |at: usize| read_swf_seconds(at, fields[at - 1], true);
+        let known = |at: usize, read: Option<u64>| read.ok_or_else(|| format!("field {at} is unknown"));
         // A line with a wrong field is no job, also where that field is not read.
         for at in 1..=FIELDS {
             match at {
-                1 | 2 => _ = known(at)?,
+                1 => _ = known(at, whole(at)?)?,
+                2 => _ = known(at, down(at)?)?,
+                3 | 4 | 9 => _ = up(at)?,
                 // Processor time and memory.
                 6 | 7 | 10 => check_swf_quantity(at, fields[at - 1])?,
                 _ => _ = whole(at)?,
             }
         }
         Ok(Self {
-            submit: known(2)?,
-            wait: whole(3)?,
-            run: whole(4)?,
+            submit: known(2, down(2)?)?,
+            wait: down(3)?,
+            run: up(4)?,
             processors: whole(5)?,
             processors_requested: whole(8)?,
-            time_requested: whole(9)?,
+            time_requested: up(9)?,
             user: whole(12)?,
             executable: whole(14)?,
         })
@@ -180,6 +193,20 @@ fn read_swf_count(at: usize, field: &str) -> Result<Option<u64>, String> {
     match field.parse() {
         Ok(number) => Ok(Some(number)),
         Err(_) => Err(format!("field {at} is {field:?}, not a whole number or -1")),
+    }
+}
+
+/// A time in whole seconds, rounded up or down, or −1 for none. Some tools write decimals.
+fn read_swf_seconds(at: usize, field: &str, is_up: bool) -> Result<Option<u64>, String> {
+    let (whole, decimals) = field.split_once('.').unwrap_or((field, ""));
+    let is_part = decimals.bytes().any(|digit| digit != b'0');
+    if whole == "-1" && !is_part {
+        return Ok(None);
+    }
+    let are_digits = decimals.bytes().all(|digit| digit.is_ascii_digit());
+    match whole.parse::<u64>() {
+        Ok(seconds) if are_digits => Ok(Some(seconds.saturating_add((is_up && is_part).into()))),
+        _ => Err(format!("field {at} is {field:?}, not a number from 0 or -1")),
     }
 }
 
@@ -254,11 +281,30 @@ mod tests {
             found,
             [
                 (10, "3 fields, not 18"),
-                (11, "field 2 is \"x\", not a whole number or -1"),
+                (11, "field 2 is \"x\", not a number from 0 or -1"),
                 (12, "field 2 is unknown"),
-                (13, "field 4 is \"-7\", not a whole number or -1"),
+                (13, "field 4 is \"-7\", not a number from 0 or -1"),
             ]
         );
+    }
+
+    #[test]
+    fn times_may_have_decimals_and_sizes_words_behind_them() {
+        let trace = read(
+            "; MaxNodes: 144 (1152 processors)\n; MaxProcs: 1152(8 a node)\n; MaxQueues: many\n\
+             1 12.75 3.5 59.01 8 3500.25 -1 8 60.000 -1 1 5 6 7 3 -1 -1 -1\n2 5.0 -1.0 -1 8 -1 -1 8 -1 -1 1 5 6 7 3 -1 -1 -1\n\
+             3 5 1.x 1 8 -1 -1 8 -1 -1 1 5 6 7 3 -1 -1 -1\n",
+        );
+        let times: Vec<_> = trace
+            .records
+            .iter()
+            .map(|job| (job.submit, job.wait, job.run, job.time_requested))
+            .collect();
+        assert_eq!(times, [(12, Some(3), Some(60), Some(60)), (5, None, None, None)]);
+        assert_eq!(trace.malformed.len(), 1, "{:?}", trace.malformed);
+        assert_eq!(trace.header_number("MaxNodes"), Some(144));
+        assert_eq!(trace.header_number("MaxProcs"), Some(1_152));
+        assert_eq!(trace.header_number("MaxQueues"), None);
     }
 
     #[test]

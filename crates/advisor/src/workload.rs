@@ -1,8 +1,8 @@
 //! Jobs to replay, from a log or a model, and the windows of fifteen days that the papers replay.
 
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, counted};
 
-use crate::swf::Trace;
+use crate::swf::{Record, Trace};
 
 /// Length of a window (papers 000 to 002: "15 day intervals").
 pub const WINDOW_SECONDS: Seconds = 15 * 86_400;
@@ -12,6 +12,9 @@ pub const WINDOWS: u32 = 48;
 
 /// The nodes of a workload without a header that gives them.
 const NODES_DEFAULT: u32 = 128;
+
+/// Submission times beyond this are not counted from the start of a log, but from 1970: ten years in seconds.
+const LOG_SECONDS_MAX: u64 = 10 * 365 * 86_400;
 
 /// A job of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,6 +81,73 @@ pub struct Workload {
     pub jobs: Vec<Job>,
     /// The people to acknowledge and the terms of use, line by line.
     pub notice: Vec<String>,
+    /// What a log has beside these jobs.
+    pub left_out: LeftOut,
+}
+
+/// How much of a log is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LeftOut {
+    /// Lines that are no jobs.
+    pub lines: usize,
+    /// Jobs that did not run, or whose run time is not known.
+    pub not_run: usize,
+    /// Jobs whose size is not known.
+    pub unsized_jobs: usize,
+    /// Jobs that had more nodes than the system.
+    pub too_large: usize,
+}
+
+impl LeftOut {
+    /// What it counts, in words; none where nothing is left out.
+    pub fn words(self, capacity: u32) -> Option<String> {
+        let larger = format!("larger than {}", counted(capacity, "node"));
+        let parts = [
+            (self.lines, "line", "no job"),
+            (self.not_run, "job", "without a run"),
+            (self.unsized_jobs, "job", "without a size"),
+            (self.too_large, "job", larger.as_str()),
+        ];
+        let said = parts.iter().filter(|(count, ..)| *count > 0);
+        let said: Vec<String> = said
+            .map(|(count, thing, what)| format!("{} ({what})", counted(count, thing)))
+            .collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+}
+
+/// The nodes or processors of a job: those that it had, else those that it asked for.
+fn size_of(record: &Record) -> Option<u64> {
+    record.processors.or(record.processors_requested)
+}
+
+/// How many nodes the system of a log has; where its jobs count processors, how many processors.
+fn capacity_of(trace: &Trace) -> u32 {
+    let size = |name| {
+        trace
+            .header_number(name)
+            .and_then(|size| u32::try_from(size).ok())
+    };
+    match (size("MaxNodes"), size("MaxProcs")) {
+        (Some(nodes), Some(processors)) => {
+            let counts = |size: u64| u64::from(nodes) < size && size <= u64::from(processors);
+            let counts_processors = trace.records.iter().filter_map(size_of).any(counts);
+            if counts_processors { processors } else { nodes }
+        }
+        (size, None) | (None, size) => size.unwrap_or(NODES_DEFAULT),
+    }
+}
+
+/// The submission time that is the start of a log: 0, but where submissions are counted from 1970.
+fn origin_of(trace: &Trace) -> u64 {
+    let Some(first) = trace.records.iter().map(|record| record.submit).min() else {
+        return 0;
+    };
+    match trace.header_number("UnixStartTime").filter(|start| *start > 0) {
+        Some(start) if first >= start => start,
+        None if first > LOG_SECONDS_MAX => first,
+        _ => 0,
+    }
 }
 
 /// The jobs of fifteen days.
@@ -91,29 +161,41 @@ pub struct Window {
 
 impl Workload {
     /// The jobs of a log that ran, on as many nodes as they had. Jobs that never ran, or had more nodes than the system, are
-    /// left out.
+    /// left out, and counted. Where the log counts processors, a processor is a node. Submissions are counted from the start of the log.
     pub fn from_trace(name: &str, trace: &Trace) -> Self {
-        let size = |field| trace.header_field(field)?.parse().ok();
-        let capacity = size("MaxNodes")
-            .or_else(|| size("MaxProcs"))
-            .unwrap_or(NODES_DEFAULT);
+        let capacity = capacity_of(trace);
+        let origin = origin_of(trace);
+        let mut left_out = LeftOut {
+            lines: trace.malformed.len(),
+            ..LeftOut::default()
+        };
         let mut jobs: Vec<Job> = trace
             .records
             .iter()
             .filter_map(|record| {
-                let nodes = u32::try_from(record.processors.or(record.processors_requested)?).ok()?;
-                let job = Job {
-                    submit: Seconds::try_from(record.submit).ok()?,
-                    wait: record.wait.and_then(|seconds| Seconds::try_from(seconds).ok()),
-                    run: Seconds::try_from(record.run?).ok()?,
+                let seconds = |of: u64| Seconds::try_from(of).ok();
+                let Some(run) = record.run.and_then(seconds).filter(|run| *run >= 1) else {
+                    left_out.not_run += 1;
+                    return None;
+                };
+                let Some(size) = size_of(record).filter(|size| *size >= 1) else {
+                    left_out.unsized_jobs += 1;
+                    return None;
+                };
+                let Some(nodes) = u32::try_from(size).ok().filter(|nodes| *nodes <= capacity) else {
+                    left_out.too_large += 1;
+                    return None;
+                };
+                Some(Job {
+                    // A log does not last so long that this is cut off.
+                    submit: seconds(record.submit - origin).unwrap_or(Seconds::MAX),
+                    wait: record.wait.and_then(seconds),
+                    run,
                     nodes,
-                    estimate: record
-                        .time_requested
-                        .and_then(|seconds| Seconds::try_from(seconds).ok()),
+                    estimate: record.time_requested.and_then(seconds),
                     user: record.user,
                     executable: record.executable,
-                };
-                (job.run >= 1 && (1..=capacity).contains(&nodes)).then_some(job)
+                })
             })
             .collect();
         jobs.sort_by_key(|job| job.submit);
@@ -122,6 +204,7 @@ impl Workload {
             capacity,
             jobs,
             notice: trace.notice().into_iter().map(str::to_owned).collect(),
+            left_out,
         }
     }
 
@@ -153,7 +236,7 @@ impl Workload {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filter, WINDOW_SECONDS, Workload};
+    use super::{Filter, LeftOut, WINDOW_SECONDS, Workload};
     use crate::swf::Trace;
 
     fn workload(lines: &str) -> Workload {
@@ -188,6 +271,44 @@ mod tests {
             "its allocation, else its request"
         );
         assert_eq!(workload.jobs[0].estimate, Some(9_000));
+        let left_out = LeftOut {
+            not_run: 2,
+            too_large: 1,
+            ..LeftOut::default()
+        };
+        assert_eq!(workload.left_out, left_out);
+        let words = "2 jobs (without a run), 1 job (larger than 16 nodes)";
+        assert_eq!(left_out.words(16).as_deref(), Some(words));
+        assert_eq!(LeftOut::default().words(16), None);
+    }
+
+    fn with_header(header: &str, lines: &[String]) -> Workload {
+        let text = format!("{header}{}", lines.concat());
+        Workload::from_trace("made up", &Trace::read(&mut text.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn the_size_of_the_system_is_in_the_unit_of_the_jobs() {
+        let sizes = "; MaxNodes: 144 (all alike)\n; MaxProcs: 1152 (8 a node)\n";
+        let processors = with_header(sizes, &[line(0, 60, 800, 800), line(1, 60, 8, 8)]);
+        assert_eq!((processors.capacity, processors.jobs.len()), (1_152, 2));
+        let nodes = with_header(sizes, &[line(0, 60, 100, 100), line(1, 60, 1_153, 1_153)]);
+        assert_eq!((nodes.capacity, nodes.left_out.too_large), (144, 1));
+        assert_eq!(with_header("; MaxProcs: 64\n", &[line(0, 60, 1, 1)]).capacity, 64);
+    }
+
+    #[test]
+    fn submissions_since_1970_are_counted_from_the_start_of_the_log() {
+        let since = 894_348_130;
+        let lines = [line(since + 7, 60, 1, 1), line(since + 90, 60, 1, 1)];
+        let submits = |header: &str| -> Vec<i64> {
+            let jobs = with_header(header, &lines).jobs;
+            jobs.iter().map(|job| job.submit).collect()
+        };
+        assert_eq!(submits("; UnixStartTime: 894348130\n"), [7, 90]);
+        assert_eq!(submits(""), [0, 83], "from the first one");
+        let usual = with_header("; UnixStartTime: 894348130\n", &[line(5, 60, 1, 1)]);
+        assert_eq!(usual.jobs[0].submit, 5);
     }
 
     #[test]

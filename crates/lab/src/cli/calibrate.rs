@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use advisor::command::Form;
+use advisor::command::{Form, open_workload};
 use advisor::fault::Fault;
-use advisor::swf::Trace;
-use advisor::workload::Workload;
 use clap::Args;
 use lab::experiment::prediction::reliability_of_workload;
 
@@ -31,8 +29,7 @@ pub(super) struct Options {
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let path = &options.trace;
-    let trace = Trace::open(path)?;
-    let workload = Workload::from_trace(&path.display().to_string(), &trace);
+    let workload = open_workload(path, &path.display().to_string())?;
     // The terms of a log ask that its notice is shown with results made from it.
     for line in &workload.notice {
         eprintln!("{line}");

@@ -130,6 +130,43 @@ fn the_planner_is_measured_on_files_and_says_where_each_request_was_placed() {
 }
 
 #[test]
+fn what_is_left_out_of_a_trace_is_counted_and_told() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let job = |number: i64, submit: i64, run: i64, nodes: i64| {
+        format!("{number} {submit} 5 {run} {nodes} -1 -1 {nodes} 9000 -1 1 2 3 4 1 -1 -1 -1\n")
+    };
+    let later = 15 * 86_400;
+    let lines = [
+        "; MaxNodes: 8 (all alike)\n".to_owned(),
+        job(1, 0, 3_600, 8),
+        job(2, 9, 59, 1),
+        job(3, 10, -1, 1),
+        job(4, 11, 3_600, 9),
+        job(5, later + 1, 3_600, 2),
+        "6 12 no job\n".to_owned(),
+    ];
+    write(folder.path(), "log.swf", &lines.concat());
+    let left_out =
+        "bespeak: log.swf: left out: 1 line (no job), 1 job (without a run), 1 job (larger than 8 nodes)";
+    for (arguments, said) in [
+        ("calibrate --trace log.swf", None),
+        (
+            "advise --trace log.swf --windows 1",
+            Some("log.swf: not replayed: 1 job that the filter f1h leaves out, 1 job behind the last window"),
+        ),
+    ] {
+        let output = lab(folder.path(), arguments);
+        let errors = text(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        assert!(errors.contains(left_out), "{arguments}: {errors}");
+        assert!(
+            said.is_none_or(|said| errors.contains(said)),
+            "{arguments}: {errors}"
+        );
+    }
+}
+
+#[test]
 fn wrong_usage_is_refused_with_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "empty.swf", "; MaxNodes: 8\n");
