@@ -6,10 +6,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use crate::support::client::{Answer, Client};
-use crate::support::eventually;
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
+use crate::support::{eventually, run};
 
 on_both_engines!(
     what_an_operator_says_moves_what_is_planned_and_is_known_after_a_crash;
@@ -151,7 +151,7 @@ async fn a_saying_that_means_nothing_is_refused(url: String) {
     for path in [
         "/resources/other/nodes/0",
         "/resources/local/nodes/4",
-        "/resources/local/nodes/0,n1",
+        "/resources/local/nodes/0,m1",
         "/resources/local/nodes/[0-",
         "/resources/local/nodes/-1",
         "/resources/local/nodes/%ff",
@@ -260,6 +260,29 @@ async fn what_an_operator_says_is_in_the_trail_with_who_and_why(url: String) {
     let printed = server.run(&["trail"]);
     assert!(String::from_utf8_lossy(&printed.stdout).contains("power cut"));
     server.assert_verified();
+}
+
+#[test]
+fn nodes_are_named_by_numbers_by_ranges_and_by_short_names() {
+    run(async {
+        let server = Server::local();
+        let asked = |words: &str| {
+            let line = format!("--json nodes local {words} --set drained --dry-run");
+            server.run(&line.split(' ').collect::<Vec<_>>())
+        };
+        for words in ["0,1,2", "0-2", "n[0-2]", "n0,1-2", "2,0-1"] {
+            let output = asked(words);
+            assert!(output.status.success(), "{words}: {output:?}");
+            let told: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+            let nodes = told["nodes"].as_array().expect("the nodes").iter();
+            let stand: Vec<_> = nodes.map(|of| json!([of["number"], of["state"]])).collect();
+            let expected = [0, 1, 2].map(|number| json!([number, "drained"]));
+            assert_eq!(stand, expected, "{words}");
+        }
+        for words in ["0-4", "2-1", "n4", "m[0-1]", "0-"] {
+            assert_eq!(asked(words).status.code(), Some(1), "{words}");
+        }
+    });
 }
 
 async fn all_resources_are_asked_about_at_once(url: String) {
