@@ -131,6 +131,9 @@ CREATE TABLE events (
     service   TEXT   NOT NULL,
     number    BIGINT NOT NULL UNIQUE,
     hash      TEXT   NOT NULL,
+    -- The digest of the agreement's row after the change, and the sums of the lease's row where they are others than before.
+    digest    UUID,
+    sums      TEXT,
     PRIMARY KEY (agreement, seq)
 );
 
@@ -200,11 +203,14 @@ CREATE TABLE archived_events (
     service   TEXT   NOT NULL,
     number    BIGINT NOT NULL UNIQUE,
     hash      TEXT   NOT NULL,
+    -- The digest of the agreement's row after the change, and the sums of the lease's row where they are others than before.
+    digest    UUID,
+    sums      TEXT,
     PRIMARY KEY (agreement, seq)
 );
 CREATE VIEW all_events AS
-    SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash FROM events UNION ALL
-    SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash FROM archived_events;
+    SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash, digest, sums FROM events UNION ALL
+    SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash, digest, sums FROM archived_events;
 
 CREATE TABLE archived_bindings (
     resource  TEXT   NOT NULL REFERENCES resources (name),
@@ -302,13 +308,17 @@ CREATE TABLE notes (
     negotiation UUID,
     -- Whose it is, where that does not follow from the negotiation.
     party       TEXT,
-    detail      TEXT   NOT NULL
+    detail      TEXT   NOT NULL,
+    -- As in events.
+    sums        TEXT
 );
 CREATE INDEX notes_by_negotiation ON notes (negotiation, number) WHERE negotiation IS NOT NULL;
 CREATE INDEX notes_by_key ON notes (subject) WHERE kind IN ('key-added', 'key-revoked');
 -- Requests that were refused are found again by their ids, and agreements by what operators have done to them.
 CREATE INDEX notes_refused ON notes (subject) WHERE kind = 'refused' AND negotiation IS NULL;
 CREATE INDEX notes_by_operator ON notes (subject) WHERE kind = 'by-operator';
+-- A start looks for the restores that a missing line may come from.
+CREATE INDEX notes_restored ON notes (number) WHERE kind = 'restored';
 
 -- One row: who may decide, the last batch that was written, and the end of the audit trail. Every batch updates it, so that of two
 -- deciders one waits for the other and then finds that the epoch has passed.
@@ -319,11 +329,13 @@ CREATE TABLE lease (
     -- The last line of the audit trail.
     trail_number   BIGINT NOT NULL,
     trail_hash     TEXT   NOT NULL,
+    -- Sums over the rows of the tables that decide rights and money beside the agreements, as the last line that states them has them.
+    sums           TEXT   NOT NULL,
     -- Up to which line the trail was found whole: a start checks the lines after it before it is ready, and the rest behind.
     checked_number BIGINT NOT NULL,
     checked_hash   TEXT   NOT NULL
 );
-INSERT INTO lease (id, epoch, trail_number, trail_hash, checked_number, checked_hash) VALUES (1, 0, 0, '', 0, '');
+INSERT INTO lease (id, epoch, trail_number, trail_hash, sums, checked_number, checked_hash) VALUES (1, 0, 0, '', '', 0, '');
 
 -- The processes that serve from this database: each with the address at which the others reach it, and the digest of the secret by
 -- which they know it.

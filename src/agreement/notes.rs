@@ -64,6 +64,12 @@ worded! {
         ResourceChanged = "resource-changed",
         /// An operator has made an agreement for a party, moved it, or ended it.
         ByOperator = "by-operator",
+        /// An operator has restored the database to the line before: later lines that were known are gone.
+        Restored = "restored",
+        /// Something was stored that no other line tells of.
+        Stored = "stored",
+        /// Executions of long ago became sums of their hours.
+        Summed = "summed",
     }
 }
 

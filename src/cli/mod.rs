@@ -349,7 +349,9 @@ impl From<crate::store::Error> for Failure {
         use crate::store::Error;
         match error {
             Error::Address(_) => Self::Usage(error.to_string()),
-            Error::Conflict(_) | Error::Corrupt(_) | Error::Schema(_) => Self::Refused(error.to_string()),
+            Error::Conflict(_) | Error::Corrupt(_) | Error::Damaged(_) | Error::Schema(_) => {
+                Self::Refused(error.to_string())
+            }
             Error::Unavailable(_)
             | Error::Unknown { .. }
             | Error::LeaseHeld(_)

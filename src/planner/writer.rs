@@ -157,7 +157,7 @@ impl Writer {
             Ok(()) => true,
             Err(store::Error::LeaseLost) => false,
             Err(why) => {
-                error!(error = %why, "the lease is gone; taking it again");
+                error!(error = %why, "the lease cannot be confirmed; taking it again");
                 // A plan that is read while a batch is on its way may lack it.
                 if !self.settle(stop).await {
                     return false;

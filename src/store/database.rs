@@ -1,8 +1,12 @@
 //! The store itself: opening it, and the ways to read and to write that everything else here uses.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::batch::trail::Trail;
+use tokio::sync::watch;
+
+use super::batch::known::Known;
 use super::engine::bulk::ALL_BULK;
 use super::engine::connect::{Database, Missing, Place, connect_to_database};
 use super::engine::durability::weak_settings;
@@ -10,12 +14,15 @@ use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
+/// Writes SQLite's log into the file and empties it, once no other transaction reads or writes.
+const WRITE_LOG_INTO_FILE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
+
 /// A database that is open and has our schema. Clones share its connections.
 #[derive(Clone)]
 pub struct Store {
     pub(super) database: Arc<Database>,
-    /// The end of the audit trail as this process knows it: where it is another, a batch finds that out.
-    trail: Arc<Mutex<Trail>>,
+    /// The end of the audit trail as this process knows it, and what was found that stops all decisions.
+    pub(super) known: Arc<Known>,
 }
 
 impl Store {
@@ -58,7 +65,7 @@ impl Store {
     fn of(database: Database) -> Self {
         Self {
             database: Arc::new(database),
-            trail: Arc::default(),
+            known: Arc::default(),
         }
     }
 
@@ -124,20 +131,63 @@ impl Store {
         migrations::finish_migrations(&self.database.writers).await
     }
 
-    /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`].
+    /// Closes every connection once it is returned. Afterwards everything fails with [`Error::Unavailable`]. The last process that
+    /// closes a SQLite file leaves it whole, without a log beside it.
     pub async fn close(&self) {
-        self.database.readers.close().await;
-        self.database.writers.close().await;
+        self.database.close().await;
     }
 
-    /// The end of the audit trail as far as it is known.
-    pub(super) fn known_trail(&self) -> Trail {
-        self.trail.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Writes the log of a SQLite file into the file, and closes it: from then on the one file is the whole database. Does nothing on a
+    /// server.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`]: the log stays, and belongs to the file. [`Error::Damaged`] where the file may be another one by now: it is
+    /// left as it is.
+    pub async fn make_whole(&self) -> Result<()> {
+        if self.kind() == Engine::Sqlite {
+            self.known.refuse_damaged()?;
+            self.database.confirm_files()?;
+            let mut connection = self.database.writers.acquire().await?;
+            connection.script(WRITE_LOG_INTO_FILE).await?;
+            drop(connection);
+            self.close().await;
+        }
+        Ok(())
     }
 
-    /// Takes note of a later end.
-    pub(super) fn note_trail_end(&self, trail: Trail) {
-        *self.trail.lock().unwrap_or_else(PoisonError::into_inner) = trail;
+    /// Writes what the open files of a SQLite database have to a new file beside it, where they were removed or replaced under this
+    /// process: all that it has stored is in it. Answers with its name; with none on a server.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where the file cannot be written.
+    pub async fn rescue(&self) -> Result<Option<PathBuf>> {
+        match &self.database.place {
+            Place::File { files, .. } => files.rescue().await.map(Some),
+            Place::Server(_) => Ok(None),
+        }
+    }
+
+    /// Keeps the end of the audit trail in a file from now on, as this process knows it to be stored. A later process compares it with the
+    /// trail ([`Store::find_gone_line`]).
+    ///
+    /// # Errors
+    /// Where the file cannot be opened.
+    pub fn keep_trail_end(&self, path: &Path) -> io::Result<()> {
+        self.known.keep_in(path)
+    }
+
+    /// What was found that stops all decisions by this process, once there is something: the database has gone back, or its files were
+    /// removed.
+    pub fn damage(&self) -> watch::Receiver<Option<String>> {
+        self.known.damage()
+    }
+
+    /// The same error, of which all listeners hear where it is [`Error::Damaged`].
+    pub(super) fn told<T>(&self, result: Result<T>) -> Result<T> {
+        if let Err(Error::Damaged(what)) = &result {
+            self.known.note_damage(what);
+        }
+        result
     }
 
     /// Reads the rows of one statement.

@@ -17,6 +17,7 @@ pub mod signed_heads;
 mod verify;
 
 pub use batch::change::Change;
+pub use batch::known::read_trail_end;
 pub use batch::leader::{Candidate, Look, START_MAX};
 pub use batch::lease::Lease;
 pub use database::Store;

@@ -1,10 +1,13 @@
 //! Signed heads of the audit trail. A user who can write the database can write its chain of hashes anew, since the formula is public. So
 //! the service signs, at intervals, the number and the hash of the last line, with a key that the database does not have, and appends
 //! the signature to a file, best on another machine's disk. A trail that was written anew does not have the lines that were signed.
+//!
+//! Nor has a database that was restored. The command that has restored it appends a line that says so, with a signature of the line
+//! before. Lines behind that one that were signed earlier are gone rightly.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -17,6 +20,10 @@ use crate::clock::Micros;
 
 /// The beginning of the signed text, so that the signature is of nothing else.
 const CONTEXT: &str = "bespeak audit trail head";
+/// The beginning of the signed text of a restore.
+const RESTORE_CONTEXT: &str = "bespeak restored to audit trail head";
+/// The words before the signature in the line of a restore.
+const SIGNED: &str = "; signed ";
 /// The public key beside the private one, for checks of the signatures elsewhere.
 const PUBLIC: &str = "pub";
 
@@ -73,10 +80,53 @@ impl HeadKey {
         Ok(Self(pair))
     }
 
+    /// The key in the file; none where there is no file.
+    ///
+    /// # Errors
+    /// Where the file cannot be read, or holds something else.
+    pub fn open(path: &Path) -> io::Result<Option<Self>> {
+        match fs::read(path) {
+            Ok(stored) => {
+                let pair = Ed25519KeyPair::from_pkcs8(&stored).map_err(io::Error::other)?;
+                Ok(Some(Self(pair)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn sign(&self, head: Head) -> SignedHead {
         let signature = hex(self.0.sign(head.text().as_bytes()).as_ref());
         SignedHead { head, signature }
     }
+}
+
+/// A restore, as its line in the audit trail tells of it.
+pub struct Restore<'k> {
+    /// When it was made.
+    pub at: Micros,
+    /// Where it comes from, in words.
+    pub words: String,
+    /// The key of the trail; without one the line is not signed, and explains no signed head.
+    pub key: Option<&'k HeadKey>,
+}
+
+impl Restore<'_> {
+    /// What the line says after the line with this number and hash, the last one that was restored.
+    pub(in crate::store) fn detail(&self, number: i64, hash: &str) -> String {
+        let Self { at, words, key } = self;
+        let mut detail = format!("to line {number}, {words}");
+        if let Some(HeadKey(pair)) = key {
+            detail += SIGNED;
+            detail += &hex(pair.sign(restore_text(number, hash, *at).as_bytes()).as_ref());
+        }
+        detail
+    }
+}
+
+/// The signed text of a restore to a line.
+fn restore_text(number: i64, hash: &str, at: Micros) -> String {
+    format!("{RESTORE_CONTEXT}\n{number}\n{hash}\n{at}\n")
 }
 
 /// The public key of the private one at this path.
@@ -165,9 +215,62 @@ impl SignedHeads {
     }
 }
 
-/// The hashes of signed lines, by their numbers.
+/// The lines of the audit trail that are known to have been stored, by their numbers: those that were signed, and the last one that the
+/// service was told of.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SignedLines(pub(in crate::store) BTreeMap<i64, String>);
+pub struct SignedLines {
+    /// Several of a number where the database was restored in between.
+    lines: BTreeMap<i64, Vec<KnownLine>>,
+    /// The public key of the signatures; empty where nothing is signed.
+    key: Vec<u8>,
+}
+
+/// A line that is known to have been stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::store) struct KnownLine {
+    pub(in crate::store) head: Head,
+    pub(in crate::store) is_signed: bool,
+}
+
+impl SignedLines {
+    /// Adds a line that is known without a signature.
+    pub fn add_known(&mut self, head: Head) {
+        self.add(head, false);
+    }
+
+    fn add(&mut self, head: Head, is_signed: bool) {
+        let lines = self.lines.entry(head.number).or_default();
+        lines.push(KnownLine { head, is_signed });
+    }
+
+    /// Whether no line is known.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// All lines, by their numbers.
+    pub(in crate::store) fn all(&self) -> impl Iterator<Item = &KnownLine> {
+        self.lines.values().flatten()
+    }
+
+    /// The lines with a number, which are left out from then on.
+    pub(in crate::store) fn take(&mut self, number: i64) -> Vec<KnownLine> {
+        self.lines.remove(&number).unwrap_or_default()
+    }
+
+    /// Whether a line with this detail tells of a restore to the line with this number and hash. It is signed, where anything is.
+    pub(in crate::store) fn is_restore(&self, (number, hash): (i64, &str), at: Micros, detail: &str) -> bool {
+        if self.key.is_empty() {
+            return true;
+        }
+        let signature = detail
+            .rsplit_once(SIGNED)
+            .and_then(|(_, signature)| unhex(signature));
+        let key = UnparsedPublicKey::new(&ED25519, &self.key);
+        let text = restore_text(number, hash, at);
+        signature.is_some_and(|signature| key.verify(text.as_bytes(), &signature).is_ok())
+    }
+}
 
 /// Reads a file of heads and checks their signatures with the public key. Returns the signed lines, and what is wrong with the file, a
 /// sentence each. Half a line at the end is left out: the service may be writing it.
@@ -175,27 +278,15 @@ pub struct SignedLines(pub(in crate::store) BTreeMap<i64, String>);
 /// # Errors
 /// Where the file cannot be read.
 pub fn read_signed_heads(path: &Path, public: &[u8]) -> io::Result<(SignedLines, Vec<String>)> {
-    let key = UnparsedPublicKey::new(&ED25519, public);
     let text = fs::read_to_string(path)?;
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let (mut lines, mut wrong) = (BTreeMap::new(), Vec::new());
-    for (place, line) in whole.lines().enumerate() {
-        let read = serde_json::from_str::<SignedHead>(line).ok();
-        let signed = read.filter(|SignedHead { head, signature }| {
-            unhex(signature).is_some_and(|signature| key.verify(head.text().as_bytes(), &signature).is_ok())
-        });
-        match signed {
-            Some(SignedHead { head, .. }) => {
-                if lines
-                    .insert(head.number, head.hash.clone())
-                    .is_some_and(|before| before != head.hash)
-                {
-                    wrong.push(format!(
-                        "two heads of line {} are signed, with different hashes",
-                        head.number
-                    ));
-                }
-            }
+    let mut lines = SignedLines {
+        key: public.to_vec(),
+        ..SignedLines::default()
+    };
+    let mut wrong = Vec::new();
+    for (place, line) in whole_lines(&text).lines().enumerate() {
+        match signed_head(line, public) {
+            Some(head) => lines.add(head, true),
             None => wrong.push(format!(
                 "line {} of {} is not signed with the trail's key",
                 place + 1,
@@ -203,7 +294,53 @@ pub fn read_signed_heads(path: &Path, public: &[u8]) -> io::Result<(SignedLines,
             )),
         }
     }
-    Ok((SignedLines(lines), wrong))
+    Ok((lines, wrong))
+}
+
+/// The last head of a file that is signed with the key; none where there is no file, or no such head at its end. Reads the end of the file
+/// only: it may be years long.
+///
+/// # Errors
+/// Where the file cannot be read.
+pub fn read_last_head(path: &Path, public: &[u8]) -> io::Result<SignedLines> {
+    let mut lines = SignedLines {
+        key: public.to_vec(),
+        ..SignedLines::default()
+    };
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(lines),
+        opened => opened?,
+    };
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(END_BYTES)))?;
+    let mut end = Vec::new();
+    file.read_to_end(&mut end)?;
+    // The first line may be cut off, and is not signed then.
+    let text = String::from_utf8_lossy(&end);
+    let last = whole_lines(&text)
+        .lines()
+        .rev()
+        .find_map(|line| signed_head(line, public));
+    if let Some(head) = last {
+        lines.add(head, true);
+    }
+    Ok(lines)
+}
+
+/// How much of the end of a file of heads is looked at for the last one.
+const END_BYTES: u64 = 64 << 10;
+
+/// A text without half a line at its end.
+fn whole_lines(text: &str) -> &str {
+    text.rfind('\n').map_or("", |end| &text[..end])
+}
+
+/// The head of a line, where it is signed with the key.
+fn signed_head(line: &str, public: &[u8]) -> Option<Head> {
+    let SignedHead { head, signature } = serde_json::from_str(line).ok()?;
+    let key = UnparsedPublicKey::new(&ED25519, public);
+    key.verify(head.text().as_bytes(), &unhex(&signature)?).ok()?;
+    Some(head)
 }
 
 #[cfg(test)]
@@ -215,6 +352,45 @@ mod tests {
             number,
             hash: format!("hash {number}"),
             at: 1,
+        }
+    }
+
+    fn numbers(lines: &SignedLines) -> Vec<i64> {
+        lines.all().map(|line| line.head.number).collect()
+    }
+
+    #[test]
+    fn only_a_restore_to_this_line_that_is_signed_with_the_key_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        assert!(HeadKey::open(&path("trail.key")).unwrap().is_none());
+        HeadKey::ensure(&path("trail.key")).unwrap();
+        let key = HeadKey::open(&path("trail.key")).unwrap().unwrap();
+        let public = public_key_beside(&path("trail.key")).unwrap();
+        let lines = read_last_head(&path("none"), &public).unwrap();
+        let by = |key| Restore {
+            at: 5,
+            words: "from a backup".to_owned(),
+            key,
+        };
+        let signed = by(Some(&key)).detail(7, "hash 7");
+        assert!(
+            signed.starts_with("to line 7, from a backup; signed "),
+            "{signed}"
+        );
+        assert!(lines.is_restore((7, "hash 7"), 5, &signed));
+        for (before, at, detail) in [
+            ((8, "hash 7"), 5, &signed),
+            ((7, "hash 8"), 5, &signed),
+            ((7, "hash 7"), 6, &signed),
+            ((7, "hash 7"), 5, &by(None).detail(7, "hash 7")),
+            (
+                (7, "hash 7"),
+                5,
+                &by(Some(&HeadKey::ensure(&path("other")).unwrap())).detail(7, "hash 7"),
+            ),
+        ] {
+            assert!(!lines.is_restore(before, at, detail), "{before:?} {at} {detail}");
         }
     }
 
@@ -231,10 +407,7 @@ mod tests {
         }
         let public = public_key_beside(&key).unwrap();
         let (lines, wrong) = read_signed_heads(&path, &public).unwrap();
-        assert_eq!(
-            (lines.0.keys().copied().collect::<Vec<_>>(), wrong.len()),
-            (vec![1, 3], 0)
-        );
+        assert_eq!((numbers(&lines), wrong.len()), (vec![1, 3], 0));
         // A crash has left half a line; the next start goes on with the same key.
         let whole = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{whole}{{\"number\":4,")).unwrap();
@@ -242,10 +415,8 @@ mod tests {
         let mut heads = SignedHeads::new(path.clone(), HeadKey::ensure(&key).unwrap());
         heads.append(head(5)).unwrap();
         let (lines, wrong) = read_signed_heads(&path, &public).unwrap();
-        assert_eq!(
-            (lines.0.keys().copied().collect::<Vec<_>>(), wrong.len()),
-            (vec![1, 3, 5], 0)
-        );
+        assert_eq!((numbers(&lines), wrong.len()), (vec![1, 3, 5], 0));
+        assert_eq!(numbers(&read_last_head(&path, &public).unwrap()), [5]);
         // A changed hash, and a head signed with another key.
         let changed = whole.replacen("hash 1", "hash 9", 1);
         fs::write(&path, &changed).unwrap();

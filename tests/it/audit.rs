@@ -46,7 +46,7 @@ const DAMAGE: &[(&str, &str)] = &[
     ),
     ("UPDATE lease SET trail_number = 5", "it ends with line 4"),
     (
-        "INSERT INTO events SELECT agreement, 9, at_us, kind, detail, version, state, service, 5, hash FROM events \
+        "INSERT INTO events SELECT agreement, 9, at_us, kind, detail, version, state, service, 5, hash, digest, sums FROM events \
       WHERE number = 4",
         "line 5 (closed",
     ),

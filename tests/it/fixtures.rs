@@ -67,13 +67,19 @@ fn words() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
 }
 
 /// The words that no row has, and why.
-const NOWHERE: [(&str, &str, &str); 3] = [
+const NOWHERE: [(&str, &str, &str); 5] = [
     (
         "AgreementState",
         "PendingAndTerminating",
         "it begins and ends within one decision",
     ),
     ("NodeState", "up", "a node that is up has no row"),
+    ("NoteKind", "restored", "nothing in the story is restored"),
+    (
+        "NoteKind",
+        "stored",
+        "each batch of the story has a line of its own",
+    ),
     (
         "RunOutcome",
         "checkpointed",

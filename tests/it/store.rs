@@ -2,6 +2,7 @@
 
 mod archive;
 mod broken_connections;
+mod covered;
 mod decider;
 mod kills;
 mod records;

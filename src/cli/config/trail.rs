@@ -8,6 +8,8 @@ use super::ranges::table;
 /// Names below the data folder where the configuration names no others.
 const HEADS: &str = "trail-heads";
 const KEY: &str = "trail.key";
+/// The file of the data folder with the last line that the service knows to be stored.
+const END: &str = "trail-end";
 
 table! {
     "trail"
@@ -36,6 +38,11 @@ impl Trail {
     /// The file of the key that signs them.
     pub(in crate::cli) fn key_file(&self, data_dir: &Path) -> PathBuf {
         self.key.clone().unwrap_or_else(|| data_dir.join(KEY))
+    }
+
+    /// The file with the last line that the service of a data folder knows to be stored.
+    pub(in crate::cli) fn end_file(data_dir: &Path) -> PathBuf {
+        data_dir.join(END)
     }
 
     /// How often a head is signed.

@@ -9,8 +9,8 @@ use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::cli::{Failure, StoreOptions};
-use crate::store::Finding;
 use crate::store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
+use crate::store::{Finding, read_trail_end};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,9 +24,11 @@ The command checks all agreements and offers that are stored, open or over:
   I5   an agreement in force counts with exactly its nodes, an ended one with none, and a hold until it ends
   I6   states have moved along allowed edges only, and the rest of a row agrees with its state
   I9   the ledger balances, and agrees with each agreement
-  I10  every change of an agreement has its line in the audit trail, the chain of hashes is whole, and it has the lines
-       whose hashes the service has signed (\"[trail]\" in bespeak.example.toml)
-The service may run meanwhile.
+  I10  every change of an agreement has its line in the audit trail, the chain of hashes is whole, the rows of agreements,
+       nodes, executions and money are as its lines state, all agreements that are named are there, and it has the lines
+       whose hashes the service has signed (\"[trail]\" in bespeak.example.toml) and the last one that it has stored
+It has the engine check its own files, too: PRAGMA integrity_check of SQLite; on PostgreSQL what pg_amcheck checks, where the
+extension amcheck is in the database and its functions may be used. The service may run meanwhile.
 
 Exit status: 0 when nothing is wrong, 1 when something is; each finding is a line.";
 
@@ -47,11 +49,16 @@ pub(in crate::cli) struct Options {
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
     let config = Config::load(options.store.config.as_deref())?;
     let (data_dir, key) = (&options.store.data_dir, options.trail_key.as_deref());
-    let signed = signed_lines(data_dir, &config.trail, options.heads.clone(), key)?;
+    let (lines, wrong) = signed_lines(data_dir, &config.trail, options.heads.clone(), key)?;
     let store = options.store.open().await?;
-    let (lines, wrong) = signed.unwrap_or_default();
     let mut findings: Vec<_> = wrong.into_iter().map(Finding::of_heads).collect();
-    findings.extend(store.verify_with(lines).await?);
+    findings.extend(store.check_by_engine().await?);
+    match store.verify_with(lines).await {
+        Ok(more) => findings.extend(more),
+        // A damaged file cannot be read to its end.
+        Err(_) if !findings.is_empty() => {}
+        Err(why) => return Err(why.into()),
+    }
     if findings.is_empty() && !as_json {
         say!("nothing is wrong");
         return Ok(());
@@ -73,31 +80,39 @@ pub(super) fn tell_findings(findings: &[Finding], as_json: bool) -> Failure {
     Failure::Refused(counted(findings.len(), "finding"))
 }
 
-/// The lines of the audit trail that were signed, and what is wrong with their file; none where there is none.
+/// The lines of the audit trail that are known to have been stored, and what is wrong with the file of those that were signed: the signed
+/// lines, where there is such a file, and the last one that the service of the data folder was told of.
 pub(super) fn signed_lines(
     data_dir: &Path,
     config: &Trail,
     named: Option<PathBuf>,
     trail_key: Option<&str>,
-) -> Result<Option<(SignedLines, Vec<String>)>, Failure> {
+) -> Result<(SignedLines, Vec<String>), Failure> {
     let is_named = named.is_some();
     let file = named.unwrap_or_else(|| config.heads_file(data_dir));
-    if !is_named && !file.exists() {
-        return Ok(None);
-    }
-    let key_file = config.key_file(data_dir);
-    let key = match trail_key {
-        Some(text) => parse_public_key(text)
-            .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
-        None => public_key_beside(&key_file).map_err(|why| {
-            let why = format!(
-                "the public key of the trail, beside {}: {why}; give it by --trail-key",
-                key_file.display()
-            );
-            Failure::Unavailable(why)
-        })?,
+    let (mut lines, wrong) = if is_named || file.exists() {
+        let key_file = config.key_file(data_dir);
+        let key = match trail_key {
+            Some(text) => parse_public_key(text)
+                .ok_or_else(|| Failure::Usage("--trail-key: expected 64 hexadecimal digits".to_owned()))?,
+            None => public_key_beside(&key_file).map_err(|why| {
+                let why = format!(
+                    "the public key of the trail, beside {}: {why}; give it by --trail-key",
+                    key_file.display()
+                );
+                Failure::Unavailable(why)
+            })?,
+        };
+        let read = read_signed_heads(&file, &key);
+        read.map_err(|why| Failure::Unavailable(format!("{}: {why}", file.display())))?
+    } else {
+        Default::default()
     };
-    let read = read_signed_heads(&file, &key);
-    read.map(Some)
-        .map_err(|why| Failure::Unavailable(format!("{}: {why}", file.display())))
+    let end = Trail::end_file(data_dir);
+    let last =
+        read_trail_end(&end).map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
+    if let Some(last) = last {
+        lines.add_known(last);
+    }
+    Ok((lines, wrong))
 }

@@ -83,6 +83,8 @@ pub(super) fn start_checking((store, planner): (&Store, &Planner), has_taken_ove
     });
 }
 
+/// Checks the stored state until it is told to stop. A finding stops all decisions, and so does what others find of the database
+/// meanwhile.
 async fn check_while_serving(store: Store, planner: Planner, has_taken_over: bool, stop: CancellationToken) {
     let check = async {
         if has_taken_over {
@@ -90,7 +92,26 @@ async fn check_while_serving(store: Store, planner: Planner, has_taken_over: boo
         }
         check_until_wrong(&store, &planner).await;
     };
-    stop.run_until_cancelled(check).await;
+    let watch = stop_decisions_on_damage(&store, &planner);
+    stop.run_until_cancelled(async { tokio::join!(check, watch) })
+        .await;
+}
+
+/// Stops all decisions where the database is found not to be as it was left: it has gone back, or its files were removed. What the open
+/// files of SQLite have is written to a file then.
+async fn stop_decisions_on_damage(store: &Store, planner: &Planner) {
+    let mut damage = store.damage();
+    let found = async { damage.wait_for(Option::is_some).await.ok()?.clone() };
+    let Some(what) = found.await else { return };
+    planner.distrust(what.clone());
+    error!(%what, "the database is not as it was left; nothing is decided any more (docs/operating.md says what to do)");
+    match store.rescue().await {
+        Ok(Some(file)) => error!(file = %file.display(), "all that was stored is in this file"),
+        Ok(None) => {}
+        Err(why) => {
+            error!(%why, "what was stored could not be written to another file; do not stop the process")
+        }
+    }
 }
 
 async fn check_until_wrong(store: &Store, planner: &Planner) {

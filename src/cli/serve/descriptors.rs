@@ -9,7 +9,7 @@ use crate::http::Connections;
 /// The standard streams, the listener, the runtime's own descriptors, signals, and files that libraries open for a
 /// moment.
 const OF_PROCESS: u64 = 32;
-/// Five connections to a SQLite file, each with the file and its log, the index that they share, journals, and the lock; or
+/// Six connections to a SQLite file, each with the file and its log, the index that they share, journals, and the locks; or
 /// nine to Postgres and the replacements of broken ones.
 const OF_STORE: u64 = 32;
 /// Sixteen calls to the executor of local jobs at a time, with two or three files each.

@@ -14,11 +14,11 @@ mod standby;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use scheduler::Seconds;
@@ -54,6 +54,13 @@ const FIRST_LOOK: Duration = Duration::from_secs(10);
 const SOON: Duration = Duration::from_mins(2);
 const SELDOM: Duration = Duration::from_mins(15);
 const HOURLY: Duration = Duration::from_hours(3);
+/// How long a stop waits for the connections to a SQLite file.
+const WHOLE_WAIT: Duration = Duration::from_secs(5);
+/// How long to wait for an address that is in use, and between two tries: as long as for the lock of the database.
+const ADDRESS_WAIT: Duration = Duration::from_secs(10);
+const ADDRESS_PAUSE: Duration = Duration::from_millis(20);
+/// After how long the log says that it is waited for.
+const ADDRESS_TOLD_AFTER: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,9 +131,23 @@ fn note_rules_and_abilities(
 pub(super) async fn run(options: Options) -> Result<(), Failure> {
     start_log(options.log_format);
     let mut process = Process::begin(options).await?;
-    match Box::pin(process.await_lead()).await? {
+    let store = process.store.clone();
+    let ended = match Box::pin(process.await_lead()).await? {
         Some(lease) => Box::pin(process.lead(lease)).await,
         None => process.end().await,
+    };
+    make_whole(&store).await;
+    ended
+}
+
+/// Leaves a SQLite file whole, without a log beside it. Tasks that end give their connections back meanwhile.
+async fn make_whole(store: &Store) {
+    match tokio::time::timeout(WHOLE_WAIT, store.make_whole()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => warn!(%why, "the database keeps its log beside its file: both belong together"),
+        Err(_) => {
+            warn!("the database keeps its log beside its file, as it is still in use: both belong together")
+        }
     }
 }
 
@@ -345,12 +366,27 @@ fn keep_folders(folders: JobFolders, (store, clock): (&Store, &Clock), kept: Sec
     });
 }
 
-/// A listener, and where it listens: port 0 is whichever is free.
+/// A listener, and where it listens: port 0 is whichever is free. Waits for a moment where the address is in use. A process that the last
+/// service was just starting when it was killed has its socket until it becomes its program.
 async fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), Failure> {
     let cannot = |why: std::io::Error| Failure::Unavailable(format!("cannot listen on {address}: {why}"));
-    let listener = TcpListener::bind(address).await.map_err(cannot)?;
-    let address = listener.local_addr().map_err(cannot)?;
-    Ok((listener, address))
+    let (began, mut told) = (Instant::now(), false);
+    loop {
+        match TcpListener::bind(address).await {
+            Err(why) if why.kind() == ErrorKind::AddrInUse && began.elapsed() < ADDRESS_WAIT => {
+                if !told && began.elapsed() > ADDRESS_TOLD_AFTER {
+                    info!(%address, "another process listens on this address; waiting for it to end");
+                    told = true;
+                }
+                tokio::time::sleep(ADDRESS_PAUSE).await;
+            }
+            bound => {
+                let listener = bound.map_err(cannot)?;
+                let address = listener.local_addr().map_err(cannot)?;
+                return Ok((listener, address));
+            }
+        }
+    }
 }
 
 /// The scheme of the addresses for clients.
@@ -475,6 +511,17 @@ fn quote_for_shell(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn an_address_that_is_let_go_soon_is_waited_for() {
+        let held = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = held.local_addr().unwrap();
+        let mut listens = Box::pin(listen(address));
+        let waits = std::future::poll_fn(|cx| std::task::Poll::Ready(listens.as_mut().poll(cx).is_pending()));
+        assert!(waits.await, "it is in use now");
+        drop(held);
+        assert_eq!(listens.await.unwrap().1, address);
+    }
 
     #[test]
     fn what_is_to_be_pasted_is_quoted_where_a_shell_would_take_it_apart() {

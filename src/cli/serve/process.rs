@@ -24,6 +24,7 @@ use super::{
 use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
 use crate::cli::config::Config;
+use crate::cli::config::trail::Trail;
 use crate::clock::Clock;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::executors::Executors;
@@ -79,7 +80,7 @@ pub(super) struct Process {
     /// The check of the open state, where it has stood by.
     pub(super) checked: Option<check::Checking>,
     /// Keeps the data folder from other processes.
-    pub(super) _folder: Option<File>,
+    pub(super) _folder: File,
 }
 
 /// What is the same for the requests of a process, whether it leads or stands by.
@@ -147,7 +148,13 @@ impl Process {
         let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
+        heads::refuse_missing_file(&options.store.database_url(), &config.trail, &data_dir)?;
         let (store, name, folder) = replicas::open_store(&options, &data_dir).await?;
+        heads::compare_trail(&store, &config.trail, &data_dir).await?;
+        let end = Trail::end_file(&data_dir);
+        store
+            .keep_trail_end(&end)
+            .map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))?;
         let replicas = replicas::join(&options, config, (&name, scheme, address), &store, &clock).await?;
         let (access, key) = open_access(&store, &clock, (config, &data_dir), &keeper).await?;
         let folders = open_folders(config, &data_dir)?;

@@ -28,20 +28,19 @@ const LOCK_FILE: &str = "replica.lock";
 /// How long to wait for a process before this one to give the data folder up, and between two tries.
 const FOLDER_WAIT: Duration = Duration::from_secs(10);
 const FOLDER_PAUSE: Duration = Duration::from_millis(50);
+/// After how long the log says that it is waited for.
+const FOLDER_TOLD_AFTER: Duration = Duration::from_secs(1);
 
 /// How long no process of an earlier version may have been there when what it needs is removed, and how often that is looked at.
 const OLDER_GONE_FOR: Duration = Duration::from_mins(1);
 const OLDER_LOOK: Duration = Duration::from_secs(5);
 
 /// Opens the store, on a server as the process of a name: as it is told, as its data folder has it, or that of the machine, with a
-/// number where another one has that. On a server, no other process has the data folder from here on, until the file is closed.
+/// number where another one has that. No other process has the data folder from here on, until the file is closed.
 ///
 /// # Errors
 /// Where the name is none, another process has the data folder, or the store cannot be opened.
-pub(super) async fn open_store(
-    options: &Options,
-    data_dir: &Path,
-) -> Result<(Store, String, Option<File>), Failure> {
+pub(super) async fn open_store(options: &Options, data_dir: &Path) -> Result<(Store, String, File), Failure> {
     let told = options.replica.clone();
     if let Some(name) = told.as_ref().filter(|name| !is_replica_name(name)) {
         return Err(Failure::Usage(format!(
@@ -49,10 +48,10 @@ pub(super) async fn open_store(
         )));
     }
     let url = options.store.database_url();
-    if url.starts_with("sqlite:") {
-        return Ok((Store::open(&url).await?, String::new(), None));
-    }
     let folder = lock_folder(data_dir).await?;
+    if url.starts_with("sqlite:") {
+        return Ok((Store::open(&url).await?, String::new(), folder));
+    }
     let store = Store::open(&url).await?;
     let name = match told.or_else(|| kept_name(data_dir)) {
         Some(name) => name,
@@ -61,7 +60,7 @@ pub(super) async fn open_store(
     await_end_of_other(&store, &name).await?;
     store.close().await;
     let store = Store::open_as(&url, &name).await?;
-    Ok((store, name, Some(folder)))
+    Ok((store, name, folder))
 }
 
 /// Waits for a process of this name to end.
@@ -118,10 +117,15 @@ async fn lock_folder(data_dir: &Path) -> Result<File, Failure> {
     let options = options.create(true).truncate(false).write(true).mode(0o600);
     let file = options.open(&path).map_err(failed)?;
     let began = Instant::now();
+    let mut told = false;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
             Err(TryLockError::WouldBlock) if began.elapsed() < FOLDER_WAIT => {
+                if !told && began.elapsed() > FOLDER_TOLD_AFTER {
+                    info!(folder = %data_dir.display(), "another process uses the data folder; waiting for it to end");
+                    told = true;
+                }
                 tokio::time::sleep(FOLDER_PAUSE).await;
             }
             Err(TryLockError::WouldBlock) => {

@@ -74,6 +74,10 @@ impl Process {
                             self.manager.ready();
                         }
                     }
+                    // No later look finds anything else.
+                    Err(why @ (store::Error::Damaged(_) | store::Error::Corrupt(_))) => {
+                        return Err(why.into());
+                    }
                     Err(why) => {
                         if blind_since.is_none() {
                             warn!(%why, "the lead cannot be looked at now; trying on");
@@ -230,6 +234,10 @@ async fn follow_resources(
             tokio::time::sleep(RESOURCES_EVERY).await;
             if let Err(why) = files.catch_up().await {
                 warn!(%why, "the files of parties cannot be brought now");
+            }
+            // What was stored meanwhile has to be there when this process leads.
+            if let Err(why) = store.follow_trail().await {
+                warn!(%why, "the end of the audit trail cannot be followed now");
             }
             let read = async {
                 replicas.read_hosts().await?;

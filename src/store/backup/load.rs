@@ -13,7 +13,8 @@ use crate::store::engine::hosts::APPLICATION;
 use crate::store::engine::migrations::{self, NEWEST};
 use crate::store::engine::transaction::Transaction;
 use crate::store::engine::{Connection, Engine};
-use crate::store::signed_heads::SignedLines;
+use crate::store::records::notes::append_restore;
+use crate::store::signed_heads::{Restore, SignedLines};
 use crate::store::verify::check_everything;
 
 /// The longest line, in bytes: many times the largest document, and a bound on memory.
@@ -59,7 +60,7 @@ async fn refuse_content(connection: &mut Connection) -> Result<(), CopyError> {
 }
 
 /// Makes the schema of a version in an empty database, fills it with the rows of a text, brings it up to date, and checks everything that is
-/// stored then. A SQLite file that is missing is made. A service that starts on the database meanwhile waits, and fails.
+/// stored then. The audit trail says so with its last line. A SQLite file that is missing is made. A service that starts on the database meanwhile waits, and fails.
 ///
 /// # Errors
 /// [`CopyError::NotEmpty`], [`CopyError::Damaged`], [`CopyError::Inconsistent`], and those of reading and writing. The database is as empty
@@ -68,7 +69,7 @@ pub async fn restore_database(
     url: &str,
     schema: usize,
     from: &mut (dyn BufRead + Send),
-    signed: SignedLines,
+    (signed, restore): (SignedLines, &Restore<'_>),
     progress: Progress<'_>,
 ) -> Result<Loaded, CopyError> {
     let database = connect_to_database(url, APPLICATION, Missing::Create).await?;
@@ -84,9 +85,9 @@ pub async fn restore_database(
     if !findings.is_empty() {
         return Err(CopyError::Inconsistent(findings));
     }
+    append_restore(&mut transaction, restore).await?;
     transaction.commit().await?;
-    database.readers.close().await;
-    database.writers.close().await;
+    database.close().await;
     Ok(Loaded { rows })
 }
 

@@ -7,6 +7,9 @@
 //! ([`Store::retake_lease`]) under the epoch that it has. That is safe: a process that wants a new epoch must have the lock
 //! first. So an epoch which is unchanged once the lock is ours again says that no other process has decided in between, and that
 //! none can from here on. A later epoch says that another process has taken over, for good.
+//!
+//! With each look the holder compares the end of the audit trail that it knows with the one that is stored: where its line is gone the
+//! database has gone back, and it may not decide either.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,6 +20,8 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
+use super::known::{confirm_end, is_same_end};
+use super::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::connect::Place;
 use crate::store::engine::hosts::Hosts;
@@ -73,7 +78,7 @@ impl Store {
     /// [`Error::LeaseHeld`] where another process has it.
     pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
-            Place::File { lock } => Lock::File(lock_lease_file_soon(lock).await?),
+            Place::File { lock, .. } => Lock::File(lock_lease_file_soon(lock).await?),
             Place::Server(hosts) => Lock::Session(Some(lock_lease_session(hosts, POSTGRES_WAIT).await?)),
         };
         self.lease_under_lock(lock, None).await
@@ -94,14 +99,57 @@ impl Store {
     }
 
     async fn lease_under_lock(&self, lock: Lock, name_later: Option<String>) -> Result<Lease> {
-        let mut transaction = self.begin().await?;
-        let epoch = transaction.read_lease(statements::NEXT_EPOCH, read_epoch).await?;
-        transaction.commit().await?;
+        let epoch = self.next_epoch().await;
         Ok(Lease {
-            epoch,
+            epoch: self.told(epoch)?,
             lock,
             name_later,
         })
+    }
+
+    async fn next_epoch(&self) -> Result<i64> {
+        self.database.confirm_files()?;
+        let known = self.known.trail();
+        let mut transaction = self.begin().await?;
+        let found = transaction.read_lease(statements::NEXT_EPOCH, read_lease_row);
+        let (epoch, stored) = found.await?;
+        confirm_end(&mut transaction, &known, &stored).await?;
+        transaction.commit().await?;
+        self.known.note(stored);
+        Ok(epoch)
+    }
+
+    /// Takes note of the end of the audit trail, for a process that does not decide: it may have to take over from one that is lost together
+    /// with the server of the database.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the database has gone back since the last call; [`Error::Unavailable`].
+    pub async fn follow_trail(&self) -> Result<()> {
+        let known = self.known.trail();
+        let followed = async {
+            let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
+            let stored = found.ok_or_else(no_lease_row)?;
+            self.confirm_trail(&known, &stored).await?;
+            self.known.note(stored);
+            Ok::<_, Error>(())
+        };
+        self.told(followed.await)
+    }
+
+    /// Makes sure, over any session, that the trail goes on from its known end.
+    async fn confirm_by_others(&self) -> Result<()> {
+        let known = self.known.trail();
+        let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
+        self.confirm_trail(&known, &found.ok_or_else(no_lease_row)?).await
+    }
+
+    /// Makes sure that a stored end, which was read after the other one was known, goes on from that one.
+    async fn confirm_trail(&self, known: &Trail, stored: &Trail) -> Result<()> {
+        if is_same_end(known, stored) {
+            return Ok(());
+        }
+        let mut connection = self.database.readers.acquire().await?;
+        confirm_end(&mut connection, known, stored).await
     }
 
     /// The epoch of the present holder, or of the last one.
@@ -117,14 +165,29 @@ impl Store {
     /// session's. Batches are safe without asking; this is for a holder that has nothing to write.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] where another process has taken over. [`Error::Unavailable`] where the lock is gone, or does
-    /// not answer within some seconds; [`Store::retake_lease`] may get it back.
+    /// [`Error::LeaseLost`] where another process has taken over. [`Error::Damaged`] where the database has gone back, or its files
+    /// were removed. [`Error::Unavailable`] where the lock is gone, or does not answer within some seconds; [`Store::retake_lease`] may get
+    /// it back.
     pub async fn check_lease(&self, lease: &mut Lease) -> Result<()> {
+        let looked = self.look_at_lease(lease).await;
+        self.told(looked)
+    }
+
+    async fn look_at_lease(&self, lease: &mut Lease) -> Result<()> {
+        let known = self.known.trail();
         let Lock::Session(session) = &mut lease.lock else {
+            self.database.confirm_files()?;
+            let read = async {
+                let found = self.read_one(statements::LEASE, &[], read_lease_row).await?;
+                let (epoch, stored) = found.ok_or_else(no_lease_row)?;
+                self.confirm_trail(&known, &stored).await?;
+                Ok::<_, Error>(epoch)
+            };
             // A file is locked for as long as the process lives: a read that fails, or waits behind others, says nothing about
             // the lock.
-            return match tokio::time::timeout(GLANCE, self.epoch()).await {
+            return match tokio::time::timeout(GLANCE, read).await {
                 Ok(Ok(epoch)) => lease.confirm(epoch),
+                Ok(Err(damaged @ Error::Damaged(_))) => Err(damaged),
                 _ => Ok(()),
             };
         };
@@ -134,12 +197,24 @@ impl Store {
                 let named = sqlx::query(NAME_SESSION).bind(name).execute(&mut *connection);
                 named.await?;
             }
-            let epoch = sqlx::query_scalar(statements::EPOCH).fetch_optional(connection);
-            epoch.await?.ok_or_else(no_lease_row)
+            let row = sqlx::query(statements::LEASE).fetch_optional(connection);
+            read_lease_row(&Columns::Postgres(&row.await?.ok_or_else(no_lease_row)?))
         };
         let answered = tokio::time::timeout(SESSION_ANSWER_WAIT, answered).await;
         match answered.unwrap_or_else(|_| Err(silent_database().into())) {
-            Ok(epoch) => lease.confirm(epoch),
+            Ok((epoch, stored)) if is_same_end(&known, &stored) => lease.confirm(epoch),
+            // The session may be with a server of which another one has taken the place, so the others are asked.
+            Ok((epoch, stored)) => match self.confirm_by_others().await {
+                Err(damaged @ Error::Damaged(_)) => Err(damaged),
+                Ok(()) if stored.number < known.number => {
+                    *session = None;
+                    Err(silent_database().into())
+                }
+                // That they do not answer says nothing about this one.
+                _ => lease.confirm(epoch),
+            },
+            // The lock is kept: another process would find the same.
+            Err(damaged @ Error::Damaged(_)) => Err(damaged),
             Err(why) => {
                 *session = None;
                 Err(why)
@@ -151,12 +226,12 @@ impl Store {
     /// written any more, not even one with a broken connection. Answers with the last batch that was written.
     ///
     /// # Errors
-    /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. After all others it may be
-    /// tried again: [`Error::Unavailable`], and [`Error::LeaseHeld`] where another session has the lock and has not decided
-    /// anything. That session may be our own old one, where the server has not noticed yet that it is gone.
+    /// [`Error::LeaseLost`] where another process has taken over; the lease is worth nothing any more. [`Error::Damaged`] where the
+    /// database has gone back. After all others it may be tried again: [`Error::Unavailable`], and [`Error::LeaseHeld`] where another
+    /// session has the lock and has not decided anything. That session may be our own old one, where the server has not noticed yet that it is gone.
     pub async fn retake_lease(&self, lease: &mut Lease) -> Result<Option<Uuid>> {
-        if let Err(lost @ Error::LeaseLost) = self.check_lease(lease).await {
-            return Err(lost);
+        if let Err(over @ (Error::LeaseLost | Error::Damaged(_))) = self.check_lease(lease).await {
+            return Err(over);
         }
         if let (Lock::Session(None), Place::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
@@ -266,8 +341,13 @@ impl Connection {
     }
 }
 
-fn no_lease_row() -> Error {
-    Error::Corrupt("the lease has no row".into())
+/// That the one row of the lease is gone. Without it no batch can be written, and the end of the trail is not known.
+pub(super) fn no_lease_row() -> Error {
+    Error::Damaged("the row of its lease is not there".into())
+}
+
+fn read_lease_row(row: &Columns<'_>) -> Result<(i64, Trail)> {
+    Ok((row.integer("epoch")?, Trail::of(row)?))
 }
 
 fn read_epoch(row: &Columns<'_>) -> Result<i64> {

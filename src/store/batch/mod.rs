@@ -3,8 +3,11 @@
 
 pub(super) mod change;
 pub(super) mod commit;
+pub(super) mod held;
+pub(super) mod known;
 pub(super) mod leader;
 pub(super) mod lease;
 pub(super) mod room;
+pub(super) mod sums;
 pub(super) mod tables;
 pub(super) mod trail;

@@ -8,7 +8,9 @@ use scheduler::Interval;
 use uuid::Uuid;
 
 use super::change::Change;
-use super::trail::Trail;
+use super::held::{Held, sums_after};
+use super::sums::Sums;
+use super::trail::{Stated, Trail};
 use crate::agreement::{
     Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
 };
@@ -72,6 +74,8 @@ type Capacity = (Micros, u32);
 pub(in crate::store) struct Tables<'a> {
     /// The end of the trail after it.
     pub(in crate::store) trail: Trail,
+    /// The sums after it, where it changes them and no line has stated them yet.
+    unstated: Option<Sums>,
     /// The rows of each statement of [`ALL_BULK`].
     rows: Vec<Vec<Value<'a>>>,
     /// The stored version, and the last that is in the batch.
@@ -90,12 +94,14 @@ pub(in crate::store) struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    /// The rows of a batch where the trail ends so before it.
+    /// The rows of a batch where the trail ends so before it, and agreements have these nodes.
     ///
     /// # Errors
     /// [`Error::Conflict`] where its changes do not fit each other.
-    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail) -> Result<Self> {
+    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail, held: &Held) -> Result<Self> {
+        let sums = sums_after(trail.sums, batch, held);
         let mut tables = Self {
+            unstated: (sums != trail.sums).then_some(sums),
             trail: trail.clone(),
             rows: vec![Vec::new(); ALL_BULK.len()],
             ..Self::default()
@@ -103,6 +109,10 @@ impl<'a> Tables<'a> {
         let now = latest_instant_of_batch(batch);
         for change in batch {
             tables.add(change, now)?;
+        }
+        if tables.unstated.is_some() {
+            let about = (Uuid::nil(), None);
+            tables.note(&Note::new(now, NoteKind::Stored, about, String::new()));
         }
         for (before, now) in std::mem::take(&mut tables.changed).into_values() {
             tables.push(&bulk::UPDATE_AGREEMENTS, [before.into()]);
@@ -151,8 +161,13 @@ impl<'a> Tables<'a> {
     }
 
     fn events(&mut self, agreement: &'a Agreement, events: &'a [Event]) {
+        let digest = bulk::INSERT_AGREEMENTS.digest(agreements::TABLE, &agreement.values());
         for event in events {
-            let row = agreements::event_row(&mut self.trail, agreement, event);
+            let stated = Stated {
+                digest: Some(digest),
+                sums: self.unstated.take(),
+            };
+            let row = agreements::event_row(&mut self.trail, agreement, event, stated);
             self.push(&bulk::INSERT_EVENTS, row);
             let line = (self.trail.number, &*self.trail.hash);
             if let Some(told) = PartyEvent::of(agreement, event, line) {
@@ -169,7 +184,7 @@ impl<'a> Tables<'a> {
     }
 
     fn note(&mut self, note: &Note) {
-        let row = notes::note_row(&mut self.trail, note);
+        let row = notes::note_row(&mut self.trail, note, self.unstated.take());
         self.push(&bulk::INSERT_NOTES, row);
     }
 

@@ -1,11 +1,16 @@
 //! The audit trail: the lines of all timelines, and the notes, in one chain. Each line has a number without gaps and the SHA-256
 //! of the line before and of itself; the lease's row has the last of both. To change a line, take one out or add one, everything
 //! after it has to be written again.
+//!
+//! Lines state what they leave behind: the digest of their agreement's row, and once for each batch the sums of other tables. So a row that
+//! was changed past the service is found, too.
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::sums::Sums;
 use crate::clock::Micros;
+use crate::store::engine::digest::RowDigest;
 use crate::store::engine::{Columns, Result, hex};
 
 /// The end of the chain so far.
@@ -15,6 +20,17 @@ pub(in crate::store) struct Trail {
     pub(in crate::store) number: i64,
     /// Its hash; empty where there is none.
     pub(in crate::store) hash: String,
+    /// The sums that were stated last.
+    pub(in crate::store) sums: Sums,
+}
+
+/// What a line states of the rows that are there after it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::store) struct Stated {
+    /// The digest of the row of its agreement.
+    pub(in crate::store) digest: Option<RowDigest>,
+    /// The sums after its batch.
+    pub(in crate::store) sums: Option<Sums>,
 }
 
 impl Trail {
@@ -23,17 +39,25 @@ impl Trail {
         Ok(Self {
             number: row.integer("trail_number")?,
             hash: row.text("trail_hash")?,
+            sums: Sums::parse(&row.text("sums")?)?,
         })
     }
 
     /// Goes on by one line of an agreement: its kind and its detail, and the states of the agreement and of its service, in words as
     /// they are stored, so that a line can be checked that cannot be read.
-    pub(in crate::store) fn append(&mut self, agreement: Uuid, at: Micros, version: i64, words: [&str; 4]) {
+    pub(in crate::store) fn append(
+        &mut self,
+        agreement: Uuid,
+        at: Micros,
+        version: i64,
+        words: [&str; 4],
+        stated: Stated,
+    ) {
         let mut digest = self.next();
         digest.update(agreement.as_bytes());
         digest.update(at.to_be_bytes());
         digest.update(version.to_be_bytes());
-        self.end(digest, words);
+        self.end(digest, words, stated);
     }
 
     /// Goes on by one line that is no agreement's, with its kind and its detail: no agreement has the id with which it begins.
@@ -43,6 +67,7 @@ impl Trail {
         at: Micros,
         party: Option<&str>,
         [kind, detail]: [&str; 2],
+        sums: Option<Sums>,
     ) {
         let mut digest = self.next();
         digest.update(Uuid::max().as_bytes());
@@ -50,7 +75,8 @@ impl Trail {
         digest.update(negotiation.unwrap_or(Uuid::nil()).as_bytes());
         digest.update(at.to_be_bytes());
         digest.update([u8::from(party.is_some())]);
-        self.end(digest, [kind, party.unwrap_or_default(), detail]);
+        let stated = Stated { digest: None, sums };
+        self.end(digest, [kind, party.unwrap_or_default(), detail], stated);
     }
 
     fn next(&mut self) -> Sha256 {
@@ -61,11 +87,21 @@ impl Trail {
         digest
     }
 
-    /// The texts are preceded by their lengths, so that no two lines are written the same.
-    fn end<const N: usize>(&mut self, mut digest: Sha256, texts: [&str; N]) {
+    /// The texts are preceded by their lengths, so that no two lines are written the same. What is stated stands behind them: nothing, in a
+    /// line that states nothing.
+    fn end<const N: usize>(&mut self, mut digest: Sha256, texts: [&str; N], stated: Stated) {
         for text in texts {
             digest.update((text.len() as u64).to_be_bytes());
             digest.update(text);
+        }
+        if let Some(row) = stated.digest {
+            digest.update("row");
+            digest.update(row);
+        }
+        if let Some(sums) = stated.sums {
+            digest.update("sums");
+            digest.update(sums.to_string());
+            self.sums = sums;
         }
         self.hash = hex(&digest.finalize());
     }

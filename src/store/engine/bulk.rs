@@ -11,7 +11,8 @@ use sqlx::postgres::PgArguments;
 use uuid::Uuid;
 
 use super::connection::{Connection, Engine, Value};
-use super::rows::hex;
+use super::error::Result;
+use super::rows::{Columns, hex};
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(in crate::store) type Column = (&'static str, Kind);
 #[derive(Debug)]
 pub(in crate::store) struct Bulk {
     pub(in crate::store) name: &'static str,
-    columns: &'static [Column],
+    pub(super) columns: &'static [Column],
     /// The action on the table `r`.
     body: &'static str,
     /// A name for the rows, if each of them must change a row of the database.
@@ -134,6 +135,27 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Reads the rows of a statement about rows.
+    pub(in crate::store) async fn read_bulk<T: Send>(
+        &mut self,
+        of: &'static Bulk,
+        values: &[Value<'_>],
+        one: impl Fn(&Columns<'_>) -> Result<T> + Send,
+    ) -> Result<Vec<T>> {
+        let sql = of.statement(self.engine());
+        match self {
+            Self::Sqlite(_) => self.read(sql, &[of.json(values).into()], one).await,
+            Self::Postgres(connection) => {
+                let arrays = of.arrays(values).map_err(sqlx::Error::Encode)?;
+                let rows = sqlx::query_with(sql, arrays).fetch_all(&mut **connection);
+                let rows = rows.await?;
+                rows.iter().map(|row| one(&Columns::Postgres(row))).collect()
+            }
+        }
+    }
+}
+
 /// Declares statements about many rows, and lists them. The short form adds the rows to a table. After `each` stands a name for
 /// the rows where each of them must change a row of the database.
 macro_rules! bulk {
@@ -192,10 +214,10 @@ bulk! {
 
     // The timelines. Lines are numbered from 1 per agreement; the single writer makes the numbers free of gaps.
     INSERT_EVENTS (agreement Id, at_us Integer, kind Text, detail Text, version Integer, state Text, service Text,
-        number Integer, hash Text) = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, service, \
-        number, hash) SELECT r.agreement, (SELECT COALESCE(MAX(e.seq), 0) FROM events e \
+        number Integer, hash Text, digest Id, sums Text) = "INSERT INTO events (agreement, seq, at_us, kind, detail, version, state, \
+        service, number, hash, digest, sums) SELECT r.agreement, (SELECT COALESCE(MAX(e.seq), 0) FROM events e \
         WHERE e.agreement = r.agreement) + ROW_NUMBER() OVER (PARTITION BY r.agreement ORDER BY r.number), r.at_us, \
-        r.kind, r.detail, r.version, r.state, r.service, r.number, r.hash FROM r";
+        r.kind, r.detail, r.version, r.state, r.service, r.number, r.hash, r.digest, r.sums FROM r";
 
     // Negotiations.
     INSERT_NEGOTIATIONS (id Id, party Text, agreement Id, created_us Integer, expires_s Integer, ended_us Integer,
@@ -213,7 +235,7 @@ bulk! {
 
     // The lines of the audit trail that are no agreement's.
     INSERT_NOTES (number Integer, hash Text, at_us Integer, kind Text, subject Id, negotiation Id, party Text,
-        detail Text) = [notes];
+        detail Text, sums Text) = [notes];
 
     // The states of nodes that are not up.
     FORGET_NODE_STATES (resource Text, node Integer, reporter Text) = "DELETE FROM node_states \
@@ -273,6 +295,10 @@ bulk! {
     INSERT_PARTY_EVENTS (party Text, number Integer, id Text, at_us Integer, kind Text, agreement Id, negotiation Id,
         state Text, planned_start_s Integer, planned_end_s Integer, detail Text) = [party_events];
 
+    // The nodes that agreements have, to be read.
+    NODES_OF (agreement Id) = "SELECT b.resource, b.node, b.start_s, b.end_s, b.agreement FROM r \
+        JOIN node_bindings b ON b.agreement = r.agreement";
+
     // Nodes. The condition refuses a second owner on either engine; Postgres has a constraint as well. As owners do not overlap,
     // only the last one before the interval's end can reach into it, for any length of the history.
     BIND_NODES each "nodes without another owner in their interval" (resource Text, node Integer, start_s Integer,
@@ -290,8 +316,8 @@ bulk! {
 
     // The archive.
     ARCHIVE_EVENTS (agreement Id) = "INSERT INTO archived_events (agreement, seq, at_us, kind, detail, version, state, \
-        service, number, hash) SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash \
-        FROM events WHERE agreement IN (SELECT agreement FROM r)";
+        service, number, hash, digest, sums) SELECT agreement, seq, at_us, kind, detail, version, state, service, number, hash, \
+        digest, sums FROM events WHERE agreement IN (SELECT agreement FROM r)";
     DELETE_EVENTS (agreement Id) = "DELETE FROM events WHERE agreement IN (SELECT agreement FROM r)";
     ARCHIVE_BINDINGS (agreement Id) = "INSERT INTO archived_bindings (resource, node, start_s, end_s, agreement) \
         SELECT resource, node, start_s, end_s, agreement FROM node_bindings WHERE agreement IN (SELECT agreement FROM r)";

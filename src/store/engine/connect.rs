@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use sqlx::Sqlite;
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Sqlite};
 
 use super::address::hosts_of_address;
 use super::connection::Pool;
 use super::error::{Error, Result, is_contention};
+use super::files::DatabaseFiles;
 use super::hosts::{Hosts, NO_PRIMARY};
 use super::sessions::Sessions;
 
@@ -59,9 +60,34 @@ pub(in crate::store) struct Database {
 /// Where the database is.
 pub(in crate::store) enum Place {
     /// A file, with another one beside it to lock.
-    File { lock: PathBuf },
+    File {
+        lock: PathBuf,
+        files: Box<DatabaseFiles>,
+    },
     /// A server, or several that replicate each other.
     Server(Arc<Hosts>),
+}
+
+impl Database {
+    /// Closes every connection once it is returned.
+    pub(in crate::store) async fn close(&self) {
+        self.readers.close().await;
+        self.writers.close().await;
+        if let Place::File { files, .. } = &self.place {
+            files.close().await;
+        }
+    }
+
+    /// Makes sure that the files that are open are those of the database; on a server there is nothing to look at.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`].
+    pub(in crate::store) fn confirm_files(&self) -> Result<()> {
+        match &self.place {
+            Place::File { files, .. } => files.confirm(),
+            Place::Server(_) => Ok(()),
+        }
+    }
 }
 
 /// The action where a SQLite file does not exist.
@@ -121,6 +147,7 @@ async fn connect_to_sqlite(path: &Path, missing: Missing) -> Result<Database> {
             opened => break opened?,
         }
     };
+    let files = DatabaseFiles::of(&path, writing.connect().await?);
     let readers = pool().max_connections(SQLITE_READERS).connect_lazy_with(
         options
             .pragma("query_only", "ON")
@@ -131,7 +158,10 @@ async fn connect_to_sqlite(path: &Path, missing: Missing) -> Result<Database> {
     Ok(Database {
         writers: Pool::Sqlite(writers),
         readers: Pool::Sqlite(readers),
-        place: Place::File { lock: lock.into() },
+        place: Place::File {
+            lock: lock.into(),
+            files: Box::new(files),
+        },
     })
 }
 

@@ -122,6 +122,29 @@ impl Connection {
         Ok(made)
     }
 
+    /// Does an action with each row of a statement. None of them stays in memory.
+    pub(in crate::store) async fn each_row(
+        &mut self,
+        sql: &'static str,
+        mut action: impl FnMut(&Columns<'_>) -> Result<()> + Send,
+    ) -> Result<()> {
+        match self {
+            Self::Sqlite(connection) => {
+                let mut rows = sqlx::query(sql).fetch(&mut **connection);
+                while let Some(row) = next_row_in_time(rows.try_next()).await? {
+                    action(&Columns::Sqlite(&row))?;
+                }
+            }
+            Self::Postgres(connection) => {
+                let mut rows = sqlx::query(sql).fetch(&mut **connection);
+                while let Some(row) = next_row_in_time(rows.try_next()).await? {
+                    action(&Columns::Postgres(&row))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Reads all rows by the first of two statements, or only those of one name by the second: it takes the name after the
     /// other values.
     pub(in crate::store) async fn read_of<T: Send>(
@@ -151,6 +174,13 @@ impl Connection {
             }
         });
         Ok(())
+    }
+
+    /// Reads the only column of a statement, which is text, for as long as it takes. It has no arguments, and few rows.
+    pub(in crate::store) async fn read_at_leisure(&mut self, sql: String) -> sqlx::Result<Vec<String>> {
+        either!(self, connection => {
+            sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut **connection).await
+        })
     }
 
     /// Runs a statement that is made from the names of the schema, perhaps with a text as its argument, and says how many rows it changed.

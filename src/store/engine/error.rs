@@ -31,6 +31,10 @@ pub enum Error {
     /// Another decider has taken over since; nothing was written. The caller must stop deciding.
     #[error("another decider has taken over")]
     LeaseLost,
+    /// The database is not as this process, or one before it, has left it: it has gone back, or a file of it was removed. Nothing
+    /// was acknowledged. The caller must stop deciding.
+    #[error("the database is not as the service has left it: {0}")]
+    Damaged(String),
     /// A column of a stored row has an invalid value.
     #[error("the database has an invalid row: {0}")]
     Corrupt(String),

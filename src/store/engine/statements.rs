@@ -158,24 +158,30 @@ statements! {
 
     // The lease.
     EPOCH = "SELECT epoch FROM lease WHERE id = 1";
-    NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 RETURNING epoch";
+    LEASE = "SELECT epoch, trail_number, trail_hash, sums FROM lease WHERE id = 1";
+    NEXT_EPOCH = "UPDATE lease SET epoch = epoch + 1, batch = NULL WHERE id = 1 \
+        RETURNING epoch, trail_number, trail_hash, sums";
     // Where the trail is longer than when its end was read, nothing changes.
-    BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6 WHERE id = 1 AND epoch = $1 \
+    BEGIN_BATCH = "UPDATE lease SET batch = $2, trail_number = $5, trail_hash = $6, sums = $7 WHERE id = 1 AND epoch = $1 \
         AND trail_number = $3 AND trail_hash = $4";
-    END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2 WHERE id = 1";
-    TRAIL = "SELECT trail_number, trail_hash FROM lease WHERE id = 1";
-    CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash FROM lease WHERE id = 1";
+    END_TRAIL = "UPDATE lease SET trail_number = $1, trail_hash = $2, sums = $3 WHERE id = 1";
+    TRAIL = "SELECT trail_number, trail_hash, sums FROM lease WHERE id = 1";
+    CHECKED_TRAIL = "SELECT checked_number AS trail_number, checked_hash AS trail_hash, sums FROM lease WHERE id = 1";
     TRAIL_CHECKED = "UPDATE lease SET checked_number = $1, checked_hash = $2 WHERE id = 1 AND checked_number < $1";
     // Each part by itself is a page in the order of its index: PostgreSQL would sort all of them otherwise. A column that a part
     // does not have needs its type for that.
     TRAIL_LINES = "SELECT * FROM (SELECT number, hash, at_us, kind, detail, agreement AS subject, \
-        CAST(NULL AS UUID) AS negotiation, CAST(NULL AS TEXT) AS party, seq, version, state, service FROM events \
+        CAST(NULL AS UUID) AS negotiation, CAST(NULL AS TEXT) AS party, seq, version, state, service, digest, sums FROM events \
         WHERE number > $1 ORDER BY number LIMIT $2) a UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, detail, \
-        subject, negotiation, party, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS TEXT), CAST(NULL AS TEXT) \
-        FROM notes WHERE number > $1 ORDER BY number LIMIT $2) b UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, \
-        detail, agreement, CAST(NULL AS UUID), CAST(NULL AS TEXT), seq, version, state, service FROM archived_events \
+        subject, negotiation, party, CAST(NULL AS BIGINT), CAST(NULL AS BIGINT), CAST(NULL AS TEXT), CAST(NULL AS TEXT), \
+        CAST(NULL AS UUID), sums FROM notes WHERE number > $1 ORDER BY number LIMIT $2) b UNION ALL SELECT * FROM (SELECT number, hash, at_us, kind, \
+        detail, agreement, CAST(NULL AS UUID), CAST(NULL AS TEXT), seq, version, state, service, digest, sums FROM archived_events \
         WHERE number > $1 ORDER BY number LIMIT $2) c ORDER BY number LIMIT $2";
-    LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash";
+    // The hash of one line.
+    LINE_HASH = "SELECT hash FROM all_events WHERE number = $1 UNION ALL SELECT hash FROM notes WHERE number = $1";
+    RESTORES = "SELECT n.number, n.hash, n.at_us, n.kind, n.detail, n.subject, n.negotiation, n.party FROM notes n \
+        WHERE n.kind = 'restored' ORDER BY n.number";
+    LOCK_TRAIL = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, trail_number, trail_hash, sums";
     // The lines of the negotiations that an agreement was made in and of those about it, with its own timeline.
     TIMELINE = "SELECT number, hash, at_us, kind, detail, agreement AS subject, NULL AS negotiation, NULL AS party \
         FROM all_events WHERE agreement = $1 UNION ALL SELECT number, hash, at_us, kind, detail, subject, negotiation, party \
@@ -199,8 +205,27 @@ statements! {
         OR k.revoked_us IS NOT NULL AND NOT EXISTS (SELECT 1 FROM notes n \
         WHERE n.subject = k.id AND n.kind IN ('key-added', 'key-revoked') AND n.kind = 'key-revoked') \
         ORDER BY k.id LIMIT $1";
+    // All rows of the tables with a sum.
+    ALL_BINDINGS = "SELECT resource, node, start_s, end_s, agreement FROM all_bindings";
+    ALL_EXECUTIONS = "SELECT * FROM executions";
+    ALL_ENTRIES = "SELECT * FROM ledger";
+    ALL_SPENDINGS = "SELECT * FROM spendings";
+    ALL_SUCCESSIONS = "SELECT * FROM successions";
+    // The agreements that are named and are not there, and where; and those without their document.
+    MISSING_AGREEMENTS = "SELECT DISTINCT agreement, place FROM (SELECT agreement, 'its document' AS place FROM agreement_documents \
+        UNION ALL SELECT agreement, 'its document' FROM archived_documents UNION ALL SELECT agreement, 'its timeline' FROM all_events \
+        UNION ALL SELECT agreement, 'its nodes' FROM all_bindings UNION ALL SELECT agreement, 'its executions' FROM executions \
+        UNION ALL SELECT agreement, 'the ledger' FROM ledger UNION ALL SELECT old, 'the successions' FROM successions \
+        UNION ALL SELECT new, 'the successions' FROM successions UNION ALL SELECT agreement, 'its negotiations' FROM negotiations \
+        UNION ALL SELECT agreement, 'its offers' FROM offers UNION ALL SELECT agreement, 'the pending agreements' FROM pending_agreements \
+        UNION ALL SELECT agreement, 'the agreements of peers' FROM peer_agreements UNION ALL SELECT agreement, 'its call-backs' FROM call_backs \
+        UNION ALL SELECT agreement, 'what its key has spent' FROM spendings UNION ALL SELECT agreement, 'the events of its party' FROM party_events \
+        UNION ALL SELECT origin, 'what goes on with its work' FROM agreements) AS named WHERE agreement IS NOT NULL \
+        AND NOT EXISTS (SELECT 1 FROM agreements a WHERE a.id = named.agreement) ORDER BY agreement, place LIMIT $1";
+    WITHOUT_DOCUMENT = "SELECT id FROM agreements a WHERE NOT EXISTS (SELECT 1 FROM agreement_documents d WHERE d.agreement = a.id) \
+        AND NOT EXISTS (SELECT 1 FROM archived_documents d WHERE d.agreement = a.id) ORDER BY id LIMIT $1";
     // Locks the row, and so waits for a transaction that is still being committed.
-    SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch";
+    SETTLE = "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, batch, trail_number, trail_hash, sums";
 
     // Agreements.
     DOCUMENT = "SELECT document, template FROM agreement_documents WHERE agreement = $1 UNION ALL \
@@ -270,7 +295,7 @@ statements! {
     EVENTS = "SELECT at_us, kind, detail FROM all_events WHERE agreement = $1 ORDER BY seq";
 
     // CROSS has SQLite begin with the agreements, which are few, even where many lines lie between theirs.
-    LIVE_STEPS = "SELECT e.agreement AS subject, e.seq, e.kind, e.version, e.state, e.service FROM agreements a \
+    LIVE_STEPS = "SELECT e.agreement AS subject, e.seq, e.kind, e.version, e.state, e.service, e.digest FROM agreements a \
         CROSS JOIN events e WHERE e.agreement = a.id AND a.state NOT IN ('Rejected', 'Complete', 'Terminated') \
         AND a.id > $1 AND a.id <= $2 ORDER BY e.agreement, e.seq";
 

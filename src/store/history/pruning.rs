@@ -6,13 +6,18 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::{Seconds, Time};
+use scheduler::{Seconds, Time, counted};
+use uuid::Uuid;
 
 use super::past::past_execution_of_row;
 use super::past::{Learned, PastExecution};
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::agreement::{Note, NoteKind};
+use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use crate::store::batch::sums::Summed;
+use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, Value, record, statements};
+use crate::store::records::notes::append_note;
 
 const HOUR: Seconds = 3_600;
 
@@ -81,6 +86,7 @@ impl Store {
             return Ok(0);
         }
         let mut transaction = self.begin().await?;
+        let mut gone = Vec::new();
         let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
         for PastExecution { execution, .. } in &found {
             let values = [execution.agreement.into(), execution.ended.into()];
@@ -88,6 +94,7 @@ impl Store {
             if transaction.execute(statements::DELETE_EXECUTION, &values).await? == 0 {
                 continue;
             }
+            gone.push(execution);
             let key = (
                 execution.application.clone(),
                 execution.version.clone().unwrap_or_default(),
@@ -119,6 +126,20 @@ impl Store {
                 .execute(statements::ADD_EXECUTION_HOUR, &values)
                 .await?;
         }
+        // At the end, as batches wait from here on.
+        let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
+        let mut stated = trail.sums;
+        for execution in &gone {
+            stated.take(Summed::Executions, &execution.values());
+        }
+        let detail = format!("{} became sums of their hours", counted(gone.len(), "execution"));
+        let note = Note::new(
+            Clock::system().micros(),
+            NoteKind::Summed,
+            (Uuid::nil(), None),
+            detail,
+        );
+        append_note(&mut transaction, &mut trail, &note, Some(stated)).await?;
         transaction.commit().await?;
         Ok(found.len())
     }

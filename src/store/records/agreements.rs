@@ -5,12 +5,15 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
 use crate::clock::Micros;
-use crate::store::batch::trail::Trail;
+use crate::store::batch::trail::{Stated, Trail};
 use crate::store::database::Store;
 use crate::store::engine::{
     Columns, Error, Record, Result, Stored, Value, read_json_column, record, statements, to_json,
 };
 use crate::store::records::negotiations::Succession;
+
+/// The table of agreements, in the digests of its rows.
+pub(in crate::store) const TABLE: &str = "agreements";
 
 /// Which agreements of a list are wanted: those that match all that is given.
 #[derive(Debug, Clone, Default)]
@@ -261,11 +264,12 @@ pub(in crate::store) fn event_row<'a>(
     trail: &mut Trail,
     agreement: &'a Agreement,
     event: &'a Event,
-) -> [Value<'a>; 9] {
+    stated: Stated,
+) -> [Value<'a>; 11] {
     let (kind, detail) = (event.kind.word(), &*event.detail);
     let (state, service) = (agreement.state.word(), agreement.service.word());
     let words = [kind, detail, state, service];
-    trail.append(agreement.id, event.at, agreement.version, words);
+    trail.append(agreement.id, event.at, agreement.version, words, stated);
     [
         agreement.id.into(),
         event.at.into(),
@@ -276,5 +280,7 @@ pub(in crate::store) fn event_row<'a>(
         service.into(),
         trail.number.into(),
         trail.hash.clone().into(),
+        stated.digest.map(Uuid::from_bytes).into(),
+        stated.sums.map(|sums| sums.to_string()).into(),
     ]
 }

@@ -3,12 +3,15 @@
 use uuid::Uuid;
 
 use super::key_changes::NOTIFY;
-use crate::agreement::Note;
+use crate::agreement::{Note, NoteKind};
 use crate::clock::Micros;
+use crate::store::batch::known::confirm_end;
+use crate::store::batch::sums::Sums;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::bulk;
-use crate::store::engine::{Columns, Engine, Result, Value, statements};
+use crate::store::engine::{Columns, Connection, Engine, Result, Value, statements};
+use crate::store::signed_heads::Restore;
 
 /// A line of the audit trail, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +63,17 @@ impl Store {
             .await
     }
 
+    /// Writes into the audit trail that the database was restored by other means than [`crate::store::backup::restore_database`]. No process
+    /// may have the lease but the caller.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn note_restore(&self, restore: &Restore<'_>) -> Result<()> {
+        let mut transaction = self.begin().await?;
+        append_restore(&mut transaction, restore).await?;
+        Ok(transaction.commit().await?)
+    }
+
     /// Carries out one statement that is no decision, and if it changes anything appends its note, in one transaction. Answers
     /// whether it did. The listeners for changes of keys are notified: only Postgres has any. The lease's row makes it wait for a
     /// batch that is being written, and a batch for it.
@@ -69,22 +83,61 @@ impl Store {
         values: &[Value<'_>],
         note: &Note,
     ) -> Result<bool> {
+        let written = self.write_with_note(sql, values, note).await;
+        self.told(written)
+    }
+
+    async fn write_with_note(&self, sql: &'static str, values: &[Value<'_>], note: &Note) -> Result<bool> {
+        self.known.refuse_damaged()?;
+        let known = self.known.trail();
         let mut transaction = self.begin().await?;
         let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
+        confirm_end(&mut transaction, &known, &trail).await?;
         if transaction.execute(sql, values).await? == 0 {
             transaction.rollback().await?;
             return Ok(false);
         }
-        let line = note_row(&mut trail, note);
-        transaction.execute_bulk(&bulk::INSERT_NOTES, &line).await?;
-        let end = [trail.number.into(), (&trail.hash).into()];
-        transaction.execute(statements::END_TRAIL, &end).await?;
+        append_note(&mut transaction, &mut trail, note, None).await?;
         if transaction.engine() == Engine::Postgres {
             transaction.script(NOTIFY).await?;
         }
+        if let Err(gone) = self.database.confirm_files() {
+            transaction.rollback().await?;
+            return Err(gone);
+        }
         transaction.commit().await?;
+        self.known.note(trail);
         Ok(true)
     }
+}
+
+/// Appends the line of a restore to the audit trail, whose end is the last line that was restored.
+pub(in crate::store) async fn append_restore(
+    connection: &mut Connection,
+    restore: &Restore<'_>,
+) -> Result<()> {
+    let mut trail = connection.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
+    let detail = restore.detail(trail.number, &trail.hash);
+    let note = Note::new(restore.at, NoteKind::Restored, (Uuid::now_v7(), None), detail);
+    append_note(connection, &mut trail, &note, None).await
+}
+
+/// Appends a note to the audit trail that is no decision's, with the sums that it states. The caller has locked the end of the trail.
+pub(in crate::store) async fn append_note(
+    connection: &mut Connection,
+    trail: &mut Trail,
+    note: &Note,
+    sums: Option<Sums>,
+) -> Result<()> {
+    let line = note_row(trail, note, sums);
+    connection.execute_bulk(&bulk::INSERT_NOTES, &line).await?;
+    let end = [
+        trail.number.into(),
+        (&trail.hash).into(),
+        trail.sums.to_string().into(),
+    ];
+    connection.execute(statements::END_TRAIL, &end).await?;
+    Ok(())
 }
 
 pub(in crate::store) fn read_note_row(row: &Columns<'_>) -> Result<TrailLine> {
@@ -100,11 +153,11 @@ pub(in crate::store) fn read_note_row(row: &Columns<'_>) -> Result<TrailLine> {
     })
 }
 
-/// The columns of [`crate::store::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by.
-pub(in crate::store) fn note_row(trail: &mut Trail, note: &Note) -> [Value<'static>; 8] {
+/// The columns of [`crate::store::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by, with the sums that it states.
+pub(in crate::store) fn note_row(trail: &mut Trail, note: &Note, sums: Option<Sums>) -> [Value<'static>; 9] {
     let words = [note.kind.word(), &note.detail];
     let about = (note.subject, note.negotiation);
-    trail.append_note(about, note.at, note.party.as_deref(), words);
+    trail.append_note(about, note.at, note.party.as_deref(), words, sums);
     [
         trail.number.into(),
         trail.hash.clone().into(),
@@ -114,5 +167,6 @@ pub(in crate::store) fn note_row(trail: &mut Trail, note: &Note) -> [Value<'stat
         note.negotiation.into(),
         note.party.clone().into(),
         note.detail.clone().into(),
+        sums.map(|sums| sums.to_string()).into(),
     ]
 }

@@ -4,6 +4,7 @@
 use super::Findings;
 use super::Invariant::{I6, I10};
 use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+use crate::store::engine::digest::RowDigest;
 
 /// One line of a timeline with the states after the change that it was written with.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +14,8 @@ pub(super) struct Step {
     pub(super) version: i64,
     pub(super) state: AgreementState,
     pub(super) service: ServiceState,
+    /// The digest of the agreement's row after it.
+    pub(super) digest: Option<RowDigest>,
 }
 
 /// One change: the lines of a version, by the last of them.
@@ -120,13 +123,23 @@ impl Life {
     }
 }
 
-/// An agreement and its whole timeline.
-pub(super) fn check_life(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
+/// An agreement, the digest of its row, and its whole timeline.
+pub(super) fn check_life(
+    (agreement, digest): (&Agreement, RowDigest),
+    life: Option<&Life>,
+    found: &mut Findings,
+) {
     check_agreement_row(agreement, life.is_some_and(|life| life.accepted > 0), found);
     match life {
         Some(life) => {
             check_timeline_order(agreement, life, found);
             life.check_move(found);
+            let last = life.now.last;
+            let is_stated = last.digest.is_none_or(|stated| stated == digest);
+            found.must(is_stated || last.version != agreement.version, I10, || {
+                "its row is not what the last line of its timeline states: it was changed past the service"
+                    .to_owned()
+            });
         }
         None => found.push(I6, "it has no timeline".to_owned()),
     }

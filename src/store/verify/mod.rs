@@ -9,7 +9,8 @@
 //!        an offer count until it is accepted, given back or lapses |
 //! | I6 | states have moved along allowed edges only, and the other columns of a row agree with its state |
 //! | I9 | the ledger balances, and agrees for each agreement with its terms and its outcome |
-//! | I10 | every change of an agreement has its line in the audit trail, and the trail's chain of hashes holds |
+//! | I10 | every change of an agreement has its line in the audit trail, the trail's chain of hashes holds, rows are as its lines state,
+//!        and all agreements that are named are there |
 //!
 //! A service that starts checks the open agreements and offers, and the trail since the line up to which it was found whole; the
 //! rest is checked while it serves.
@@ -17,6 +18,7 @@
 //! Everything is read once, in one transaction that sees one state of the database, page by page. Two things stay in memory: the
 //! loads for the sweep of I1, and how far each timeline has come: a few numbers per agreement.
 
+mod engine;
 mod life;
 mod money;
 mod offers;
@@ -35,7 +37,8 @@ use crate::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
 use crate::clock::{self, Micros};
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Connection, Error, Record, Result, statements};
+use crate::store::engine::digest::RowDigest;
+use crate::store::engine::{Columns, Connection, Error, Record, Result, bulk, statements};
 use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
@@ -118,13 +121,25 @@ impl Store {
         Ok(self.check_all(signed).await?.0)
     }
 
+    /// The first of the lines that are known to have been stored that the audit trail does not have: the database has gone back, to a
+    /// snapshot or a backup that no `bespeak restore` has written into the trail. Takes time in proportion to these lines.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub async fn find_gone_line(&self, known: &SignedLines) -> Result<Option<Finding>> {
+        let mut snapshot = self.snapshot().await?;
+        let found = trail::find_gone_line(&mut snapshot, known).await?;
+        snapshot.rollback().await?;
+        Ok(found)
+    }
+
     /// The end of the audit trail, at this instant.
     ///
     /// # Errors
     /// Those of reading.
     pub async fn trail_head(&self, at: Micros) -> Result<Head> {
         let ends = self.read(statements::TRAIL, &[], Trail::of).await?;
-        let Trail { number, hash } = ends.into_iter().next().unwrap_or_default();
+        let Trail { number, hash, .. } = ends.into_iter().next().unwrap_or_default();
         Ok(Head { number, hash, at })
     }
 
@@ -246,6 +261,22 @@ pub(super) async fn check_everything(
         .read(statements::WRONG_DAYS, &limit, finding_of_wrong_day)
         .await?;
     check.findings.extend(wrong_days);
+    let missing = connection
+        .read(statements::MISSING_AGREEMENTS, &limit, |row| {
+            Ok((row.id("agreement")?, row.text("place")?))
+        })
+        .await?;
+    check.findings.extend(findings_of_missing_agreements(&missing));
+    let without = connection
+        .read(statements::WITHOUT_DOCUMENT, &limit, |row| row.id("id"))
+        .await?;
+    for agreement in without {
+        Findings::of(agreement, &mut check.findings)
+            .push(Invariant::I6, "its document is not there".to_owned());
+    }
+    check
+        .findings
+        .extend(engine::find_broken_references(connection).await?);
     Ok((check.finish(), trail))
 }
 
@@ -267,11 +298,11 @@ impl Verification {
             ..
         } = page;
         self.findings.extend(unreadable);
-        for agreement in agreements {
+        for (agreement, digest) in agreements {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
-            life::check_life(&agreement, life.as_ref(), &mut found);
+            life::check_life((&agreement, digest), life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
             pieces::check_pieces(&agreement, life.as_ref(), &mut found);
             money::check_money(&agreement, &entries, &mut found);
@@ -409,7 +440,8 @@ const OPEN: [&str; 3] = [
 /// Some agreements, oldest first, with their bindings and entries of the ledger.
 struct Page {
     last: Uuid,
-    agreements: Vec<Agreement>,
+    /// Each with the digest of its row.
+    agreements: Vec<(Agreement, RowDigest)>,
     bindings: BTreeMap<Uuid, Vec<Binding>>,
     entries: BTreeMap<Uuid, Vec<Entry>>,
     unreadable: Vec<Finding>,
@@ -423,7 +455,9 @@ impl Page {
     ) -> Result<Option<Self>> {
         let values = [after.into(), PAGE.into()];
         let rows = connection.read(oldest, &values, |row| {
-            Ok((row.id("id")?, agreements::read_agreement_row(row)))
+            let digest = bulk::INSERT_AGREEMENTS.stored_digest(agreements::TABLE, row);
+            let read = agreements::read_agreement_row(row).and_then(|of| Ok((of, digest?)));
+            Ok((row.id("id")?, read))
         });
         let rows = rows.await?;
         let Some(&(last, _)) = rows.last() else {
@@ -481,6 +515,17 @@ fn finding_of_two_owners(resource: &str, node: i64, from: Time, (one, other): (U
     let from = clock::time_in_words(from);
     let what = format!("node {node} has two owners from {from} on, the agreements {one} and {other}");
     Finding::new(Invariant::I1, format!("resource {resource}"), what)
+}
+
+/// One finding for each agreement that is not there, with the places that name it. They come in their order.
+fn findings_of_missing_agreements(named: &[(Uuid, String)]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for of_one in named.chunk_by(|one, next| one.0 == next.0) {
+        let places: Vec<_> = of_one.iter().map(|(_, place)| place.as_str()).collect();
+        let what = format!("it is not there, and is named by {}", places.join(", "));
+        Findings::of(of_one[0].0, &mut findings).push(Invariant::I10, what);
+    }
+    findings
 }
 
 fn finding_of_shared_at_peer(row: &Columns<'_>) -> Result<Finding> {

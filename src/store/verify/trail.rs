@@ -10,14 +10,17 @@ use uuid::Uuid;
 use super::life::{Life, Step};
 use super::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE, Verification};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
-use crate::store::batch::trail::Trail;
+use crate::clock::Micros;
+use crate::store::batch::sums::{Summed, Sums};
+use crate::store::batch::trail::{Stated, Trail};
 use crate::store::engine::{Columns, Connection, Error, Result, Value, statements};
 use crate::store::records::notes::{self, TrailLine};
-use crate::store::signed_heads::SignedLines;
+use crate::store::signed_heads::{KnownLine, SignedLines};
 
 /// A stored line, with its place in the chain as its columns say.
 struct Stored {
     line: TrailLine,
+    stated: Stated,
     /// The change that it tells of, where it is an agreement's.
     change: Option<Change>,
 }
@@ -38,6 +41,7 @@ pub(super) async fn check_trail(
 ) -> Result<(BTreeMap<Uuid, Life>, Trail)> {
     let mut lives = BTreeMap::new();
     let end = read_trail_end(connection, statements::TRAIL).await?;
+    let restores = read_restores(connection, &signed).await?;
     let mut broken = None;
     let (mut trail, mut read) = (Trail::default(), 0);
     loop {
@@ -53,34 +57,26 @@ pub(super) async fn check_trail(
         for line in page {
             if broken.is_none() {
                 broken = follow_trail_line(&mut trail, &line);
-                let not_as_signed = signed.0.remove(&trail.number).filter(|hash| *hash != trail.hash);
-                let finding = |_| {
-                    format!(
-                        "line {} is not what was signed: it was written anew",
-                        trail.number
-                    )
-                };
-                check
-                    .findings
-                    .extend(not_as_signed.map(finding).map(trail_finding));
+                let known = signed.take(trail.number).into_iter();
+                let others =
+                    known.filter(|known| known.head.hash != trail.hash && !is_gone_rightly(known, &restores));
+                let findings = others.map(|known| trail_finding(written_anew_in_words(&known)));
+                check.findings.extend(findings);
             }
             if let Some(change) = line.change {
                 add_to_timeline(&mut lives, line.line.subject, change.step, &mut check.findings)?;
             }
         }
     }
-    if broken.is_none() && trail != end {
-        broken = Some(early_end_in_words(&trail, &end));
+    if broken.is_none() && end.as_ref() != Some(&trail) {
+        broken = Some(other_end_in_words(&trail, end.as_ref()));
     }
-    if broken.is_none()
-        && let Some((number, _)) = signed.0.last_key_value()
-    {
-        broken = Some(format!(
-            "line {number} was signed and is not there: it ends with line {}",
-            trail.number
-        ));
+    if broken.is_none() {
+        let gone = signed.all().filter(|known| !is_gone_rightly(known, &restores));
+        broken = gone.last().map(|known| gone_in_words(known, &trail));
     }
     check.findings.extend(broken.map(trail_finding));
+    check_sums(connection, &trail.sums, &mut check.findings).await?;
     let limit = [FINDINGS_MAX_ROWS.into()];
     for (what, sql) in [
         ("offer", statements::UNTOLD_OFFERS),
@@ -96,13 +92,39 @@ pub(super) async fn check_trail(
     Ok((lives, trail))
 }
 
+/// The rows of each table with a sum add up to what the trail states.
+async fn check_sums(connection: &mut Connection, stated: &Sums, findings: &mut Vec<Finding>) -> Result<()> {
+    for table in Summed::ALL {
+        let mut sum: u128 = 0;
+        let added = connection.each_row(table.statement(), |row| {
+            match table.part_of_row(row) {
+                Ok(part) => sum = sum.wrapping_add(part),
+                // It is another row, whatever it was.
+                Err(Error::Corrupt(_)) => {}
+                Err(why) => return Err(why),
+            }
+            Ok(())
+        });
+        added.await?;
+        if sum != stated.of(table) {
+            let what = format!(
+                "the rows of {} are not those that it has the sum of: some were changed past the service",
+                table.table()
+            );
+            findings.push(trail_finding(what));
+        }
+    }
+    Ok(())
+}
+
 /// Follows the chain from the last line that is remembered, and answers with its end.
 pub(super) async fn check_new_trail_lines(
     connection: &mut Connection,
     findings: &mut Vec<Finding>,
 ) -> Result<Trail> {
     let end = read_trail_end(connection, statements::TRAIL).await?;
-    let mut trail = read_trail_end(connection, statements::CHECKED_TRAIL).await?;
+    let checked = read_trail_end(connection, statements::CHECKED_TRAIL).await?;
+    let mut trail = checked.unwrap_or_default();
     let mut broken = None;
     while broken.is_none() {
         let values = [trail.number.into(), PAGE.into()];
@@ -114,11 +136,100 @@ pub(super) async fn check_new_trail_lines(
         }
         broken = page.iter().find_map(|line| follow_trail_line(&mut trail, line));
     }
-    if broken.is_none() && trail != end {
-        broken = Some(early_end_in_words(&trail, &end));
+    if broken.is_none() && end.as_ref() != Some(&trail) {
+        broken = Some(other_end_in_words(&trail, end.as_ref()));
     }
     findings.extend(broken.map(trail_finding));
     Ok(trail)
+}
+
+/// The first line among those that are known to have been stored that the trail does not have: the database has gone back.
+pub(super) async fn find_gone_line(
+    connection: &mut Connection,
+    known: &SignedLines,
+) -> Result<Option<Finding>> {
+    let mut gone = Vec::new();
+    for line in known.all() {
+        if hash_of_line(connection, line.head.number).await?.as_ref() != Some(&line.head.hash) {
+            gone.push(line);
+        }
+    }
+    if gone.is_empty() {
+        return Ok(None);
+    }
+    let restores = read_restores(connection, known).await?;
+    if let Some(line) = gone.into_iter().find(|line| !is_gone_rightly(line, &restores)) {
+        let end = read_trail_end(connection, statements::TRAIL).await?;
+        let end = end.unwrap_or_default();
+        let what = if end.number < line.head.number {
+            gone_in_words(line, &end)
+        } else {
+            written_anew_in_words(line)
+        };
+        return Ok(Some(trail_finding(what)));
+    }
+    Ok(None)
+}
+
+async fn hash_of_line(connection: &mut Connection, number: i64) -> Result<Option<String>> {
+    let values = [number.into()];
+    let found = connection.read(statements::LINE_HASH, &values, |row| row.text("hash"));
+    Ok(found.await?.pop())
+}
+
+/// A restore that the trail tells of.
+struct Restored {
+    number: i64,
+    at: Micros,
+    /// Only such a one explains why a signed line is gone.
+    is_signed: bool,
+}
+
+/// The restores that the trail tells of.
+async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<Restored>> {
+    let lines = connection.read(statements::RESTORES, &[], notes::read_note_row);
+    let mut restores = Vec::new();
+    for line in lines.await? {
+        let before = hash_of_line(connection, line.number - 1)
+            .await?
+            .unwrap_or_default();
+        restores.push(Restored {
+            number: line.number,
+            at: line.at,
+            is_signed: known.is_restore((line.number - 1, &before), line.at, &line.detail),
+        });
+    }
+    Ok(restores)
+}
+
+/// Whether a line was known before the database was restored to an earlier one.
+fn is_gone_rightly(line: &KnownLine, restores: &[Restored]) -> bool {
+    let head = &line.head;
+    restores.iter().any(|of| {
+        let explains = of.is_signed || !line.is_signed;
+        explains && of.number <= head.number && head.at <= of.at
+    })
+}
+
+fn written_anew_in_words(line: &KnownLine) -> String {
+    let (number, was) = (line.head.number, was_known_in_words(line));
+    format!("line {number} is not what {was}: it was written anew")
+}
+
+fn gone_in_words(line: &KnownLine, end: &Trail) -> String {
+    let (number, was) = (line.head.number, was_known_in_words(line));
+    format!(
+        "line {number} {was} and is not there: it ends with line {}",
+        end.number
+    )
+}
+
+fn was_known_in_words(line: &KnownLine) -> &'static str {
+    if line.is_signed {
+        "was signed"
+    } else {
+        "was stored"
+    }
 }
 
 /// The timelines of the open agreements after one, up to another.
@@ -137,27 +248,35 @@ pub(super) async fn read_lives_between(
     Ok(lives)
 }
 
-/// An end of the chain that the lease's row knows.
-async fn read_trail_end(connection: &mut Connection, which: &'static str) -> Result<Trail> {
+/// An end of the chain that the lease's row knows; none where that row is gone.
+async fn read_trail_end(connection: &mut Connection, which: &'static str) -> Result<Option<Trail>> {
     let ends = connection.read(which, &[], Trail::of).await?;
-    Ok(ends.into_iter().next().unwrap_or_default())
+    Ok(ends.into_iter().next())
 }
 
-fn early_end_in_words(trail: &Trail, end: &Trail) -> String {
-    let (last, known) = (trail.number, end.number);
-    format!("it ends with line {last}, and line {known} was the last")
+fn other_end_in_words(trail: &Trail, end: Option<&Trail>) -> String {
+    let last = trail.number;
+    match end {
+        Some(Trail { number, hash, .. }) if (*number, hash) == (last, &trail.hash) => {
+            format!("the row of the lease has other sums than line {last}, with which it ends")
+        }
+        Some(Trail { number, .. }) => format!("it ends with line {last}, and line {number} was the last"),
+        None => format!(
+            "it ends with line {last}, and the row of the lease, which says how it ends, is not there"
+        ),
+    }
 }
 
 /// Goes on by a line. Answers with its fault, if it has one.
-fn follow_trail_line(trail: &mut Trail, Stored { line, change }: &Stored) -> Option<String> {
+fn follow_trail_line(trail: &mut Trail, Stored { line, stated, change }: &Stored) -> Option<String> {
     let subject = line.subject;
     let whose = if let Some(change) = change {
         let words = [&*line.kind, &line.detail, &change.state, &change.service];
-        trail.append(subject, line.at, change.version, words);
+        trail.append(subject, line.at, change.version, words, *stated);
         "agreement"
     } else {
         let (about, words) = ((subject, line.negotiation), [&*line.kind, &line.detail]);
-        trail.append_note(about, line.at, line.party.as_deref(), words);
+        trail.append_note(about, line.at, line.party.as_deref(), words, stated.sums);
         "what has the id"
     };
     let number = trail.number;
@@ -207,8 +326,13 @@ fn stored_trail_line(row: &Columns<'_>) -> Result<Stored> {
         }),
         None => None,
     };
+    let stated = Stated {
+        digest: row.maybe_id("digest")?.map(Uuid::into_bytes),
+        // Sums that cannot be read are not those that were written: the hash says so.
+        sums: row.maybe_text("sums")?.and_then(|sums| Sums::parse(&sums).ok()),
+    };
     let line = notes::read_note_row(row)?;
-    Ok(Stored { line, change })
+    Ok(Stored { line, stated, change })
 }
 
 fn read_step(row: &Columns<'_>, version: i64) -> Result<Step> {
@@ -218,5 +342,6 @@ fn read_step(row: &Columns<'_>, version: i64) -> Result<Step> {
         version,
         state: row.word("state", AgreementState::from_word)?,
         service: row.word("service", ServiceState::from_word)?,
+        digest: row.maybe_id("digest")?.map(Uuid::into_bytes),
     })
 }

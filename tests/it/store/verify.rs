@@ -386,7 +386,13 @@ async fn a_second_owner_of_a_node_is_found_or_not_even_stored(url: String) {
 
 /// Keeps the right history aside.
 fn save() -> String {
-    let tables = ["agreements", "events", "node_bindings", "capacities"];
+    let tables = [
+        "agreements",
+        "agreement_documents",
+        "events",
+        "node_bindings",
+        "capacities",
+    ];
     let copies = tables.map(|table| format!("CREATE TABLE right_{table} AS SELECT * FROM {table};"));
     copies.concat()
 }
@@ -394,7 +400,8 @@ fn save() -> String {
 /// Brings the right history back.
 const RESTORE: &str = "DELETE FROM node_bindings; DELETE FROM events; DELETE FROM capacities; \
     DELETE FROM agreement_documents; DELETE FROM agreements; \
-    INSERT INTO agreements SELECT * FROM right_agreements; INSERT INTO events SELECT * FROM right_events; \
+    INSERT INTO agreements SELECT * FROM right_agreements; \
+    INSERT INTO agreement_documents SELECT * FROM right_agreement_documents; INSERT INTO events SELECT * FROM right_events; \
     INSERT INTO node_bindings SELECT * FROM right_node_bindings; INSERT INTO capacities SELECT * FROM right_capacities";
 
 async fn more_nodes_in_use_than_there_are_are_found(url: String) {

@@ -222,6 +222,7 @@ fn is_left_out(name: &str) -> bool {
     let left_out = [
         "data/operator.key",
         "data/trail-heads",
+        "data/trail-end",
         "data/trail.pub",
         "log",
         "output",

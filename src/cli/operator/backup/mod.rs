@@ -71,7 +71,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         Engine::Postgres => "postgres",
     };
     // The heads that are signed by now are of lines that the database has by now.
-    let (lines, wrong) = signed_lines(&at.data_dir, &config.trail, None, None)?.unwrap_or_default();
+    let (lines, wrong) = signed_lines(&at.data_dir, &config.trail, None, None)?;
     if let Some(wrong) = wrong.into_iter().next() {
         return Err(Failure::Refused(format!("{wrong}; nothing was backed up")));
     }
@@ -191,7 +191,7 @@ fn database_files(url: &str) -> Vec<String> {
         .strip_prefix("sqlite:")
         .and_then(|path| Path::new(path).file_name());
     let name = name.and_then(|name| name.to_str()).unwrap_or("bespeak.db");
-    ["", "-wal", "-shm", "-journal", ".lock"]
+    ["", "-wal", "-shm", "-journal", ".lock", ".rescued"]
         .map(|end| format!("{name}{end}"))
         .to_vec()
 }

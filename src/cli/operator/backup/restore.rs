@@ -11,20 +11,28 @@ use scheduler::counted;
 use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, open_part, sync_folder};
 use super::{Told, failure_of, tree};
 use crate::cli::client::print_json;
+use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::cli::operator::verify::{signed_lines, tell_findings};
 use crate::cli::{Failure, RESTORING, StoreOptions};
+use crate::clock::Clock;
 use crate::store::backup::{CopyError, Progress, check_empty, restore_database};
+use crate::store::signed_heads::{HeadKey, Restore};
 
 const EXAMPLES: &str = "\
 Examples:
   bespeak restore /mnt/backups/2026-11-21 --data-dir /var/lib/bespeak
   bespeak restore /mnt/backups/2026-11-21 --database-url postgres://bespeak@localhost/bespeak
   bespeak restore /mnt/backups/2026-11-21 --rehearse          shows that it can be restored, and leaves nothing behind
+  bespeak restore --recovered                                 the database was restored by other means
 
 The data folder and the database must be empty. A backup of either engine is restored to either engine, and a backup of an
 earlier version is brought up to date. Everything is checked first against the sums in the backup, and then as `bespeak verify`
 does; where something is wrong the database stays empty, and the service does not start on the data folder.
+
+The audit trail says with its next line that it was restored, signed with the key of the trail: --config names the configuration
+where \"[trail]\" keeps that key elsewhere. Without this line no service starts on a database that has gone back. --recovered
+writes it where the database was restored by other means: by PostgreSQL to an instant, or from a snapshot of a disk.
 
 Run it as the user of the service. What the service has acknowledged after the backup is not there: keys that were revoked since
 are valid again, and jobs that ran or started since may run again. docs/operating.md says what to do about that.";
@@ -34,17 +42,22 @@ are valid again, and jobs that ran or started since may run again. docs/operatin
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     /// The folder of the backup.
-    #[arg(value_name = "DIR")]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "recovered")]
+    folder: Option<PathBuf>,
     /// Restore to a temporary folder (in TMPDIR), check it, and remove it: a rehearsal that needs no database and changes nothing.
     #[arg(long)]
     rehearse: bool,
+    /// The database was restored by other means, and no service runs: restore nothing, and write into the audit trail that it was.
+    #[arg(long, conflicts_with_all = ["folder", "rehearse"])]
+    recovered: bool,
     #[command(flatten)]
     store: StoreOptions,
 }
 
 pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), Failure> {
-    let backup = &options.folder;
+    let Some(backup) = options.folder.as_ref().filter(|_| !options.recovered) else {
+        return note_recovery(&options.store, as_json).await;
+    };
     let manifest = Manifest::read(backup)?;
     manifest.check_parts(backup)?;
     let rehearsal = options.rehearse.then(Rehearsal::new).transpose()?;
@@ -52,11 +65,13 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         Some(Rehearsal(folder)) => (folder, format!("sqlite:{}", folder.join("bespeak.db").display())),
         None => (&options.store.data_dir, options.store.database_url()),
     };
+    let config = Config::load(options.store.config.as_deref())?;
     let restored = Restoring {
         backup,
         manifest: &manifest,
         data_dir,
         url: &url,
+        config: &config.trail,
         as_json,
     };
     let (rows, files) = restored.restore(rehearsal.is_none()).await?;
@@ -94,12 +109,53 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     Ok(())
 }
 
+/// Writes into the audit trail of a database that it was restored by other means.
+async fn note_recovery(at: &StoreOptions, as_json: bool) -> Result<(), Failure> {
+    let config = Config::load(at.config.as_deref())?;
+    let key = open_key(&config.trail, &at.data_dir)?;
+    let store = at.open().await?;
+    // No service may decide meanwhile, or go on with what it knows.
+    let lease = store.acquire_lease().await?;
+    let restore = Restore {
+        at: Clock::system().micros(),
+        words: "by other means, as an operator says".to_owned(),
+        key: key.as_ref(),
+    };
+    store.note_restore(&restore).await?;
+    lease.release().await;
+    store.make_whole().await?;
+    if as_json {
+        print_json(&serde_json::json!({ "signed": key.is_some() }));
+    } else {
+        say!(
+            "the audit trail says that the database was restored; `bespeak verify`, and then start the service"
+        );
+    }
+    Ok(())
+}
+
+/// The key of the audit trail; none, with a word about it, where there is none.
+fn open_key(config: &Trail, data_dir: &Path) -> Result<Option<HeadKey>, Failure> {
+    let path = config.key_file(data_dir);
+    let key = HeadKey::open(&path)
+        .map_err(|why| Failure::Unavailable(format!("the key of the trail, {}: {why}", path.display())))?;
+    if key.is_none() {
+        eprintln!(
+            "bespeak: there is no key of the trail, {}: the restore is not signed, and signed heads of later lines count as gone",
+            path.display()
+        );
+    }
+    Ok(key)
+}
+
 /// A backup on its way to where nothing is.
 struct Restoring<'a> {
     backup: &'a Path,
     manifest: &'a Manifest,
     data_dir: &'a Path,
     url: &'a str,
+    /// Where the key of the audit trail is.
+    config: &'a Trail,
     as_json: bool,
 }
 
@@ -138,13 +194,20 @@ impl Restoring<'_> {
             files += self.unpack(FILES, with_files)?;
         }
         // The heads that came along; others may be of lines that were written since.
-        let (lines, wrong) = signed_lines(data_dir, &Trail::default(), None, None)?.unwrap_or_default();
+        let (lines, wrong) = signed_lines(data_dir, &Trail::default(), None, None)?;
         if let Some(wrong) = wrong.into_iter().next() {
             return Err(Failure::Refused(wrong));
         }
         let mut told = Told::new("rows restored");
         let mut rows = BufReader::new(self.open(DATABASE)?);
         let progress: Progress<'_> = &mut |count| told.tell(count);
+        let key = open_key(self.config, data_dir)?;
+        let restore = Restore {
+            at: Clock::system().micros(),
+            words: format!("from the backup of {}", self.manifest.taken),
+            key: key.as_ref(),
+        };
+        let lines = (lines, &restore);
         let loaded = restore_database(self.url, self.manifest.schema, &mut rows, lines, progress).await;
         let loaded = loaded.map_err(|why| match why {
             CopyError::Inconsistent(findings) => tell_findings(&findings, self.as_json),
