@@ -255,7 +255,7 @@ async fn a_reservation_that_begins_late_and_has_no_other_place_pays_for_what_it_
     let (over, states, paid) = domain.over(ids[0], 70).await;
     assert_eq!(over.outcome, Some(RunOutcome::Completed));
     assert_eq!(states, [GuaranteeState::Violated; 2], "{over:?}");
-    assert_eq!(paid, PRICE * 7 / 60, "{over:?}");
+    assert_eq!(paid, 3_889, "7 of 60 seconds: {over:?}");
     let told = domain.told(ids[0]).await;
     for line in [
         ", 53 seconds late: 7 seconds of its 60 seconds are left",
@@ -318,7 +318,7 @@ async fn a_reservation_that_is_a_little_late_and_has_no_room_behind_it_pays_for_
     assert_eq!(begun.placement(), Interval::of(Time(NOW + 10), 60), "{begun:?}");
     let (over, states, paid) = domain.over(ids[0], 70).await;
     assert_eq!(states, [GuaranteeState::Violated; 2], "{over:?}");
-    assert_eq!(paid, PRICE * 54 / 60, "{over:?}");
+    assert_eq!(paid, 30_000, "54 of 60 seconds: {over:?}");
     domain.0.end().await;
 }
 
@@ -328,7 +328,7 @@ async fn a_job_that_begins_late_and_has_no_other_place_pays_for_what_was_left(ur
     domain.ended(ids[0], RunOutcome::Killed).await;
     let (over, states, paid) = domain.over(ids[0], 70).await;
     assert_eq!(states, [GuaranteeState::Violated], "{over:?}");
-    assert_eq!(paid, PRICE / 2, "{over:?}");
+    assert_eq!(paid, 16_667, "30 of 60 seconds: {over:?}");
     domain.0.end().await;
 }
 
