@@ -93,8 +93,8 @@ async fn check_while_serving(store: Store, planner: Planner, has_taken_over: boo
         check_until_wrong(&store, &planner).await;
     };
     let watch = stop_decisions_on_damage(&store, &planner);
-    stop.run_until_cancelled(async { tokio::join!(check, watch) })
-        .await;
+    let both = Box::pin(async { tokio::join!(check, watch) });
+    stop.run_until_cancelled(both).await;
 }
 
 /// Stops all decisions where the database is found not to be as it was left: it has gone back, or its files were removed. What the open
@@ -109,7 +109,7 @@ async fn stop_decisions_on_damage(store: &Store, planner: &Planner) {
         Ok(Some(file)) => error!(file = %file.display(), "all that was stored is in this file"),
         Ok(None) => {}
         Err(why) => {
-            error!(%why, "what was stored could not be written to another file; do not stop the process")
+            error!(%why, "what was stored could not be written to another file; do not stop the process");
         }
     }
 }

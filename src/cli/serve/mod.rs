@@ -146,7 +146,7 @@ async fn make_whole(store: &Store) {
         Ok(Ok(())) => {}
         Ok(Err(why)) => warn!(%why, "the database keeps its log beside its file: both belong together"),
         Err(_) => {
-            warn!("the database keeps its log beside its file, as it is still in use: both belong together")
+            warn!("the database keeps its log beside its file, as it is still in use: both belong together");
         }
     }
 }
