@@ -251,18 +251,13 @@ fn nodes_are_named_by_numbers_by_ranges_and_by_short_names() {
     crate::support::run(async {
         let server = Server::local();
         for words in ["0,1,2", "0-2", "n[0-2]", "n0,1-2", "2,0-1"] {
-            let (status, told, errors) = run(
-                &server,
-                &format!("--json nodes local {words} --set drained --dry-run"),
-            );
+            let asked = format!("--json nodes local {words} --set drained --dry-run");
+            let (status, told, errors) = run(&server, &asked);
             assert_eq!(status, Some(0), "{words}: {errors}");
             let told: Value = serde_json::from_str(&told).expect("it is JSON");
-            let nodes = told["nodes"].as_array().expect("the nodes");
-            let stand: Vec<_> = nodes.iter().map(|of| (&of["number"], &of["state"])).collect();
-            let drained = &json!("drained");
-            let expected = [0, 1, 2].map(|number| json!(number));
-            let expected: Vec<_> = expected.iter().map(|number| (number, drained)).collect();
-            assert_eq!(stand, expected, "{words}");
+            let stand = told["nodes"].as_array().expect("the nodes").iter();
+            let stand: Vec<_> = stand.map(|of| json!([of["number"], of["state"]])).collect();
+            assert_eq!(stand, [0, 1, 2].map(|number| json!([number, "drained"])), "{words}");
         }
         for words in ["0-4", "2-1", "n4", "m[0-1]", "0-"] {
             let (status, _, errors) = run(&server, &format!("nodes local {words} --set drained --dry-run"));
