@@ -96,7 +96,9 @@ fn the_drop_in_for_jobs_of_this_machine_is_understood() {
 fn the_unit_bounds_the_processes_of_the_service_with_its_jobs() {
     let unit = file("deploy/bespeak.service");
     let bound = unit.lines().find_map(|line| line.strip_prefix("TasksMax="));
-    let bound: u64 = bound.and_then(|bound| bound.parse().ok()).expect("a number of tasks");
+    let bound: u64 = bound
+        .and_then(|bound| bound.parse().ok())
+        .expect("a number of tasks");
     // Several jobs of as many as one may have by default.
     let default = bespeak::execution::job::limits::default_limits().processes;
     assert!(default.is_some_and(|most| bound >= 4 * most), "{bound}");

@@ -143,7 +143,8 @@ async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url
     );
     let told = domain.store.events(id).await.expect("they can be read");
     let told: Vec<&str> = told.iter().map(|event| event.kind.word()).collect();
-    let ending = ["ended", "assessed", "penalty", "charged", "closed"];
+    // The minutes until its end are paid with it.
+    let ending = ["ended", "penalty", "assessed", "penalty", "charged", "closed"];
     assert!(told.ends_with(&ending), "{told:?}");
 }
 

@@ -200,7 +200,7 @@ async fn the_same_words_have_the_same_agreement_under_any_key(url: String) {
             assert_eq!(accepted(&ask(offer, key).await), id, "{key:?}");
         }
         becomes(&client, id, "Observed").await;
-        let last = format!("late {id}");
+        let last = format!("late-{id}");
         assert_eq!(accepted(&ask(offer, Some(&last)).await), id);
         let reused = ask(&offers[0], Some(&last)).await;
         assert_eq!(reused.text("ErrorCode"), "IDEMPOTENCY_KEY_REUSED", "{reused:?}");

@@ -275,7 +275,7 @@ async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
         .await
         .created();
     // Such an id finds nothing.
-    for id in ["%00", long.as_str(), "a%0Ab"] {
+    for id in ["%00", &long[..7_900], "a%0Ab"] {
         let page = client.get_json(&format!("/agreements?agreementId={id}")).await;
         assert_eq!(page["agreements"], serde_json::json!([]), "{id}: {page}");
     }

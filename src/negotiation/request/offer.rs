@@ -570,21 +570,19 @@ pub(in crate::negotiation) fn wrong_labels(
     document: &Document<'_>,
     offer: &AgreementOffer,
 ) -> Vec<Violation> {
+    let expected = |most: usize, of| {
+        format!("at most {most} {of} are expected, none of them a control character or an invisible one")
+    };
     let mut found = Vec::new();
     let name = offer.name.as_deref().unwrap_or_default();
     if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(is_hidden) {
-        let message = format!(
-            "at most {NAME_LENGTH_MAX} characters are expected, none of them a control character or an invisible one"
-        );
-        found.push(violation_at_path(document.path_to(ns::WSAG, "Name", 0), message));
+        let path = document.path_to(ns::WSAG, "Name", 0);
+        found.push(violation_at_path(path, expected(NAME_LENGTH_MAX, "characters")));
     }
     let id = offer.agreement_id.as_deref().unwrap_or_default();
     if !can_be_agreement_id(id) {
         let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
-        let message = format!(
-            "at most {TOKEN_MAX} bytes are expected, none of them a control character or an invisible one"
-        );
-        found.push(violation_at_path(path, message));
+        found.push(violation_at_path(path, expected(TOKEN_MAX, "bytes")));
     }
     found
 }

@@ -46,7 +46,7 @@ fn is_authority(authority: &str) -> bool {
 
 /// Whether a text is an address of IPv6, or one of the future (`v1.x`).
 fn is_address(text: &str) -> bool {
-    text.parse::<std::net::Ipv6Addr>().is_ok()
+    text.parse::<core::net::Ipv6Addr>().is_ok()
         || text
             .strip_prefix('v')
             .and_then(|rest| rest.split_once('.'))
