@@ -246,26 +246,6 @@ async fn maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts(url:
     server.assert_verified();
 }
 
-#[test]
-fn nodes_are_named_by_numbers_by_ranges_and_by_short_names() {
-    crate::support::run(async {
-        let server = Server::local();
-        let drained = [0, 1, 2].map(|number| json!([number, "drained"]));
-        for words in ["0,1,2", "0-2", "n[0-2]", "n0,1-2", "2,0-1"] {
-            let asked = format!("--json nodes local {words} --set drained --dry-run");
-            let (_, told, errors) = run(&server, &asked);
-            let told = serde_json::from_str::<Value>(&told).expect(&errors);
-            let stand = told["nodes"].as_array().into_iter().flatten();
-            let stand = stand.map(|of| json!([of["number"], of["state"]]));
-            assert!(stand.eq(drained.clone()), "{words}: {told}");
-        }
-        for words in ["0-4", "2-1", "n4", "m[0-1]", "0-"] {
-            let (status, _, errors) = run(&server, &format!("nodes local {words} --set drained --dry-run"));
-            assert_eq!(status, Some(1), "{words}: {errors}");
-        }
-    });
-}
-
 /// Four nodes with a price of a euro for each node and hour.
 fn priced() -> String {
     let pricing = "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n";
