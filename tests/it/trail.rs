@@ -384,7 +384,7 @@ async fn a_trail_that_was_written_anew_by_its_public_formula_is_found_by_its_sig
     let found = server.run(&["verify"]);
     let said = String::from_utf8_lossy(&found.stdout).into_owned();
     assert!(
-        said.contains(&format!("line {last} was signed and is not there")),
+        said.contains(&format!("line {last} was stored and is not there")),
         "{said}"
     );
     // The public key may come from elsewhere; another one's signatures are none.

@@ -210,7 +210,6 @@ async fn a_row_that_is_added_or_deleted_past_the_service_is_found(url: String) {
 
 async fn nodes_that_are_given_back_and_executions_that_are_summed_leave_the_sums_right(url: String) {
     let (store, lease) = decide(&url).await;
-    super::verify::live_through(&store, lease.epoch).await;
     let one = history(&store, lease.epoch).await;
     // No line tells of this one.
     let earlier = [execution(&one, second(150))];
