@@ -338,6 +338,8 @@ fn may_be_compressed() -> impl Predicate {
     DefaultPredicate::new()
         .and(SizeAbove::new(COMPRESSED_MIN))
         .and(NotForContentType::const_new("application/octet-stream"))
+        // Pages have the token of the session's forms beside words of others: their compressed length would tell of it.
+        .and(NotForContentType::const_new("text/html"))
 }
 
 /// The agreements that a caller may see: an operator those of all parties, a consumer its party's. A monitor never comes this

@@ -489,7 +489,7 @@ impl Decider<'_> {
             }
             outcome => outcome,
         };
-        if outcome == RunOutcome::Terminated && started.is_none() && !self.is_at_peer(&agreement) {
+        if outcome == RunOutcome::Terminated && started.is_none() {
             agreement.note_job_that_never_came(end.ended);
         }
         let end = &JobEnd { outcome, ..end };

@@ -253,7 +253,8 @@ fn why_not_taken(wanted: &Wanted, quote: &Value, shown: &[Value]) -> Option<Stri
     };
     let costs = total_cost(quote)?;
     let before = shown.iter().filter(is_the_same);
-    let before = before.filter_map(|of| Some((total_cost(of)?, of)));
+    // One without a price costs nothing.
+    let before = before.map(|of| (total_cost(of).unwrap_or_default(), of));
     let (least, cheapest) = before.min_by_key(|(least, _)| *least)?;
     (costs > least).then(|| {
         format!(

@@ -146,7 +146,7 @@ impl Decider<'_> {
         };
         placed.ready = agreement.ready;
         placed.note_started(end.started);
-        if why == Why::NeverStarted {
+        if end.started.is_none() {
             placed.keep_promised_start(agreement, next);
         }
         let mut events = self.assess(&mut placed);
