@@ -7,6 +7,7 @@
 //! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
 
 mod events;
+mod places;
 mod queue;
 mod receivers;
 mod signature;
@@ -17,13 +18,13 @@ use std::time::Duration;
 
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, StatusCode, Url};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
 pub use events::{EventBody, EventData};
+use places::Places;
 use queue::Ahead;
 pub use receivers::Dropped;
 pub use signature::new_signing_secret;
@@ -39,8 +40,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 const CALL_WAIT: Duration = Duration::from_secs(10);
 /// Calls that are made at the same time, and decisions and receivers that have their turn at the same time.
 const AT_ONCE_MAX: usize = 32;
-/// Those of one party among them.
+/// The decisions and receivers of one party among those that have their turn.
 const OF_EACH_MAX: usize = 4;
+/// The calls of one party among those that are made. A single receiver may have all of them.
+const CALLS_OF_EACH_MAX: usize = 8;
 /// The wait before the second try, and the longest; it doubles in between.
 const RETRY: (Micros, Micros) = (MICROS_PER_SECOND, 3_600 * MICROS_PER_SECOND);
 /// How long to wait before the outcome of a call is stored again after a failure, at first and at most; it doubles in between.
@@ -52,7 +55,7 @@ const GIVEN_UP_AFTER: Micros = 24 * 3_600 * MICROS_PER_SECOND;
 
 /// For how long events are kept, to be told again.
 const EVENTS_KEPT: Micros = 30 * 24 * 3_600 * MICROS_PER_SECOND;
-/// How often older ones are removed.
+/// How often older events are removed, and what is known of receivers that are no more.
 const FORGET_EVERY: Duration = Duration::from_hours(1);
 
 /// Makes the calls that are stored.
@@ -65,8 +68,7 @@ pub struct CallBacks {
     address: Arc<str>,
     /// What receivers were told beyond their cursors, by their ids.
     ahead: Arc<Mutex<BTreeMap<Uuid, Ahead>>>,
-    /// A place for each call that may be made now.
-    lines: Arc<Semaphore>,
+    places: Arc<Places>,
     dropped: Dropped,
 }
 
@@ -123,7 +125,7 @@ impl CallBacks {
             policy,
             address,
             ahead: Arc::default(),
-            lines: Arc::new(Semaphore::new(AT_ONCE_MAX)),
+            places: Arc::default(),
             dropped: Dropped::default(),
         }
     }
@@ -154,6 +156,7 @@ impl CallBacks {
                     if let Err(why) = self.store.forget_party_events(before).await {
                         warn!(error = %why, "old events of parties were not forgotten");
                     }
+                    self.forget_receivers().await;
                 }
                 () = tokio::time::sleep(LOOK_EVERY), if !in_flight.is_full() => {
                     for due in self.due().await {
@@ -194,7 +197,12 @@ impl CallBacks {
     }
 
     /// Makes a call and stores its outcome.
-    async fn tell(&self, DueCallBack { call, secret, .. }: DueCallBack) {
+    async fn tell(
+        &self,
+        DueCallBack {
+            call, secret, party, ..
+        }: DueCallBack,
+    ) {
         let message = Message {
             id: &format!("msg_{}", call.id.simple()),
             content_type: "application/xml; charset=utf-8",
@@ -202,7 +210,10 @@ impl CallBacks {
             secret: secret.as_deref(),
         };
         let line = self.line_to(&call.address).await;
-        let result = self.send(line.as_ref(), message).await;
+        let result = {
+            let _place = self.places.take(&party).await;
+            self.send(line.as_ref(), message).await
+        };
         let (agreement, now) = (call.agreement, self.clock.micros());
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         let outcome = match result {
@@ -322,11 +333,9 @@ impl CallBacks {
         Ok(Line { url, client })
     }
 
-    /// Makes a call when there is a place for it, and answers its outcome.
+    /// Makes a call that has a place, and answers its outcome.
     async fn send(&self, line: Result<&Line, &String>, message: Message<'_>) -> Result<(), Failure> {
         let line = line.map_err(|why| Failure::Failed(why.clone()))?;
-        // The semaphore is never closed.
-        let _place = self.lines.acquire().await;
         let made = tokio::time::timeout(CALL_WAIT, self.make_call(line, message)).await;
         made.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())))
     }
@@ -357,23 +366,56 @@ impl CallBacks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::KeyRow;
+
+    fn registration(party: &str) -> Registration {
+        Registration {
+            id: Uuid::now_v7(),
+            party: party.into(),
+            name: "planner".into(),
+            address: None,
+            secret: String::new(),
+            created: 0,
+            told: 0,
+            attempts: 0,
+            failing: None,
+            due: 0,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_known_of_a_receiver_is_forgotten_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("bespeak.db").display());
+        let store = Store::open(&url).await.unwrap();
+        let key = KeyRow {
+            id: Uuid::now_v7(),
+            digest: "digest".into(),
+            party: "physics".into(),
+            role: "consumer".into(),
+            label: None,
+            created: 0,
+            expires: None,
+            revoked: None,
+            read_only: false,
+            spending_cap: None,
+        };
+        store.add_key(&key, None).await.unwrap();
+        let there = registration("physics");
+        assert!(store.register_call_back(there.clone(), 1).await.unwrap());
+        let policy = Policy {
+            private_addresses: true,
+        };
+        let calls = CallBacks::new(store, Clock::standing_at(0), policy, "http://localhost".into());
+        let ahead = || calls.ahead.lock().unwrap();
+        ahead().extend([there.id, Uuid::now_v7()].map(|id| (id, Ahead::default())));
+        calls.forget_receivers().await;
+        assert!(ahead().keys().eq([&there.id]));
+    }
 
     #[test]
     fn a_party_has_a_bounded_number_of_places_and_something_one() {
-        let of = |party: &str| {
-            Due::Events(Registration {
-                id: Uuid::now_v7(),
-                party: party.into(),
-                name: "planner".into(),
-                address: None,
-                secret: String::new(),
-                created: 0,
-                told: 0,
-                attempts: 0,
-                failing: None,
-                due: 0,
-            })
-        };
+        let of = |party: &str| Due::Events(registration(party));
         let mut in_flight = InFlight::default();
         let one = of("physics");
         assert!(in_flight.take_place(&one) && !in_flight.take_place(&one));

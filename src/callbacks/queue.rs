@@ -6,10 +6,16 @@ use uuid::Uuid;
 
 use super::{GIVEN_UP_AFTER, wait_after_attempts};
 use crate::agreement::{PartyEvent, PartyEventKind};
-use crate::clock::Micros;
+use crate::clock::{MICROS_PER_SECOND, Micros};
 
+/// Events of one receiver that are looked at in its turn, beside those that were told ahead.
+const WINDOW: u32 = 2_000;
 /// Tries after which an event gives way to others: it may be the only one that its receiver does not take.
 const STUBBORN: u32 = 3;
+/// An event that could not be told is dropped once this many later ones were told: all of them are read again in each turn.
+const TOLD_AHEAD_MAX: usize = 10_000;
+/// The longest wait before the next try of a receiver that takes other events.
+pub(super) const RETRY_OF_ALIVE_MAX: Micros = 60 * MICROS_PER_SECOND;
 
 /// What is known of the events of a receiver after its cursor.
 #[derive(Debug, Default)]
@@ -31,6 +37,23 @@ struct Tries {
 impl Ahead {
     pub(super) fn is_empty(&self) -> bool {
         self.done.is_empty() && self.tries.is_empty()
+    }
+
+    /// How many events after the cursor are read, so that a turn always finds others than those that are done.
+    pub(super) fn window(&self) -> u32 {
+        let done = u32::try_from(self.done.len()).unwrap_or(u32::MAX);
+        WINDOW.saturating_add(done)
+    }
+
+    /// How long a receiver waits that has taken nothing in its last turn, nor in this many before it. One that has taken an event ahead
+    /// of another one is there: only the other one waits longer.
+    pub(super) fn wait_after_turns(&self, turns: u32) -> Micros {
+        let wait = wait_after_attempts(turns);
+        if self.done.is_empty() {
+            wait
+        } else {
+            wait.min(RETRY_OF_ALIVE_MAX)
+        }
     }
 
     /// Forgets what is behind a cursor.
@@ -157,12 +180,15 @@ impl Queue {
         tries.attempts
     }
 
-    /// Drops the events that could not be told for too long; how many they were.
+    /// Drops the events that could not be told for too long, and the first one where too many later ones were told. Returns how many
+    /// were dropped.
     pub(super) fn drop_overdue(&mut self, ahead: &mut Ahead, now: Micros) -> usize {
-        let overdue = ahead
-            .tries
-            .iter()
-            .filter(|(key, of)| now - of.since >= GIVEN_UP_AFTER && self.by_key.contains_key(key));
+        let is_full = ahead.done.len() >= TOLD_AHEAD_MAX;
+        let in_the_way = self.open.first().filter(|_| is_full);
+        let overdue = ahead.tries.iter().filter(|(key, tries)| {
+            let is_in_the_way = in_the_way == Some(*key) && tries.attempts >= STUBBORN;
+            (is_in_the_way || now - tries.since >= GIVEN_UP_AFTER) && self.by_key.contains_key(key)
+        });
         let overdue: Vec<i64> = overdue.map(|(key, _)| *key).collect();
         for key in &overdue {
             self.done(ahead, *key);
@@ -189,7 +215,6 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::MICROS_PER_SECOND;
 
     fn event(number: i64, agreement: u128, kind: PartyEventKind) -> PartyEvent {
         PartyEvent {
@@ -284,5 +309,48 @@ mod tests {
             "the next one has its turn"
         );
         assert_eq!(queue.cursor(), Some(1));
+    }
+
+    #[test]
+    fn an_event_that_is_never_taken_stops_no_others_and_is_dropped_where_too_many_are_ahead_of_it() {
+        const LAST: u32 = 14_000;
+        let (mut ahead, mut now, mut cursor) = (Ahead::default(), 0, 0);
+        let (mut told, mut told_before_drop) = (0, None);
+        for _ in 0..10 {
+            let after = (1..=LAST).filter(|number| i64::from(*number) > cursor);
+            let read = after.take(usize::try_from(ahead.window()).unwrap());
+            let events = read.map(|number| event(number.into(), number.into(), PartyEventKind::Accepted));
+            let mut queue = Queue::of(events.collect(), &ahead);
+            while let Some(due) = queue.take_next(&ahead, now) {
+                if due.key() == 1 {
+                    queue.failed(&mut ahead, 1, now);
+                } else {
+                    queue.done(&mut ahead, due.key());
+                    told += 1;
+                }
+            }
+            if queue.drop_overdue(&mut ahead, now) > 0 {
+                told_before_drop.get_or_insert(told);
+            }
+            if let Some(reached) = queue.cursor() {
+                cursor = reached;
+                ahead.forget_until(cursor);
+            }
+            now += RETRY_OF_ALIVE_MAX;
+        }
+        assert_eq!((told, cursor), (LAST as usize - 1, i64::from(LAST)));
+        assert!(told_before_drop.is_some_and(|told| told >= TOLD_AHEAD_MAX));
+    }
+
+    #[test]
+    fn a_receiver_that_takes_other_events_is_tried_again_within_a_minute() {
+        let mut ahead = Ahead::default();
+        let events = [1_u32, 2].map(|number| event(number.into(), number.into(), PartyEventKind::Accepted));
+        let mut queue = Queue::of(events.into(), &ahead);
+        queue.failed(&mut ahead, 1, 0);
+        assert_eq!(ahead.wait_after_turns(20), 3_600 * MICROS_PER_SECOND);
+        queue.done(&mut ahead, 2);
+        assert_eq!(ahead.wait_after_turns(20), RETRY_OF_ALIVE_MAX);
+        assert_eq!(ahead.wait_after_turns(2), 4 * MICROS_PER_SECOND);
     }
 }

@@ -6,24 +6,18 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::{debug, info, warn};
 
-use super::queue::{Ahead, Due, Queue};
+use super::queue::{Ahead, Due, Queue, RETRY_OF_ALIVE_MAX};
 use super::{
-    CALL_WAIT, CallBacks, EventBody, Failure, GIVEN_UP_AFTER, Line, Message, Outcome, rows_or_none,
-    wait_after_attempts,
+    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, EventBody, Failure, GIVEN_UP_AFTER, Line, Message, Outcome,
+    rows_or_none,
 };
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::clock::Micros;
 use crate::store::Registration;
 
-/// Events of one receiver that are looked at in its turn.
-const WINDOW: u32 = 2_000;
 /// How long a turn lasts: the events that are being told then are the last ones.
 const TURN: Duration = CALL_WAIT;
-/// Events that one receiver is told at the same time, once it has taken one.
-const AT_ONCE: usize = 8;
 /// How often it is stored what was told, at most, while more is being told.
 const NOTED_EVERY: Duration = Duration::from_millis(200);
-/// The longest wait before the next try of a receiver that takes other events.
-const RETRY_OF_ALIVE_MAX: Micros = 60 * MICROS_PER_SECOND;
 
 /// What came of an event.
 enum Came {
@@ -58,7 +52,7 @@ impl CallBacks {
         let ahead = self.lock_ahead().remove(&receiver.id).unwrap_or_default();
         let events = self
             .store
-            .party_events(&receiver.party, receiver.told, WINDOW)
+            .party_events(&receiver.party, receiver.told, ahead.window())
             .await;
         let mut turn = Turn {
             queue: Queue::of(rows_or_none(events), &ahead),
@@ -82,6 +76,16 @@ impl CallBacks {
         }
     }
 
+    /// Forgets what receivers were told ahead that are told nothing more.
+    pub(super) async fn forget_receivers(&self) {
+        let ids: Vec<uuid::Uuid> = self.lock_ahead().keys().copied().collect();
+        for id in ids {
+            if let Ok(false) = self.store.is_to_be_told(id, self.clock.micros()).await {
+                self.lock_ahead().remove(&id);
+            }
+        }
+    }
+
     fn lock_ahead(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<uuid::Uuid, Ahead>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,6 +99,7 @@ impl CallBacks {
     ) -> (i64, String, Came) {
         let (party, name, key) = (&receiver.party, &receiver.name, due.key());
         let body = EventBody::of(due.event, &self.address);
+        let _place = self.places.take(party).await;
         // Just before each call: a party without a key is told nothing more, and an address that was taken back neither.
         match self.store.is_to_be_told(receiver.id, self.clock.micros()).await {
             Ok(true) => {}
@@ -135,7 +140,7 @@ impl Turn<'_> {
         let (mut told, mut is_stopped) = (FuturesUnordered::new(), false);
         loop {
             // One that has taken nothing yet may be away.
-            let at_once = if self.told > 0 { AT_ONCE } else { 1 };
+            let at_once = if self.told > 0 { CALLS_OF_EACH_MAX } else { 1 };
             let goes_on = !is_stopped && began.elapsed() < TURN && self.failed_in_row < at_once;
             while goes_on && told.len() < at_once {
                 let Some(due) = self.queue.take_next(&self.ahead, calls.clock.micros()) else {
@@ -217,13 +222,13 @@ impl Turn<'_> {
             let (party, name) = (&receiver.party, &receiver.name);
             warn!(
                 party,
-                name, dropped, "events could not be told for a day, and are dropped"
+                name, dropped, "events could not be told for too long, and are dropped"
             );
             calls.dropped.count_events(dropped);
         }
         let is_away = self.has_failed && !is_alive;
         let due = match self.ahead.next_try() {
-            _ if is_away => now + wait_after_attempts(receiver.attempts),
+            _ if is_away => now + self.ahead.wait_after_turns(receiver.attempts),
             // Where others can be told, they do not wait for the one that cannot.
             Some(next) if !self.queue.has_ready(&self.ahead, now) => next.min(now + RETRY_OF_ALIVE_MAX),
             _ => return,
