@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use axum::http::header::FORWARDED;
 use axum::http::{HeaderMap, HeaderName};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -81,9 +82,13 @@ impl Proxies {
         let says = if says == PROXY_PROTOCOL {
             Says::AtBegin
         } else {
-            let name = HeaderName::from_str(says);
-            Says::In(name.map_err(|_| {
-                format!("expected {PROXY_PROTOCOL:?} or the name of a header, found {says:?}")
+            // Forwarded has other parameters beside addresses, and a client may write some of them.
+            let name = HeaderName::from_str(says).ok().filter(|name| *name != FORWARDED);
+            Says::In(name.ok_or_else(|| {
+                format!(
+                    "expected {PROXY_PROTOCOL:?} or the name of a header that lists addresses alone, such as \
+                     \"X-Forwarded-For\", found {says:?}"
+                )
             })?)
         };
         Ok(Self {
@@ -277,7 +282,12 @@ mod tests {
         assert_eq!((client(&["10.0.0.7"]), client(&[])), (None, None));
         assert!(proxies.trust(address("::ffff:10.1.2.3")) && proxies.trust(address("2001:db8:1::1")));
         assert!(!proxies.trust(address("11.0.0.1")) && !proxies.trust(address("2001:db9::1")));
-        for (trusted, says) in [("10.0.0.0/33", "x"), ("balancer", "x"), ("10.0.0.1", "no header")] {
+        for (trusted, says) in [
+            ("10.0.0.0/33", "x"),
+            ("balancer", "x"),
+            ("10.0.0.1", "no header"),
+            ("10.0.0.1", "Forwarded"),
+        ] {
             assert!(Proxies::new(&[trusted.to_owned()], says).is_err());
         }
     }
