@@ -82,7 +82,7 @@ impl Proxies {
         let says = if says == PROXY_PROTOCOL {
             Says::AtBegin
         } else {
-            // Forwarded has other parameters beside addresses, and a client may write some of them.
+            // Forwarded has parameters beside addresses, which a client may have written.
             let name = HeaderName::from_str(says).ok().filter(|name| *name != FORWARDED);
             Says::In(name.ok_or_else(|| {
                 format!(

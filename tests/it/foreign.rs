@@ -81,7 +81,15 @@ fn foreign_content_that_would_make_answers_invalid_is_refused_with_its_path() {
             (described("<x:a xml:lang=\"no language\"/>"), "/x:a/@lang"),
             (described("<x:a xml:space=\"some\"/>"), "/x:a/@space"),
             (described("<x:a xsi:nil=\"maybe\"/>"), "/x:a/@nil"),
-            (described("<x:a xml:id=\"i\"/><x:a xml:id=\"i\"/>"), "/x:a[2]"),
+            (described("<x:a xml:id=\"i\"/>"), "/x:a/@id"),
+            (
+                described(&address("a").replacen('>', " xml:id=\"i\">", 1)),
+                "/wsa:EndpointReference/@id",
+            ),
+            (
+                initiated(&address("a").replacen("Address>", "Address xml:id=\"i\">", 1)),
+                "/wsag:AgreementInitiator/wsa:EndpointReference/wsa:Address/@id",
+            ),
             (offer("<wsag:Context>", "<wsag:Context x:a=\"1\">"), "/@a"),
             (
                 offer("<wsag:Context>", "<wsag:Context xml:lang=\"no language\">"),

@@ -9,7 +9,7 @@ use crate::constraints::steps::View;
 use crate::xml::datatypes::{Decimal, parse_double};
 use crate::xml::guard::{is_name_char, is_name_start};
 use crate::xml::ns::XS;
-use crate::xml::{DateTime, Duration, Node, collapse_space, list_names, shorten_text};
+use crate::xml::{DateTime, Duration, Node, collapse_space, is_ncname, list_names, shorten_text};
 
 /// A simple type.
 pub(crate) enum Type {
@@ -412,10 +412,6 @@ fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
             .ok()?
             .partial_cmp(&two.parse::<Duration>().ok()?),
     }
-}
-
-fn is_ncname(value: &str) -> bool {
-    value.starts_with(is_name_start) && value.chars().all(is_name_char)
 }
 
 /// Whether a text is base64: quadruples of its letters, the last perhaps filled up with `=`.

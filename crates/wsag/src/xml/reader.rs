@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-use crate::xml::attributes::{fault_of_attribute, is_declared};
+use crate::xml::attributes::{REPEATED_ID, fault_of_attribute, is_declared};
 use crate::xml::datatypes::{SPACE, collapse_space, parse_token};
 use crate::xml::document::{LeftOut, Node};
 use crate::xml::fragment::Fragment;
@@ -181,7 +181,11 @@ impl DocumentCheck {
                 _ if node.is(WSAG, "Context") => is_declared(namespace, local),
                 _ => namespace_of_open_type(node).is_some_and(|own| own != namespace),
             };
-            let wrong = fault_of_attribute(namespace, local, value);
+            let wrong = match (node.namespace(), namespace, local) {
+                // Endpoint references are kept as they stand.
+                (WSA, ns::XML, "id") => Some(REPEATED_ID),
+                _ => fault_of_attribute(namespace, local, value),
+            };
             if allowed.contains(&(namespace, local)) || open && wrong.is_none() {
                 if (namespace, local) == (ns::XML, "id") {
                     self.note_id(node, value);

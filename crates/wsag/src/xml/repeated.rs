@@ -4,7 +4,7 @@
 //! one, and `xml:lang` a language. So it is checked when it comes, or the answers that show it would be invalid. An element of the
 //! protocol that cannot be checked here does not belong there, and is refused.
 
-use crate::xml::attributes::fault_of_attribute;
+use crate::xml::attributes::{REPEATED_ID, fault_of_attribute};
 use crate::xml::datatypes::parse_unsigned;
 use crate::xml::document::Node;
 use crate::xml::ns::{self, ARP, BSP, WSA, WSAG, WSAG_NEG, XML, XSI};
@@ -101,14 +101,12 @@ pub(crate) fn check_repeated(check: &mut DocumentCheck, node: Node<'_>) {
         let why = match (namespace, local) {
             (XSI, "schemaLocation" | "noNamespaceSchemaLocation") => None,
             (XSI, _) => Some("an attribute of XML Schema that is not read here"),
+            (XML, "id") => Some(REPEATED_ID),
             _ => fault_of_attribute(namespace, local, value),
         };
         if let Some(why) = why {
             let below = format!("/@{}", qualified_name(namespace, local));
             check.add_below(node, &below, ViolationKind::Value, format!("{REPEATED}: {why}"));
-        }
-        if (namespace, local) == (XML, "id") {
-            check.note_id(node, value);
         }
     }
     for child in node.children() {
