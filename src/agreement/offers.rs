@@ -194,7 +194,7 @@ pub struct OfferTerms {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub energy: Option<EnergyUse>,
     /// The rest of the agreement, as it was understood when this was offered: a later change of templates or applications does
-    /// not change it. None where it cannot be accepted, and in offers of stores that older versions wrote.
+    /// not change it. None where it cannot be accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Box<Promise>>,
 }

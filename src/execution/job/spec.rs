@@ -25,8 +25,7 @@ pub struct JobSpec {
     pub agreement: Uuid,
     /// The party that it belongs to.
     pub party: String,
-    /// The application of the catalogue that it runs; empty where that was not written down.
-    #[serde(default)]
+    /// The application of the catalogue that it runs.
     pub application: String,
     /// The program, by its absolute path.
     pub program: PathBuf,

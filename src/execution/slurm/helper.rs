@@ -253,11 +253,7 @@ impl Serving {
         refuse_unless(of.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
-            .filter(|application| {
-                // A record of an earlier version has no name.
-                let is_named = of.application.is_empty() || application.name == of.application;
-                is_named && application.program == of.program
-            })
+            .filter(|application| application.name == of.application && application.program == of.program)
             .peekable();
         refuse_unless(named.peek().is_some(), "the program is not in the catalogue")?;
         refuse_unless(

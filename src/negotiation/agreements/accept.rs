@@ -19,7 +19,7 @@ use crate::agreement::{
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in_address;
-use crate::negotiation::request::offer::{Draft, only_reading_of_offer, wrong_labels};
+use crate::negotiation::request::offer::wrong_labels;
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
@@ -285,17 +285,9 @@ impl Negotiation {
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
         else {
-            // One of before it was kept: read again. Counter offers leave no choice.
-            let Draft { proposal, .. } = only_reading_of_offer(self.drafts_of(
-                &offer,
-                &places_of_accepted_offer(words),
-                party,
-                replaced,
-            )?)?;
-            return Ok(Proposal {
-                document: wording,
-                ..proposal
-            });
+            return Err(Error::Internal(
+                "an offer that was held has no promise".to_owned(),
+            ));
         };
         let goes_on = replaced.is_some_and(Agreement::is_being_carried_out);
         let job = promise.job.as_ref().filter(|_| !goes_on);
