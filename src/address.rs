@@ -105,7 +105,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// Those that begin with one of these prefixes and that the policy allows, too.
+    /// The addresses that begin with one of these prefixes and that the policy allows, too.
     ///
     /// # Errors
     /// The prefix that is none, and what is expected.

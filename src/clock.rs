@@ -47,7 +47,7 @@ pub struct Step {
     pub by: Micros,
     /// The wall time when it was noticed, after the step.
     pub at: Micros,
-    /// The same in microseconds since the machine's start.
+    /// When the step was noticed, in microseconds since the machine's start.
     since_boot: Micros,
 }
 

@@ -200,7 +200,7 @@ impl Access {
         }
     }
 
-    /// The same, where keys of operators last for so long if their makers do not say; none for no end.
+    /// Has keys of operators last for this long where their makers do not say; without an end where it is none.
     #[must_use]
     pub fn with_operators_for(self, operators_last: Option<Micros>) -> Self {
         Self {

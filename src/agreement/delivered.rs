@@ -46,7 +46,7 @@ impl Agreement {
         }
     }
 
-    /// The same of a job that had not come up when its party ended it.
+    /// Notes how late a job was that had not come up when its party ended it.
     pub fn note_job_that_never_came(&mut self, ended: Micros) {
         let late = self.lateness(second_of(ended));
         if let Some(job) = self.job.as_mut().filter(|_| late > START_TOLERANCE) {

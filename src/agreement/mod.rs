@@ -211,7 +211,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// The same as it was before anything of it was lost.
+    /// The job as it was before anything of it was lost.
     #[must_use]
     pub fn first_time(&self) -> Self {
         Self {

@@ -77,7 +77,7 @@ impl Slots {
         Self(vec![Slot::planned(stretch)])
     }
 
-    /// These; none where there is none.
+    /// The given slots; none where the list is empty.
     pub fn of(slots: Vec<Slot>) -> Option<Self> {
         (!slots.is_empty()).then_some(Self(slots))
     }
@@ -114,7 +114,7 @@ impl Slots {
         node_seconds(&self.stretches(), self.seconds())
     }
 
-    /// These for an agreement that takes over the work, with another end of the last one, all as they were agreed.
+    /// The slots of an agreement that takes over the work, with another end of the last one, all as they were agreed.
     #[must_use]
     pub fn ending(&self, end: Time) -> Self {
         let mut slots = self.clone();

@@ -109,7 +109,7 @@ impl Dispatcher {
         }
     }
 
-    /// The same for a process that has only some of the local resources: those of its own in `hosts`. Where another process leads, it
+    /// A dispatcher for a process that has only some of the local resources: its own in `hosts`. Where another process leads, it
     /// has no others.
     #[must_use]
     pub fn among(self, hosts: Hosts, lead: Option<Lead>) -> Self {
@@ -125,7 +125,7 @@ impl Dispatcher {
         }
     }
 
-    /// The same, whose lanes keep their tasks among these.
+    /// A dispatcher whose lanes keep their tasks among these.
     #[must_use]
     pub(crate) fn keeping(self, tasks: KeptTasks) -> Self {
         let context = Arc::new(Context {

@@ -146,7 +146,7 @@ impl Shared {
         }
     }
 
-    /// The same for a resource that had another executor until now: its calls that have not returned are under way still.
+    /// Takes over from another executor of the resource: its calls that have not returned are under way still.
     #[must_use]
     pub(super) fn in_place_of(self, before: &Self) -> Self {
         let before = before.clone();
@@ -158,7 +158,7 @@ impl Shared {
         }
     }
 
-    /// The same where no job of a party starts while these folders have more than its quota.
+    /// Has no job of a party start while these folders have more than its quota.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
         Self {
@@ -167,7 +167,7 @@ impl Shared {
         }
     }
 
-    /// The same for a resource with these limits of jobs.
+    /// Gives the jobs of the resource these limits.
     #[must_use]
     pub fn allowing(self, allowance: Allowance) -> Self {
         Self { allowance, ..self }
@@ -238,7 +238,7 @@ impl Drop for OpenCall {
 }
 
 impl Lane {
-    /// One for a resource with this executor.
+    /// A lane for a resource with this executor.
     pub(super) fn new(resource: String, shared: Shared, context: Arc<Context>) -> Self {
         Self {
             resource,
@@ -501,7 +501,7 @@ impl Lane {
             .await
     }
 
-    /// The same where it may take so long.
+    /// Makes a call as [`Lane::call`] does, which may take as long as `patience`.
     async fn call_within<T: Send + 'static>(
         &self,
         patience: Duration,

@@ -51,7 +51,7 @@ impl Lanes {
         }
     }
 
-    /// The same, before any has begun, within another context.
+    /// The lanes within another context, before any of them has begun.
     pub(super) fn within(self, context: Arc<Context>) -> Self {
         Self { context, ..self }
     }

@@ -29,7 +29,7 @@ pub struct LocalExecutor {
     executable: PathBuf,
     /// The supervisors that this process has spawned, to be reaped, and when it did.
     supervisors: Mutex<HashMap<Run, (Child, Instant)>>,
-    /// Those among them that have recorded the end, and clear up.
+    /// The supervisors that have recorded the end, and clear up.
     leaving: Mutex<Vec<Child>>,
     /// Why this machine takes jobs of trusted applications only, where it does.
     trusted_only: Option<String>,
@@ -51,7 +51,7 @@ impl LocalExecutor {
         })
     }
 
-    /// The same where this machine takes jobs of trusted applications only, for a reason: that it cannot isolate jobs, or hold their
+    /// An executor where this machine takes jobs of trusted applications only, for a reason: that it cannot isolate jobs, or hold their
     /// limits.
     #[must_use]
     pub fn for_trusted_only(self, why: Option<String>) -> Self {
@@ -61,7 +61,7 @@ impl LocalExecutor {
         }
     }
 
-    /// The same with another executable that has the `supervise` and `launch` commands, for a program that has not.
+    /// An executor with another executable that has the `supervise` and `launch` commands, for a program that has not.
     #[must_use]
     pub fn with_executable(self, executable: &Path) -> Self {
         Self {
@@ -70,7 +70,7 @@ impl LocalExecutor {
         }
     }
 
-    /// The same with its job folders among these folders, where quotas are enforced.
+    /// An executor with its job folders among these folders, where quotas are enforced.
     #[must_use]
     pub fn among(self, folders: JobFolders) -> Self {
         Self { folders, ..self }

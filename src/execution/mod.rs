@@ -209,7 +209,7 @@ pub trait Executor: Send + Sync {
         None
     }
 
-    /// The same for slots without a job, whose parties are told how to name them: such a slot may be held sooner.
+    /// Up to how many seconds before their begin slots without a job have to be held: their parties are told how to name them.
     fn hands_over_within(&self) -> Option<scheduler::Seconds> {
         self.reserves_within()
     }

@@ -32,9 +32,9 @@ impl fmt::Display for Origin {
 /// The open connections. Clones count together.
 #[derive(Debug, Clone)]
 pub struct Connections {
-    /// As many as there may be.
+    /// The most connections that there may be.
     most: usize,
-    /// As many as one origin may have.
+    /// The most connections that one origin may have.
     of_each: usize,
     open: Taken<Origin>,
     /// The origins of replicas, which pass on requests of many clients.
@@ -78,7 +78,7 @@ impl Connections {
         self.take_up_to(origin, if is_replica { self.most } else { self.of_each })
     }
 
-    /// The same of a proxy, which has connections for many clients: it is bounded as all are together.
+    /// Takes a place for a connection of a proxy, which has connections for many clients: it is bounded as all are together.
     pub(super) fn take_of_proxy(&self, origin: Origin) -> Option<Share<Origin>> {
         self.take_up_to(origin, self.most)
     }

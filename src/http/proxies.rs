@@ -73,7 +73,7 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// Those at these addresses and in these networks, which name the client by [`PROXY_PROTOCOL`] or in the header of this name.
+    /// The proxies at these addresses and in these networks, which name the client by [`PROXY_PROTOCOL`] or in the header of this name.
     ///
     /// # Errors
     /// What is expected in place of an address or of the name.

@@ -94,7 +94,7 @@ impl Decider<'_> {
         })
     }
 
-    /// The same, where `refused` says why it is not.
+    /// Admits a proposal; `refused` says why it is not admitted.
     pub(super) fn admit_proposal_or(
         &mut self,
         proposal: &Proposal,

@@ -13,7 +13,7 @@ pub(super) struct Live {
     states: BTreeMap<&'static str, u64>,
     /// How many have each id that an initiator gave, by party.
     initiator_ids: HashMap<String, HashMap<String, usize>>,
-    /// Those being processed.
+    /// The agreements that are being processed.
     processing: BTreeSet<Uuid>,
     /// How many each party has.
     parties: HashMap<String, u32>,
@@ -96,7 +96,7 @@ impl Live {
         self.parties.iter().map(|(party, count)| (party.as_str(), *count))
     }
 
-    /// Those being processed, by id.
+    /// The agreements that are being processed, by id.
     pub(super) fn processing(&self) -> impl Iterator<Item = &Agreement> {
         self.processing.iter().filter_map(|id| self.by_id.get(id))
     }

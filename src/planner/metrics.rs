@@ -281,7 +281,7 @@ pub(super) struct Census {
     negotiations: u64,
     /// Offers in them by which something can be had or held, that were not accepted.
     offers: u64,
-    /// Those for which nodes are kept.
+    /// The offers for which nodes are kept.
     held: u64,
     /// Parties that are near one of their bounds, or beyond it.
     near_quota: usize,

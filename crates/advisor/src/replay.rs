@@ -143,7 +143,7 @@ pub fn replay_asks(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
     replay_asks_watched(capacity, policy, asks, &mut |_| {})
 }
 
-/// The same; after each request, `progress` gets the number of requests decided so far.
+/// Plays requests as [`replay_asks`] does; after each one, `progress` gets the number of requests decided so far.
 pub fn replay_asks_watched(
     capacity: u32,
     policy: Policy,

@@ -118,7 +118,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// That of work in one size and one piece, placed in `slot` at `now`, which could lie anywhere in `window`. Time counts from `now`,
+    /// Usage of work in one size and one piece, placed in `slot` at `now`, which could lie anywhere in `window`. Time counts from `now`,
     /// as published.
     pub fn rigid(node_seconds: u128, slot: Interval, window: Interval, now: Time) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Usage {
         }
     }
 
-    /// The same, with time that counts from the start of the window, or from `now` if that is later: work that may not begin before
+    /// Rigid usage, with time that counts from the start of the window, or from `now` if that is later: work that may not begin before
     /// tomorrow does not wait today.
     ///
     /// A window with less slack than the duration counts as one with a slack of the duration. Else a second of slack would be worth
@@ -149,7 +149,7 @@ impl Usage {
         }
     }
 
-    /// That of `request`, submitted at `submitted`, in `pieces`.
+    /// The usage of `request`, submitted at `submitted`, in `pieces`.
     pub fn of(request: &AdaptiveRequest, submitted: Time, pieces: &[Piece]) -> Self {
         let area =
             |piece: &Piece| u128::from(piece.nodes) * u128::from(piece.interval.duration().unsigned_abs());
@@ -184,7 +184,7 @@ pub struct Tariff {
     pub micros_per_node_hour: u32,
     /// The part of the price that a completion at the deadline saves; 60 % in the paper.
     pub late: Fraction,
-    /// That saving is rounded down to a multiple of this; a whole unit of the currency in the paper.
+    /// The saving by a late completion is rounded down to a multiple of this price; a whole unit of the currency in the paper.
     pub saving_step: Price,
     /// The factor of the profile (price profile): 3 for users that pay three times as much.
     pub profile: Fraction,

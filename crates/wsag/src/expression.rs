@@ -197,7 +197,7 @@ impl Variables {
         self.known.push((name.to_owned(), kind));
     }
 
-    /// Those of them that an offer has.
+    /// The variables that an offer has.
     pub(crate) fn of_offers() -> Variables {
         let mut variables = Variables::predefined();
         variables

@@ -53,7 +53,7 @@ impl Quotas {
         }
     }
 
-    /// These, and where they say nothing others.
+    /// The quotas, with those of `others` where these say nothing.
     pub(super) fn or(&self, others: &Self) -> Self {
         Self {
             node_hours: self.node_hours.or(others.node_hours),

@@ -30,7 +30,7 @@ pub(super) struct Prices {
 }
 
 impl Prices {
-    /// Those of a configuration that was taken over. A file has been read with it. An address begins to be read now.
+    /// The prices of a configuration that was taken over. A file has been read with it. An address begins to be read now.
     pub(super) fn new(planner: Planner, series: Option<Series>) -> Self {
         let address = series.as_ref().filter(|series| !series.is_file());
         let every = series.as_ref().map(|series| series.wait(true));

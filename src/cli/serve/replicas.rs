@@ -98,7 +98,7 @@ fn host_name() -> String {
     name.trim().to_owned()
 }
 
-/// The same, as far as it can be the name of a replica.
+/// The name of this machine, as far as it can be the name of a replica.
 fn name_of_machine() -> String {
     let name = host_name();
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

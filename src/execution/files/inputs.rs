@@ -79,7 +79,7 @@ impl InputFiles {
         })
     }
 
-    /// The same with the files of parties in this database too, where several processes can serve on it; otherwise they are in
+    /// Keeps the files of parties in this database too, where several processes can serve on it; otherwise they are in
     /// the folder only.
     #[must_use]
     pub fn kept_in(self, store: &Store) -> Self {

@@ -192,7 +192,7 @@ impl Folder {
 enum Own {
     /// All: an isolated job cannot name others.
     All,
-    /// Those with one name, and these, which it was given. Another one may be a second name of a file that is not the job's.
+    /// Files with one name, and these that the job was given. Another one may be a second name of a file that is not the job's.
     Single(Vec<KnownFile>),
 }
 

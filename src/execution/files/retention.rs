@@ -125,14 +125,14 @@ impl JobFolders {
         Arc::clone(&lock(&self.disks))
     }
 
-    /// The same where the records of clusters are in a folder of their own.
+    /// Looks for the records of clusters in a folder of their own.
     #[must_use]
     pub fn with_records(self, records: Option<ClusterRecords>) -> Self {
         let places = self.places.with(records.map(Arc::new));
         Self { places, ..self }
     }
 
-    /// The same without the folders that other processes use, too.
+    /// Leaves out the folders that other processes use, too.
     #[must_use]
     pub fn of_this_process(self) -> Self {
         let places = self.places.with(None);

@@ -33,9 +33,9 @@ const CONTROLLERS: [&str; 2] = ["memory", "pids"];
 /// The limits of jobs that control groups hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Held {
-    /// Those of memory and of processes.
+    /// The limits of memory and of processes.
     MemoryAndProcesses,
-    /// That of processes.
+    /// The limit of processes.
     Processes,
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct ControlGroup {
 }
 
 impl ControlGroup {
-    /// That of a run; none where jobs have none.
+    /// The control group of a run; none where jobs have none.
     pub(crate) fn of(run: Run) -> Option<Self> {
         let (all, holds_memory) = place_of_groups()?;
         let path = all.join(format!("{JOB}{run}"));

@@ -431,7 +431,7 @@ impl Folder {
             .map_err(ExecutionError::system("look into", &self.common))
     }
 
-    /// The same to its end.
+    /// Goes through the files as [`Folder::walk`] does, to the end.
     pub(crate) fn walked(&self) -> Result<Walk, ExecutionError> {
         let walked = self.walk(Vec::new())?.finish();
         walked.map_err(ExecutionError::system("look into", &self.common))

@@ -216,12 +216,12 @@ impl Members {
         }
     }
 
-    /// The same of a job that is isolated, where the tool that isolates it keeps this record.
+    /// The processes of a job that is isolated, where the tool that isolates it keeps this record.
     pub(crate) fn isolated_by(self, record: Option<PathBuf>) -> Self {
         Self { record, ..self }
     }
 
-    /// The same of a job that may have a control group of its own.
+    /// The processes of a job that may have a control group of its own.
     pub(crate) fn in_group(self, group: Option<ControlGroup>) -> Self {
         Self { group, ..self }
     }

@@ -129,7 +129,7 @@ impl JobSpec {
         inputs.chain(self.staged.iter().map(|file| OsStr::new(&file.name)))
     }
 
-    /// Those of which nothing is to come back.
+    /// The names of given files of which nothing is to come back.
     pub(crate) fn given_for_good(&self) -> Vec<OsString> {
         let returns = |name: &OsStr| {
             self.staged

@@ -34,7 +34,7 @@ use transfer::Line;
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
 const AT_ONCE_MAX: usize = 64;
-/// Those of one party among them, so that one with slow ends keeps no other waiting.
+/// The orders of one party among them, so that one with slow ends keeps no other waiting.
 const OF_EACH_MAX: usize = 16;
 /// How often a file is tried to be moved of which nothing more comes.
 const TRIES_MAX: u32 = 5;

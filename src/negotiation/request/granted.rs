@@ -20,7 +20,7 @@ pub(in crate::negotiation) struct DurationBounds<'a> {
 }
 
 impl<'a> DurationBounds<'a> {
-    /// Those for an offer without an open choice. None where it states its duration, which was checked then.
+    /// The bounds for an offer without an open choice. None where it states its duration, which was checked then.
     pub(in crate::negotiation) fn of_silent(offer: AgreementOffer, offered: &'a Offered) -> Option<Self> {
         let states = |of: &ServiceDescription| match of {
             ServiceDescription::AllocationTime(time) => time.duration.is_some(),

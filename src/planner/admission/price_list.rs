@@ -19,7 +19,7 @@ pub struct Pricing {
     pub currency: Currency,
     /// Millionths of the currency for a node and an hour.
     pub node_hour_micros: u32,
-    /// The same for the resources that have a price of their own, by name.
+    /// Millionths for a node and an hour of the resources that have a price of their own, by name.
     pub resources: BTreeMap<String, u32>,
     /// The part of the price that each party with a price profile pays, by the party's name (002, section 3.2).
     pub profiles: BTreeMap<String, Fraction>,

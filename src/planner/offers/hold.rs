@@ -183,7 +183,7 @@ impl Decider<'_> {
         }
     }
 
-    /// The same for all that is held for offers to a party.
+    /// Frees the nodes of all that is held for offers to a party.
     pub(in crate::planner) fn vacate_holds_of(&mut self, party: &str) {
         for choice in self.plan.table.choices_held(party) {
             self.vacate_hold(choice);

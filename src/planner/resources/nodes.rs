@@ -251,7 +251,7 @@ impl Nodes {
         counts
     }
 
-    /// Those of a number of nodes on which there is a report that they are not up, by their numbers.
+    /// The nodes among this number on which there is a report that they are not up, by their numbers.
     pub(in crate::planner) fn reported(&self, capacity: u32) -> BTreeSet<u32> {
         let reported = self.said.keys().map(|(node, _)| *node);
         reported.filter(|node| *node < capacity).collect()

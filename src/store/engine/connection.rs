@@ -35,7 +35,7 @@ pub(in crate::store) enum Pool {
     Postgres(Arc<Sessions>),
 }
 
-/// One of them.
+/// One connection to a database.
 pub(in crate::store) enum Connection {
     Sqlite(PoolConnection<Sqlite>),
     Postgres(PoolConnection<Postgres>),
@@ -229,7 +229,7 @@ pub(in crate::store) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The same, borrowing nothing.
+    /// The value, borrowing nothing.
     pub(in crate::store) fn owned<'a>(self) -> Value<'a> {
         match self {
             Self::Integer(integer) => Value::Integer(integer),

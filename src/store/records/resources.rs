@@ -25,7 +25,7 @@ pub struct ResourceRow {
     pub configured: Option<String>,
     /// Since when nothing new is placed on it.
     pub retired: Option<Micros>,
-    /// The same where what is agreed stays there.
+    /// Since when nothing new is placed on it, and what is agreed stays there.
     pub frozen: Option<Micros>,
 }
 

@@ -109,7 +109,7 @@ impl Schedule {
         found.ok_or(NoPlace { cut_short })
     }
 
-    /// The same without a makeshift.
+    /// Finds a place for a newcomer by the orders alone, without a makeshift.
     fn admit_by_order(&mut self, newcomer: &mut Newcomer, work: &mut Work) -> Result<Admitted, Obstacle> {
         if self.rule == DecisionRule::Standing
             && let Some(start) = newcomer.standing

@@ -61,7 +61,7 @@ const AGREEMENT: [(TypeName, &[&str]); 32] = [
     ((WSA, "EndpointReferenceType"), &["CreatedAgreementEPR"]),
 ];
 
-/// The same of WS-Agreement Negotiation.
+/// The types of WS-Agreement Negotiation, with their elements.
 const NEGOTIATION: [(TypeName, &[&str]); 21] = [
     ((WSAG_NEG, "NegotiationContextType"), &["NegotiationContext"]),
     ((WSAG_NEG, "NegotiationType"), &["NegotiationType"]),
@@ -116,7 +116,7 @@ const NEGOTIATION: [(TypeName, &[&str]); 21] = [
     ((WSA, "EndpointReferenceType"), &["CreatedNegotiationEPR"]),
 ];
 
-/// The same of WS-Addressing, of the advance reservation terms and of the POSIX application.
+/// The types of WS-Addressing, of the advance reservation terms and of the POSIX application.
 const OTHERS: [(&str, TypeName, &[&str]); 11] = [
     (WSA, (WSA, "EndpointReferenceType"), &["EndpointReference"]),
     (WSA, (WSA, "AttributedURIType"), &["Address"]),

@@ -108,7 +108,7 @@ pub(crate) enum By {
     Ours,
     /// The published schemas, with our own terms.
     Published,
-    /// The same without a look into elements that may be anything.
+    /// The published schemas without a look into elements that may be anything.
     PublishedOutside,
 }
 
