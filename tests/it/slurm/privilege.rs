@@ -168,7 +168,10 @@ fn place(id: &str, party: &str) -> Value {
 fn forbidden([own, led, job]: [&str; 3], program: &Path) -> Vec<(Value, &'static str)> {
     let reserve = |id: &str, nodes: &[&str], users: &str| json!({"reserve": {"id": id, "start": null, "end": 4_000_000_000_i64, "nodes": nodes, "users": users, "party": "", "application": "", "flags": []}});
     let (user, up) = (Cluster::user(), format!("../{own}"));
+    let mut nameless = submission(own, "operator", program, &["kept"]);
+    nameless["submit"]["application"] = json!("");
     vec![
+        (nameless, "not in the catalogue"),
         (
             json!({"release": {"id": "theirs"}}),
             "expected the id of an agreement",
