@@ -13,6 +13,7 @@ use crate::agreement::Run;
 use crate::clock::Micros;
 use crate::execution::files::if_there;
 use crate::execution::files::retention::JobFolders;
+use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::lock::lock;
 
@@ -125,6 +126,8 @@ impl LocalExecutor {
     /// Lets a supervisor go that has recorded the end, and takes the statuses of the supervisors that have finished by
     /// now.
     fn reap(&self, run: Run) {
+        // One that was killed after that has left the group, which has no processes any more.
+        ControlGroup::of(run).iter().for_each(ControlGroup::remove);
         let spawned = lock(&self.supervisors).remove(&run);
         let mut leaving = lock(&self.leaving);
         leaving.extend(spawned.map(|(process, _)| process));
@@ -232,4 +235,32 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
         .iter()
         .map(|folder| Path::new(folder).join(name))
         .find(|path| path.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::agreement::{JobEnd, RunOutcome};
+
+    #[test]
+    fn the_control_group_of_a_job_whose_supervisor_was_killed_at_its_end_goes() {
+        let place = tempfile::tempdir().unwrap();
+        let executor = LocalExecutor::new(place.path()).unwrap();
+        let run = Run::first(uuid::Uuid::now_v7());
+        let group = ControlGroup::of(run).filter(|group| fs::create_dir(group.path()).is_ok());
+        let Some(group) = group else {
+            eprintln!("NOT TESTED: no control group can be made");
+            return;
+        };
+        let folder = executor.folder(run);
+        fs::create_dir_all(folder.path()).unwrap();
+        folder
+            .write_end(&JobEnd::new(RunOutcome::Completed, None, 0))
+            .unwrap();
+        let polled = executor.poll(run);
+        assert!(matches!(polled, Ok(JobStatus::Ended(_))), "{polled:?}");
+        assert!(!group.path().exists());
+    }
 }

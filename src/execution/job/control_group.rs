@@ -29,6 +29,8 @@ const JOBS: &str = "bespeak-jobs";
 const JOB: &str = "job-";
 /// The controllers that bound jobs.
 const CONTROLLERS: [&str; 2] = ["memory", "pids"];
+/// The highest number of processes that the system takes as a limit: it never has more.
+const PROCESSES_MAX: u64 = 4 << 20;
 
 /// The limits of jobs that control groups hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +138,21 @@ impl ControlGroup {
         Some(Self { path, holds_memory })
     }
 
+    /// The group of this folder, whatever is there.
+    #[cfg(test)]
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            holds_memory: true,
+        }
+    }
+
+    /// Its folder.
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether it bounds the memory of its job.
     pub(crate) fn holds_memory(&self) -> bool {
         self.holds_memory
@@ -157,7 +174,8 @@ impl ControlGroup {
         }
         if let Some(most) = limits.processes {
             // The supervisor sees that the limit is passed, and ends the job: so there is room for one more.
-            set("pids.max", (most + isolating + 1).to_string())?;
+            let most = most.saturating_add(isolating + 1).min(PROCESSES_MAX);
+            set("pids.max", most.to_string())?;
         }
         enter(&self.path)
     }
@@ -249,5 +267,21 @@ mod tests {
         let machine = "low 0\nhigh 0\nmax 0\noom 0\noom_kill 2\noom_group_kill 1\n";
         assert!(passed_its_memory(own) && !passed_its_memory(machine));
         assert!(!passed_its_memory("low 0\nmax 812\noom 1\noom_kill 0\n"));
+    }
+
+    #[test]
+    fn no_limit_of_processes_is_higher_than_the_system_takes() {
+        for (most, expected) in [(40, "43"), (1 << 40, "4194304"), (u64::MAX, "4194304")] {
+            let place = tempfile::tempdir().unwrap();
+            let limits = JobLimits {
+                processes: Some(most),
+                ..JobLimits::default()
+            };
+            ControlGroup::at(place.path().to_owned())
+                .enter(&limits, 2)
+                .unwrap();
+            let set = fs::read_to_string(place.path().join("pids.max")).unwrap();
+            assert_eq!(set, expected, "{most}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use crate::agreement::Limit;
 pub(crate) struct Excess {
     /// The limited quantity.
     pub(crate) limit: Limit,
-    /// How much there was.
+    /// How much there was; [`u64::MAX`] where there is no knowing.
     pub(crate) found: u64,
     /// How much there may be.
     pub(crate) most: u64,
@@ -28,8 +28,16 @@ impl Excess {
             Limit::Files => "its files took",
         };
         if self.found == u64::MAX {
-            return "bespeak: stopped, because there is no knowing how much it wrote: it closes its folders"
-                .to_owned();
+            let (what, why) = match self.limit {
+                Limit::Files => (
+                    "it wrote",
+                    "it closes its folders, or runs a program that may not be read",
+                ),
+                Limit::Memory | Limit::Processes => {
+                    ("memory it has", "it runs a program that may not be read")
+                }
+            };
+            return format!("bespeak: stopped, because there is no knowing how much {what}: {why}");
         }
         let (found, most) = (amount(self.found), amount(self.most));
         format!("bespeak: stopped, because {what} {found}; it may have {most}")

@@ -48,6 +48,15 @@ pub(crate) fn read_isolated(status: &Path) -> io::Result<Isolated> {
     }))
 }
 
+/// The files in memory that a job has in a `/dev/shm` of its own.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SharedMemory {
+    /// The device that they are on.
+    pub(crate) device: u64,
+    /// How much they take.
+    pub(crate) bytes: u64,
+}
+
 /// A process namespace that is held: as long as it is, no other gets its number.
 #[derive(Debug)]
 pub(crate) struct HeldNamespace {
@@ -80,18 +89,17 @@ impl HeldNamespace {
         }))
     }
 
-    /// Bytes in its `/dev/shm`; 0 where its first process is gone, or has no view of its own yet.
-    pub(crate) fn shared_memory(&self) -> u64 {
-        if !Pid::from_raw(self.first).is_some_and(|of| self.has(of)) {
-            return 0;
-        }
+    /// What is in its `/dev/shm`; none where its first process is gone, or has no view of its own yet.
+    pub(crate) fn shared_memory(&self) -> Option<SharedMemory> {
+        Pid::from_raw(self.first).filter(|first| self.has(*first))?;
         let own = format!("/proc/{}/root{SHARED_MEMORY}", self.first);
         let device = |path: &str| fs::metadata(path).ok().map(|meta| meta.dev());
-        if device(&own) == device(SHARED_MEMORY) {
-            return 0;
-        }
-        let used = rustix::fs::statvfs(&own).map(|of| of.f_blocks.saturating_sub(of.f_bfree) * of.f_frsize);
-        used.unwrap_or(0)
+        let mounted = device(&own).filter(|found| Some(*found) != device(SHARED_MEMORY))?;
+        let room = rustix::fs::statvfs(&own).ok()?;
+        Some(SharedMemory {
+            device: mounted,
+            bytes: room.f_blocks.saturating_sub(room.f_bfree) * room.f_frsize,
+        })
     }
 
     /// Whether a process is in it; `false` for processes of other users.

@@ -165,12 +165,15 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
     }
     // The supervisor comes before its job, also where the job keeps all processors busy.
     let _ = nice(NICE);
-    // Where the system refuses, the supervisor's looks bound the job.
     let group = ControlGroup::of(job.run());
-    let group = group.filter(|of| of.enter(&job.limits, limits::isolating_processes(job)).is_ok());
+    let is_root = rustix::process::geteuid().is_root();
+    let holds_memory = match enter_group(job, group.as_ref(), is_root) {
+        Ok(holds_memory) => holds_memory,
+        Err(error) => return Unrun::Launcher(error),
+    };
     let refused = Refused {
         processors: keep_to_processors(&job.processors),
-        shared_memory: !group.is_some_and(|of| of.holds_memory()),
+        shared_memory: !holds_memory,
     };
     loop {
         let unrun = match &job.isolation {
@@ -186,6 +189,21 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
             return unrun;
         }
         std::thread::sleep(PAUSE);
+    }
+}
+
+/// Has this process enter the control group of its job, where there is one. Returns whether a group bounds the memory of the job.
+///
+/// # Errors
+/// When the system refuses, and nothing else would hold the processes of a job that has to be held: root has no limit of them.
+fn enter_group(job: &JobSpec, group: Option<&ControlGroup>, is_root: bool) -> io::Result<bool> {
+    let Some(group) = group else { return Ok(false) };
+    let has_to_be_held = job.isolation.is_some() && job.limits.processes.is_some();
+    match group.enter(&job.limits, limits::isolating_processes(job)) {
+        Ok(()) => Ok(group.holds_memory()),
+        Err(error) if is_root && has_to_be_held => Err(error),
+        // The supervisor's looks bound it, and the limit in its user namespace.
+        Err(_) => Ok(false),
     }
 }
 
@@ -230,4 +248,36 @@ fn with_environment<'c>(command: &'c mut Command, job: &JobSpec) -> &'c mut Comm
     command
         .env("PATH", "/usr/local/bin:/usr/bin:/bin")
         .envs(job_environment(job.run(), job.nodes, job.slot_end, pieces))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_isolated_job_of_root_is_not_launched_where_its_control_group_refuses_it() {
+        let record = serde_json::json!({
+            "agreement": uuid::Uuid::now_v7(), "party": "physics", "program": "/bin/true", "arguments": [], "inputs": [],
+            "nodes": 1, "slot_end": 0, "output_limit": 0, "limits": { "processes": 40 }, "isolation": Isolation::default(),
+        });
+        let isolated: JobSpec = serde_json::from_value(record).unwrap();
+        let trusted = JobSpec {
+            isolation: None,
+            ..isolated.clone()
+        };
+        let free = JobSpec {
+            limits: crate::catalogue::JobLimits::default(),
+            ..isolated.clone()
+        };
+        let place = tempfile::tempdir().unwrap();
+        let taking = ControlGroup::at(place.path().to_owned());
+        assert!(enter_group(&isolated, Some(&taking), true).unwrap());
+        // Below a file there can be no group.
+        let refusing = ControlGroup::at(place.path().join("pids.max/group"));
+        assert!(enter_group(&isolated, Some(&refusing), true).is_err());
+        for (job, is_root) in [(&isolated, false), (&trusted, true), (&free, true)] {
+            assert!(!enter_group(job, Some(&refusing), is_root).unwrap());
+        }
+        assert!(!enter_group(&isolated, None, true).unwrap());
+    }
 }

@@ -5,9 +5,11 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Access, access};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::agreement::Limit;
@@ -17,7 +19,7 @@ use crate::execution::JobSpec;
 use crate::execution::files::tree::{KnownFile, Walk};
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::hidden::{Hidden, hidden_by};
+use crate::execution::job::hidden::{Hidden, Mapped, hidden_by};
 use crate::execution::job::process::{Members, Used, read_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
@@ -152,6 +154,8 @@ pub(crate) struct LimitWatch {
     isolating: u64,
     pub(crate) members: Members,
     folder: Folder,
+    /// The job's own program.
+    program: PathBuf,
     next_processes: Instant,
     next_files: Instant,
     /// The look at its files that is going on, and how long that has taken.
@@ -159,6 +163,9 @@ pub(crate) struct LimitWatch {
     /// Bytes of deleted files that were open when that look began, and whether the last look found too much with such files.
     deleted: u64,
     is_suspect: bool,
+    /// Whether a process kept its open files from the last look at the memory, and from the last look at the files.
+    is_memory_refused: bool,
+    are_files_refused: bool,
 }
 
 impl LimitWatch {
@@ -170,11 +177,14 @@ impl LimitWatch {
             isolating: isolating_processes(job),
             members,
             folder: folder.clone(),
+            program: job.program.clone(),
             next_processes: now,
             next_files: now,
             walk: None,
             deleted: 0,
             is_suspect: false,
+            is_memory_refused: false,
+            are_files_refused: false,
         }
     }
 
@@ -205,28 +215,41 @@ impl LimitWatch {
         if memory.is_none() {
             return Ok(None);
         }
-        let hidden = self
-            .hidden(&used)?
-            .memory
-            .saturating_add(self.members.shared_memory());
-        let at_most = used.resident.saturating_add(hidden);
+        let hidden = self.hidden(&used)?;
+        if is_refused_again(&mut self.is_memory_refused, hidden.is_refused) {
+            return Ok(excess_over_limit(Limit::Memory, u64::MAX, memory));
+        }
+        let shared = self.members.shared_memory();
+        let held = hidden.not_mapped(shared, &Mapped::default());
+        let at_most = used.resident.saturating_add(held);
         if excess_over_limit(Limit::Memory, at_most, memory).is_none() {
             return Ok(None);
         }
         // Pages that several processes share were counted for each of them, and mapped ones of what is hidden twice: now it matters, and is
         // worth the effort.
-        let (mapped, shared) = used.proportional();
-        let found = mapped.saturating_add(hidden.saturating_sub(shared));
+        let (own, sharing) = used.proportional();
+        let mapped = if held == 0 {
+            Mapped::default()
+        } else {
+            let failed = ExecutionError::system("look at the memory of", self.folder.path());
+            Mapped::by(&sharing).map_err(failed)?
+        };
+        let found = own.saturating_add(hidden.not_mapped(shared, &mapped));
         Ok(excess_over_limit(Limit::Memory, found, memory))
     }
 
     /// What these processes hold open without a name.
     fn hidden(&self, used: &Used) -> Result<Hidden, ExecutionError> {
         let look = || hidden_by(used.processes(), fs::metadata(self.folder.common())?.dev());
-        look().map_err(ExecutionError::system(
+        let mut hidden = look().map_err(ExecutionError::system(
             "look at the open files of",
             self.folder.path(),
-        ))
+        ))?;
+        // A trusted job may run programs of others, and a provider may keep the application's own program from being read.
+        hidden.is_refused = hidden.is_refused
+            && self.members.have_namespace()
+            && access(&self.program, Access::READ_OK).is_ok();
+        Ok(hidden)
     }
 
     fn look_at_files(&mut self) -> Result<Option<Excess>, ExecutionError> {
@@ -239,7 +262,11 @@ impl LimitWatch {
                 // Before the others: what is deleted from now on has no name when the walk comes there.
                 let failed = ExecutionError::system("look at the processes of", self.folder.path());
                 let used = self.members.used().map_err(failed)?;
-                let deleted = self.hidden(&used)?.deleted;
+                let hidden = self.hidden(&used)?;
+                if is_refused_again(&mut self.are_files_refused, hidden.is_refused) {
+                    return Ok(excess_over_limit(Limit::Files, u64::MAX, self.limits.files));
+                }
+                let deleted = hidden.deleted;
                 self.deleted = deleted.iter().map(KnownFile::bytes).sum();
                 (self.folder.walk(deleted)?, Duration::ZERO)
             }
@@ -286,7 +313,44 @@ fn next_limit_check(took: Duration) -> Instant {
     Instant::now() + (took * SHARE).clamp(LOOK, PAUSE_MAX)
 }
 
+/// Whether a look was refused, and so was the one before it, which this one takes the place of: a process may be refused for a moment while
+/// it becomes another program.
+fn is_refused_again(before: &mut bool, now: bool) -> bool {
+    std::mem::replace(before, now) && now
+}
+
 fn excess_over_limit(limit: Limit, found: u64, most: Option<u64>) -> Option<Excess> {
     let most = most.filter(|most| found > *most)?;
     Some(Excess { limit, found, most })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_two_looks_in_a_row_were_refused_is_an_excess() {
+        let mut before = false;
+        let looks = [true, false, true, true, true, false];
+        let again = looks.map(|now| is_refused_again(&mut before, now));
+        assert_eq!(again, [false, false, false, true, true, false]);
+    }
+
+    #[test]
+    fn a_job_is_told_why_there_is_no_knowing_what_it_has() {
+        for (limit, words) in [
+            (
+                Limit::Memory,
+                "how much memory it has: it runs a program that may not be read",
+            ),
+            (
+                Limit::Files,
+                "it closes its folders, or runs a program that may not be read",
+            ),
+        ] {
+            let excess = excess_over_limit(limit, u64::MAX, Some(1)).unwrap();
+            assert!(excess.words().contains(words), "{}", excess.words());
+            assert_eq!(excess_over_limit(limit, u64::MAX, None), None, "it has no limit");
+        }
+    }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::execution::job::control_group::ControlGroup;
-use crate::execution::job::isolated::HeldNamespace;
+use crate::execution::job::isolated::{HeldNamespace, SharedMemory};
 use crate::execution::job::shortage::is_shortage;
 use crate::execution::job::spec::MARK;
 
@@ -162,17 +162,22 @@ pub(crate) struct Used {
 }
 
 impl Used {
-    /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this, and those of files in memory and of
-    /// other shared memory among them. More memory takes longer.
-    pub(crate) fn proportional(&self) -> (u64, u64) {
-        let of = |(pid, _): &(Pid, Stat)| -> Option<(u64, u64)> {
-            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-            let names = ["Pss:", "SwapPss:", "Pss_Shmem:"];
-            let [own, swapped, shared] = names.map(|name| read_memory_bytes(&text, name).unwrap_or(0));
-            Some((own + swapped, shared))
-        };
-        let each = self.processes.iter().filter_map(of);
-        each.fold((0, 0), |(own, shared), of| (own + of.0, shared + of.1))
+    /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this, and the processes that have mapped
+    /// files in memory or other shared memory. More memory takes longer.
+    pub(crate) fn proportional(&self) -> (u64, Vec<Pid>) {
+        let (mut bytes, mut sharing) = (0, Vec::new());
+        for pid in self.processes() {
+            let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+                continue;
+            };
+            let own = ["Pss:", "SwapPss:"].map(|name| read_memory_bytes(&text, name).unwrap_or(0));
+            bytes += own.iter().sum::<u64>();
+            // A system that does not tell may have some.
+            if read_memory_bytes(&text, "Pss_Shmem:") != Some(0) {
+                sharing.push(pid);
+            }
+        }
+        (bytes, sharing)
     }
 
     /// Their numbers.
@@ -253,9 +258,14 @@ impl Members {
         ))
     }
 
-    /// Bytes in the shared memory (`/dev/shm`) of a job that has its own.
-    pub(crate) fn shared_memory(&self) -> u64 {
-        self.namespace.as_ref().map_or(0, HeldNamespace::shared_memory)
+    /// The shared memory (`/dev/shm`) of a job that has its own.
+    pub(crate) fn shared_memory(&self) -> Option<SharedMemory> {
+        self.namespace.as_ref()?.shared_memory()
+    }
+
+    /// Whether they are known by the namespace of an isolated job. Before that, no program of the job runs.
+    pub(crate) fn have_namespace(&self) -> bool {
+        self.namespace.is_some()
     }
 
     /// Signals each of them, without the stopped ones where the signal is to stop. Returns their number.
@@ -316,6 +326,11 @@ fn process_carries_mark(pid: Pid, mark: &str) -> io::Result<bool> {
     let environ = if_process_is_there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);
     Ok(entries.any(|entry| entry == mark.as_bytes()))
+}
+
+/// Whether a process is there, and has not ended.
+pub(super) fn process_runs(pid: Pid) -> io::Result<bool> {
+    Ok(Stat::of(pid)?.is_some_and(|stat| !stat.ended))
 }
 
 /// The data read of a process; none where it is gone or not ours to read. A shortage of the machine says nothing about

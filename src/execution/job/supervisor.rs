@@ -28,7 +28,9 @@ use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolated::read_isolated;
 use crate::execution::job::launch::was_only_launcher;
 use crate::execution::job::limits::{LimitWatch, excess_over_file_limits};
-use crate::execution::job::output_pipes::{Captured, capture_outputs, remove_pipes, take_over_outputs};
+use crate::execution::job::output_pipes::{
+    Captured, TakenOver, capture_outputs, remove_pipes, take_over_outputs,
+};
 use crate::execution::job::process::{
     Members, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
 };
@@ -141,10 +143,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn see_to_the_end(&self) -> Result<JobEnd, ExecutionError> {
-        let mut told = false;
+        let (mut told, mut kept) = (false, None);
         loop {
             match retry_during_shortage(|| self.folder.claim())? {
-                Some(Claim::Started { process, began }) => return self.watch(&process, began),
+                Some(Claim::Started { process, began }) => return self.watch(&process, began, kept),
                 Some(Claim::Abandoned) => {
                     let stop = retry_during_shortage(|| self.ordered_stop())?;
                     self.report_excess(stop);
@@ -154,11 +156,12 @@ impl<'a> Supervisor<'a> {
                 None if self.reason_to_stop()?.is_some() => {
                     retry_during_shortage(|| self.folder.decide_claim(&Claim::Abandoned))?;
                 }
-                None => match self.launch() {
+                None => match self.launch(kept.take()) {
                     Ok((child, outputs)) => {
                         if let Some(end) = self.see_to(child, &outputs)? {
                             return Ok(end);
                         }
+                        kept = Some(outputs);
                     }
                     // Nothing has run, and the slot is not over.
                     Err(error) if error.is_shortage() => {
@@ -173,8 +176,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Launches the job, once all is there that it needs for that: a process that is to become it, and its outputs.
-    fn launch(&self) -> Result<(Child, Captured), ExecutionError> {
+    /// Launches the job, once all is there that it needs for that: a process that is to become it, and its outputs. `before` are those
+    /// of a process that did not become it: of two readers of one pipe each would get a part.
+    fn launch(&self, before: Option<Captured>) -> Result<(Child, Captured), ExecutionError> {
+        let _ = before.is_some_and(|outputs| outputs.is_cut());
         let ([stdout, stderr], outputs) = capture_outputs(self.folder, self.job.output_limit)?;
         let child = Command::new(crate::execution::local::EXECUTABLE)
             .arg0("bespeak")
@@ -241,12 +246,24 @@ impl<'a> Supervisor<'a> {
         }))
     }
 
-    /// Waits for the end of a job that an earlier supervisor launched.
-    fn watch(&self, identity: &ProcessIdentity, began: StartTime) -> Result<JobEnd, ExecutionError> {
+    /// Waits for the end of a job that an earlier supervisor launched. `kept` are its outputs where this supervisor reads them, because
+    /// it has launched a process itself, which came too late.
+    fn watch(
+        &self,
+        identity: &ProcessIdentity,
+        began: StartTime,
+        kept: Option<Captured>,
+    ) -> Result<JobEnd, ExecutionError> {
         let process =
             retry_during_shortage(|| identity.open().map_err(self.failed("follow the process of")))?;
         let began = if process.is_some() { began } else { began.unseen() };
-        let taken = retry_during_shortage(|| take_over_outputs(self.folder, self.job.output_limit))?;
+        let taken = match kept {
+            Some(outputs) => TakenOver {
+                outputs,
+                has_waited: false,
+            },
+            None => retry_during_shortage(|| take_over_outputs(self.folder, self.job.output_limit))?,
+        };
         let mut watch = self.watch_over(identity);
         let stop = match (process, identity.pid()) {
             (Some(process), Some(leader)) => {

@@ -55,6 +55,26 @@ fn executor_after(place: &Place, words: &str, behind: &str) -> LocalExecutor {
     place.executor_with(&program)
 }
 
+/// The words behind which a program runs as a user other than root; no words where this user is one. None where no other user reaches the
+/// executable.
+fn behind_another_user() -> Option<&'static str> {
+    const OTHER: &str = "setpriv --reuid=65534 --regid=65534 --clear-groups";
+    if !rustix::process::geteuid().is_root() {
+        return Some("");
+    }
+    let reaches = format!("{OTHER} test -x {}", env!("CARGO_BIN_EXE_bespeak"));
+    let tried = Command::new("sh").args(["-c", &reaches]).status().unwrap();
+    tried.success().then_some(OTHER)
+}
+
+/// A shell's words that give the folder to the user of programs behind these words.
+fn give_away(place: &Place, behind: &str) -> String {
+    if behind.is_empty() {
+        return String::new();
+    }
+    format!("chown -R 65534:65534 {} || exit 9", place.folder.path().display())
+}
+
 #[test]
 fn a_fork_bomb_is_ended_by_its_limit_and_two_processes_of_the_isolation_do_not_count() {
     let place = Place::new();
@@ -135,24 +155,11 @@ fn the_system_refuses_processes_beyond_its_limit_also_while_nobody_watches() {
         ways.push((Place::new(), String::new()));
     }
     // As a user of its own, which may make no control group, the limit is that of the job's user namespace.
-    let other = "setpriv --reuid=65534 --regid=65534 --clear-groups";
-    let reaches = format!("{other} test -x {}", env!("CARGO_BIN_EXE_bespeak"));
-    if is_root
-        && Command::new("sh")
-            .args(["-c", &reaches])
-            .status()
-            .unwrap()
-            .success()
-    {
+    if let Some(other) = behind_another_user().filter(|_| is_root) {
         ways.push((Place::new(), other.to_owned()));
     }
     for (place, behind) in ways {
-        let own = format!("chown -R 65534:65534 {} || exit 9", place.folder.path().display());
-        let words = if behind.is_empty() {
-            words.clone()
-        } else {
-            format!("{words}\n{own}")
-        };
+        let words = format!("{words}\n{}", give_away(&place, &behind));
         let (started, outcome) = start_many_unwatched(&place, &executor_after(&place, &words, &behind));
         assert!(
             started <= 41,
@@ -237,4 +244,50 @@ fn what_it_has_in_its_shared_memory_counts_as_memory() {
     };
     let limit = Limit::Memory;
     assert_eq!(run(&place, &job).outcome, RunOutcome::Exceeded { limit });
+}
+
+#[test]
+fn a_program_that_may_not_be_read_hides_no_files_from_a_service_that_is_not_root() {
+    let Some(behind) = behind_another_user() else {
+        eprintln!("NOT TESTED: no user other than root reaches the executable");
+        return;
+    };
+    let place = Place::new();
+    let executor = executor_after(&place, &give_away(&place, behind), behind);
+    let ends_as = |job: &JobSpec| {
+        executor.start(job).unwrap();
+        end(&executor, job).outcome
+    };
+    let hide =
+        "exec 3> gone; rm gone; head -c 4000000 /dev/zero >&3; cp /bin/sleep own; chmod 111 own; exec ./own";
+    let files = JobLimits {
+        files: Some(1 << 30),
+        ..JobLimits::default()
+    };
+    let memory = JobLimits {
+        memory: Some(1 << 30),
+        ..JobLimits::default()
+    };
+    for (limits, limit) in [(files, Limit::Files), (memory, Limit::Memory)] {
+        let job = JobSpec {
+            limits,
+            ..isolated(&format!("{hide} 1000"), 600)
+        };
+        assert_eq!(ends_as(&job), RunOutcome::Exceeded { limit });
+        let told = place.output(&job, Stream::Err);
+        assert!(told.contains("a program that may not be read"), "{told}");
+    }
+    // Nothing is counted where nothing is limited, and a provider may keep a program of an application from being read.
+    let free = isolated(&format!("{hide} 1"), 600);
+    assert_eq!(ends_as(&free), RunOutcome::Completed);
+    let program = place.path("closed");
+    fs::copy("/bin/sleep", &program).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o111)).unwrap();
+    let closed = JobSpec {
+        limits: files.or(memory),
+        program,
+        arguments: vec!["1".into()],
+        ..isolated("", 600)
+    };
+    assert_eq!(ends_as(&closed), RunOutcome::Completed);
 }

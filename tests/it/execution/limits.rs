@@ -118,6 +118,41 @@ fn files_without_a_name_count_as_those_with_one() {
 }
 
 #[test]
+fn memory_that_processes_share_covers_no_files_in_memory_and_a_mapped_file_counts_once() {
+    let place = Place::new();
+    let limits = JobLimits {
+        memory: Some(64 * MIB),
+        ..JobLimits::default()
+    };
+    let [map, read, create] = if cfg!(target_arch = "x86_64") {
+        [9, 0, 319]
+    } else {
+        [222, 63, 279]
+    };
+    // Each is 40 MiB.
+    let open = format!(
+        "my $n = 40 << 20; open my $z, \"<\", \"/dev/zero\" or exit 1; my $fd = syscall({create}, my $name = \"hidden\", 0); \
+         open my $o, \"+>&=\", $fd or exit 2; \
+         sub fill {{ my $at = syscall({map}, 0, $n, 3, $_[0], $_[1], 0); syscall({read}, fileno($z), $at, $n) == $n or exit 3 }}"
+    );
+    let both = "fill(0x21, -1); my $m = \"x\" x (1 << 20); syswrite $o, $m for 1 .. 40; sleep 30; exit 7";
+    let mapped = "truncate $o, $n; fill(1, $fd); sleep 1; exit 7";
+    let limit = Limit::Memory;
+    for (rest, outcome) in [
+        (both, RunOutcome::Exceeded { limit }),
+        (mapped, RunOutcome::Failed { exit: 7 }),
+    ] {
+        for isolation in [None, Some(bespeak::catalogue::Isolation::default())] {
+            let job = JobSpec {
+                isolation,
+                ..limited(&format!("exec perl -e '{open}; {rest}'"), limits)
+            };
+            assert_eq!(run(&place, &job).outcome, outcome, "{rest}");
+        }
+    }
+}
+
+#[test]
 fn what_a_job_reads_is_not_held_against_it() {
     let place = Place::new();
     fs::write(place.path("large"), vec![1; 9 << 20]).unwrap();

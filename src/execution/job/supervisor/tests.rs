@@ -84,3 +84,28 @@ fn a_status_says_how_a_process_ended() {
         RunOutcome::Failed { exit: 137 }
     );
 }
+
+#[test]
+fn the_outputs_of_a_job_that_an_earlier_launcher_has_become_have_one_reader() {
+    supervised(HOUR, Clock::standing_at(0), |supervisor, _, _| {
+        let ([out, err], outputs) = capture_outputs(supervisor.folder, 4 << 20).unwrap();
+        drop(err);
+        let mut child = Command::new("seq")
+            .arg("200000")
+            .stdout(out)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let identity = ProcessIdentity::of(Pid::from_child(&child)).unwrap();
+        let began = StartTime::now(&supervisor.clock);
+        supervisor.watch(&identity, began, Some(outputs)).unwrap();
+        child.wait().unwrap();
+        let file = supervisor
+            .folder
+            .output(crate::execution::files::outputs::Stream::Out);
+        let kept = std::fs::read_to_string(file).unwrap();
+        let mut lines = kept.lines();
+        assert!((1..=200_000).all(|number| lines.next() == Some(number.to_string().as_str())));
+        assert_eq!(lines.next(), None);
+    });
+}
