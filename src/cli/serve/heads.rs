@@ -108,7 +108,7 @@ async fn sign_head(store: &Store, clock: &Clock, heads: &Arc<Mutex<SignedHeads>>
     if let Some(what) = &*store.damage().borrow() {
         return Err(what.clone());
     }
-    let head = store.trail_head(clock.micros()).await;
+    let head = store.lasting_head(clock.micros()).await;
     let (head, heads) = (head.map_err(|why| why.to_string())?, Arc::clone(heads));
     // The disk may be slow, and another machine's.
     let signed = task::spawn_blocking(move || {
