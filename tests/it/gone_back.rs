@@ -153,6 +153,22 @@ fn a_line_that_can_be_read_and_that_a_failover_may_take_away_is_not_known() {
     });
 }
 
+#[test]
+fn a_start_goes_without_signed_heads_that_cannot_be_read() {
+    // A folder cannot be read as a file.
+    let elsewhere = tempfile::tempdir().expect("a temporary folder");
+    let configuration = format!(
+        "[trail]\nheads = \"{}\"\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n",
+        elsewhere.path().display()
+    );
+    let mut server = Server::configured(None, &configuration);
+    // From now on there is a key with which heads are read.
+    server.stop();
+    server.restart();
+    let log = server.log();
+    assert!(log.contains("goes without the last signed head"), "{log}");
+}
+
 /// Makes an agreement of a minute some hours ahead.
 async fn offer(client: &Client) -> Uuid {
     let offer = Offer::reserve(1, 60).within(hours_ahead(2), hours_ahead(30));
