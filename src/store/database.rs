@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 
@@ -14,6 +15,9 @@ use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
 use super::engine::{Columns, Engine, Error, Result, Value, migrations, statements};
 
+/// A server that takes longer than this for a batch, or for a COMMIT, counts as gone. It is shorter than the server's own limit: a
+/// COMMIT that waits for a standby and is cut off there is done on this server alone, and reported as done.
+pub(super) const ANSWER_WAIT: Duration = Duration::from_secs(30);
 /// Writes SQLite's log into the file and empties it, once no other transaction reads or writes.
 const WRITE_LOG_INTO_FILE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 

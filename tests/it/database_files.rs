@@ -104,6 +104,39 @@ fn nothing_is_acknowledged_once_the_database_file_is_gone_and_what_was_is_rescue
 }
 
 #[test]
+fn a_rescued_copy_is_whole_has_a_name_of_its_own_and_is_tried_again() {
+    with(&TestDatabase::sqlite(), async |url: String| {
+        let path = url.strip_prefix("sqlite:").expect("a SQLite file");
+        let path = fs::canonicalize(path).expect("it is there");
+        let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
+        let (store, lease) = decide(&url).await;
+        let kept = agreement("a");
+        store
+            .commit(lease.epoch, &[create(&kept)])
+            .await
+            .expect("it is right");
+        fs::remove_file(&path).expect("it can be removed");
+        fs::write(beside(".rescued"), "of an earlier time").expect("a file");
+        // In the place of the copy is what no file can take.
+        fs::create_dir(beside(".rescuing")).expect("a folder");
+        store.rescue().await.expect_err("there is no place for it");
+        assert!(!beside(".rescued-2").exists());
+        fs::remove_dir(beside(".rescuing")).expect("it is empty");
+        let copy = store.rescue().await.expect("there is a place for it");
+        assert_eq!(copy, Some(beside(".rescued-2")));
+        assert!(!beside(".rescuing").exists());
+        let earlier = fs::read_to_string(beside(".rescued")).expect("it is there");
+        assert_eq!(earlier, "of an earlier time");
+        let rescued = format!("sqlite:{}", beside(".rescued-2").display());
+        let rescued = Store::open_existing(&rescued).await.expect("it opens");
+        assert_eq!(rescued.verify().await.expect("it can be read"), []);
+        let all = rescued.live_agreements().await.expect("they can be read");
+        assert_eq!(all.iter().map(|of| of.id).collect::<Vec<_>>(), [kept.id]);
+        rescued.close().await;
+    });
+}
+
+#[test]
 fn a_log_that_is_deleted_while_the_service_is_down_is_missed_at_the_next_start() {
     let mut server = Server::local();
     let client = server.client();

@@ -14,7 +14,7 @@ use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
-use crate::support::stores::{TestDatabase, on_both_engines};
+use crate::support::stores::{TestDatabase, on_both_engines, with};
 
 on_both_engines!(
     a_batch_states_the_line_that_it_builds_on_and_goes_on_from_no_other,
@@ -121,6 +121,52 @@ async fn a_process_that_stands_by_does_not_take_over_a_database_that_has_gone_ba
     lease.release().await;
     let refused = other.acquire_lease().await;
     assert!(matches!(refused, Err(Error::Damaged(_))), "{refused:?}");
+}
+
+#[test]
+fn a_line_that_can_be_read_and_that_a_failover_may_take_away_is_not_known() {
+    with(&TestDatabase::postgres(), async |url: String| {
+        let (store, lease) = decide(&url).await;
+        let other = Store::open(&url).await.expect("others may read");
+        let (kept, lost) = ([create(&agreement("a"))], agreement("b"));
+        store.commit(lease.epoch, &kept).await.expect("it is right");
+        other.follow_trail().await.expect("it goes on");
+        let last = [create(&lost)];
+        store.commit(lease.epoch, &last).await.expect("it is right");
+        // No commit can wait for a standby now.
+        tamper(
+            &url,
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''no''; END'; \
+             CREATE TRIGGER refuse BEFORE UPDATE ON lease FOR EACH ROW EXECUTE FUNCTION refuse()",
+        )
+        .await;
+        let followed = other.follow_trail().await;
+        assert!(matches!(followed, Err(Error::Database(_))), "{followed:?}");
+        tamper(&url, "DROP TRIGGER refuse ON lease").await;
+        // The next primary does not have it, and nobody was told of it.
+        take_back(&url, lost.id).await;
+        lease.release().await;
+        other
+            .acquire_lease()
+            .await
+            .expect("nothing is gone that was told");
+    });
+}
+
+#[test]
+fn a_start_goes_without_signed_heads_that_cannot_be_read() {
+    // A folder cannot be read as a file.
+    let elsewhere = tempfile::tempdir().expect("a temporary folder");
+    let configuration = format!(
+        "[trail]\nheads = \"{}\"\n[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n",
+        elsewhere.path().display()
+    );
+    let mut server = Server::configured(None, &configuration);
+    // From now on there is a key with which heads are read.
+    server.stop();
+    server.restart();
+    let log = server.log();
+    assert!(log.contains("goes without the last signed head"), "{log}");
 }
 
 /// Makes an agreement of a minute some hours ahead.

@@ -105,12 +105,22 @@ async fn stop_decisions_on_damage(store: &Store, planner: &Planner) {
     let Some(what) = found.await else { return };
     planner.distrust(what.clone());
     error!(%what, "the database is not as it was left; nothing is decided any more (docs/operating.md says what to do)");
-    match store.rescue().await {
-        Ok(Some(file)) => error!(file = %file.display(), "all that was stored is in this file"),
-        Ok(None) => {}
-        Err(why) => {
-            error!(%why, "what was stored could not be written to another file; do not stop the process");
+    loop {
+        match store.rescue().await {
+            Ok(file) => {
+                if let Some(file) = file {
+                    error!(file = %file.display(), "all that was stored is in this file");
+                }
+                return;
+            }
+            Err(why) => {
+                error!(
+                    %why,
+                    "what was stored could not be written to another file; do not stop the process; trying again in {RETRY:?}"
+                );
+            }
         }
+        tokio::time::sleep(RETRY).await;
     }
 }
 

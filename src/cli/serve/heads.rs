@@ -1,7 +1,7 @@
 //! Signs the head of the audit trail at intervals, and compares a trail with what is known of it before anything is decided.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,17 +16,19 @@ use crate::task::{self, Keeper};
 
 /// How long a signature may take before its task counts as late.
 const SIGNED_WITHIN: Duration = Duration::from_mins(1);
+/// How long a start waits for the last signed head.
+const HEADS_WAIT: Duration = Duration::from_secs(5);
 
 /// Refuses a SQLite file that is not there where the data folder knows lines that it had: a new one would be made in its place.
 ///
 /// # Errors
 /// Where it is not there.
-pub(super) fn refuse_missing_file(url: &str, config: &Trail, data_dir: &Path) -> Result<(), Failure> {
+pub(super) async fn refuse_missing_file(url: &str, config: &Trail, data_dir: &Path) -> Result<(), Failure> {
     let Some(path) = url.strip_prefix("sqlite:") else {
         return Ok(());
     };
     let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-    if path.exists() || known_lines(config, data_dir)?.is_empty() {
+    if path.exists() || known_lines(config, data_dir).await?.is_empty() {
         return Ok(());
     }
     Err(Failure::Refused(format!(
@@ -42,7 +44,7 @@ pub(super) fn refuse_missing_file(url: &str, config: &Trail, data_dir: &Path) ->
 /// # Errors
 /// Where that line is not there, or cannot be looked for.
 pub(super) async fn compare_trail(store: &Store, config: &Trail, data_dir: &Path) -> Result<(), Failure> {
-    let known = known_lines(config, data_dir)?;
+    let known = known_lines(config, data_dir).await?;
     match store.find_gone_line(&known).await? {
         None => Ok(()),
         Some(gone) => Err(Failure::Refused(format!(
@@ -52,19 +54,31 @@ pub(super) async fn compare_trail(store: &Store, config: &Trail, data_dir: &Path
     }
 }
 
-/// The last line that was signed, and the last one that a process on this data folder knew to be stored.
-fn known_lines(config: &Trail, data_dir: &Path) -> Result<SignedLines, Failure> {
+/// The last line that was signed, and the last one that a process on this data folder knew to be stored. The first one may be on another
+/// machine's disk, which a start does not depend on.
+async fn known_lines(config: &Trail, data_dir: &Path) -> Result<SignedLines, Failure> {
     let (heads, end) = (config.heads_file(data_dir), Trail::end_file(data_dir));
-    let failed = |path: &Path, why: io::Error| Failure::Unavailable(format!("{}: {why}", path.display()));
-    let mut known = match public_key_beside(&config.key_file(data_dir)) {
-        Ok(public) => read_last_head(&heads, &public).map_err(|why| failed(&heads, why))?,
-        // Without it no head can be read. A new key is made soon.
-        Err(_) => SignedLines::default(),
-    };
-    if let Some(last) = read_trail_end(&end).map_err(|why| failed(&end, why))? {
+    let mut known = last_signed_line(&heads, config.key_file(data_dir))
+        .await
+        .unwrap_or_else(|why| {
+            warn!(file = %heads.display(), %why, "the start goes without the last signed head of the audit trail");
+            SignedLines::default()
+        });
+    let last = read_trail_end(&end);
+    if let Some(last) = last.map_err(|why| Failure::Unavailable(format!("{}: {why}", end.display())))? {
         known.add_known(last);
     }
     Ok(known)
+}
+
+async fn last_signed_line(heads: &Path, key: PathBuf) -> io::Result<SignedLines> {
+    let heads = heads.to_owned();
+    let read = task::spawn_blocking(move || match public_key_beside(&key) {
+        Ok(public) => read_last_head(&heads, &public),
+        // Without it no head can be read. A new key is made soon.
+        Err(_) => Ok(SignedLines::default()),
+    });
+    tokio::time::timeout(HEADS_WAIT, read).await??
 }
 
 /// Begins to sign heads, now and at intervals until `stop`.
@@ -108,7 +122,7 @@ async fn sign_head(store: &Store, clock: &Clock, heads: &Arc<Mutex<SignedHeads>>
     if let Some(what) = &*store.damage().borrow() {
         return Err(what.clone());
     }
-    let head = store.trail_head(clock.micros()).await;
+    let head = store.lasting_head(clock.micros()).await;
     let (head, heads) = (head.map_err(|why| why.to_string())?, Arc::clone(heads));
     // The disk may be slow, and another machine's.
     let signed = task::spawn_blocking(move || {

@@ -148,7 +148,7 @@ impl Process {
         let served = task::spawn(http::serve(listener, certificate, present, bounds, stop.clone()));
 
         manager.say("opening the store");
-        heads::refuse_missing_file(&options.store.database_url(), &config.trail, &data_dir)?;
+        heads::refuse_missing_file(&options.store.database_url(), &config.trail, &data_dir).await?;
         let (store, name, folder) = replicas::open_store(&options, &data_dir).await?;
         heads::compare_trail(&store, &config.trail, &data_dir).await?;
         let end = Trail::end_file(&data_dir);

@@ -19,7 +19,7 @@ use super::known::confirm_end;
 use super::lease::no_lease_row;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
-use crate::store::database::Store;
+use crate::store::database::{ANSWER_WAIT, Store};
 use crate::store::engine::{
     Connection, Error, Record, Result, Value, bulk, is_contention, is_undone, silent_database, statements,
 };
@@ -31,9 +31,6 @@ const ATTEMPTS: u32 = 4;
 /// the attempts themselves, this is about as long as a server's restart.
 const INQUIRIES: u32 = 6;
 const INQUIRY_WAIT: Duration = Duration::from_millis(100);
-/// A server that takes longer than this for a batch, or for a COMMIT, counts as gone. It is shorter than the server's own limit: a
-/// COMMIT that waits for a standby and is cut off there is done on this server alone, and reported as done.
-const ANSWER_WAIT: Duration = Duration::from_secs(30);
 
 impl Store {
     /// Writes one batch in one transaction, for the holder of the lease with this epoch. Takes time in proportion to

@@ -22,10 +22,10 @@ use uuid::Uuid;
 
 use super::known::{confirm_end, is_same_end};
 use super::trail::Trail;
-use crate::store::database::Store;
+use crate::store::database::{ANSWER_WAIT, Store};
 use crate::store::engine::connect::Place;
 use crate::store::engine::hosts::Hosts;
-use crate::store::engine::{Columns, Connection, Error, Result, silent_database, statements};
+use crate::store::engine::{Columns, Connection, Engine, Error, Result, silent_database, statements};
 
 /// How long to wait for the lock of a SQLite file: longer than a busy machine takes to start a program (see [`lock_lease_file_soon`]).
 const FILE_WAIT: Duration = Duration::from_secs(10);
@@ -99,9 +99,9 @@ impl Store {
     }
 
     async fn lease_under_lock(&self, lock: Lock, name_later: Option<String>) -> Result<Lease> {
-        let epoch = self.next_epoch().await;
+        let epoch = tokio::time::timeout(ANSWER_WAIT, self.next_epoch()).await;
         Ok(Lease {
-            epoch: self.told(epoch)?,
+            epoch: self.told(epoch.unwrap_or_else(|_| Err(silent_database().into())))?,
             lock,
             name_later,
         })
@@ -125,15 +125,45 @@ impl Store {
     /// # Errors
     /// [`Error::Damaged`] where the database has gone back since the last call; [`Error::Unavailable`].
     pub async fn follow_trail(&self) -> Result<()> {
+        self.lasting_end().await.map(drop)
+    }
+
+    /// The end of the audit trail that no failover takes back, of which this process takes note. A line that can be read need not be such
+    /// a one: a server that has crashed and is back shows a commit that its standby does not have, and that nobody was told of.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the database has gone back; [`Error::Unavailable`].
+    pub(in crate::store) async fn lasting_end(&self) -> Result<Trail> {
+        let end = self.find_lasting_end().await;
+        self.told(end)
+    }
+
+    async fn find_lasting_end(&self) -> Result<Trail> {
         let known = self.known.trail();
-        let followed = async {
-            let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
-            let stored = found.ok_or_else(no_lease_row)?;
-            self.confirm_trail(&known, &stored).await?;
-            self.known.note(stored);
-            Ok::<_, Error>(())
+        let found = self.read_one(statements::TRAIL, &[], Trail::of).await?;
+        let read = found.ok_or_else(no_lease_row)?;
+        if read == known {
+            return Ok(read);
+        }
+        let stored = match self.kind() {
+            // What can be read is on the disk.
+            Engine::Sqlite => read,
+            Engine::Postgres => self.settle_end().await?,
         };
-        self.told(followed.await)
+        self.confirm_trail(&known, &stored).await?;
+        self.known.note(stored.clone());
+        Ok(stored)
+    }
+
+    /// The stored end, by a statement that writes and is a transaction by itself: its commit waits for the standbys as that of a batch
+    /// does, and thereby for everything before it. It needs no second message, so a process that stands still in it locks nothing.
+    async fn settle_end(&self) -> Result<Trail> {
+        let writers = &self.database.writers;
+        let mut connection = writers.acquire().await?;
+        let settled = connection.read_lease(statements::SETTLE, Trail::of);
+        let settled = writers.answer(SESSION_ANSWER_WAIT, settled).await;
+        // The server may still be at it.
+        settled.inspect_err(|_| connection.close_on_drop())?
     }
 
     /// Makes sure, over any session, that the trail goes on from its known end.

@@ -106,8 +106,13 @@ impl Sums {
 
     /// Takes a row away.
     pub(in crate::store) fn take(&mut self, table: Summed, values: &[Value<'_>]) {
+        self.take_part(table, table.part(values));
+    }
+
+    /// Takes the part of a row away.
+    pub(in crate::store) fn take_part(&mut self, table: Summed, part: u128) {
         let sum = &mut self.0[table as usize];
-        *sum = sum.wrapping_sub(table.part(values));
+        *sum = sum.wrapping_sub(part);
     }
 }
 

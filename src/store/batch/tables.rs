@@ -460,6 +460,8 @@ fn latest_instant_of_batch(batch: &[Change]) -> Micros {
         }
         Change::UpdateOffer(offer) => offer.released,
         Change::EndNegotiation { at, .. } => Some(*at),
+        Change::RecordExecution(execution) => Some(execution.ended),
+        Change::Post(posting) => Some(posting.at),
         _ => None,
     };
     batch.iter().filter_map(at).max().unwrap_or(0)

@@ -2,7 +2,7 @@
 //! replaced or moved, and nothing that it stores then is there after its end. So it is looked at each commit whether the names still
 //! lead to the files that are open.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ use super::error::{Error, Result, silent_database};
 
 /// What SQLite adds to the name of the file: nothing, for its log, and for the index of the log that processes share.
 const ENDS: [&str; 3] = ["", "-wal", "-shm"];
-/// What is added to the name for a copy of the open files.
+/// What is added to the name for a copy of the open files, and while it is being written.
 const RESCUED: &str = ".rescued";
+const RESCUING: &str = ".rescuing";
 /// Writes a copy of the database as this connection sees it to another file, which is empty.
 const COPY_TO_FILE: &str = "VACUUM INTO $1";
 
@@ -79,23 +80,36 @@ impl DatabaseFiles {
         Ok(())
     }
 
-    /// Writes what the open files have to a new file beside the place of the database, lasting, and answers with its name.
+    /// Writes what the open files have to a new file beside the place of the database, lasting, and answers with its name. A file has
+    /// such a name only once it is whole.
     ///
     /// # Errors
-    /// Where the file is there already or cannot be written.
+    /// Where the file cannot be written; a later try may succeed.
     pub(in crate::store) async fn rescue(&self) -> Result<PathBuf> {
-        let copy = with_end(&self.files[0].path, RESCUED);
+        let path = &self.files[0].path;
+        let draft = with_end(path, RESCUING);
         let failed = |why| Error::Unavailable(Box::new(sqlx::Error::Io(why)));
+        // One that a failed try has left.
+        if let Err(why) = fs::remove_file(&draft)
+            && why.kind() != ErrorKind::NotFound
+        {
+            return Err(failed(why));
+        }
         let mut options = OpenOptions::new();
         let options = options.create_new(true).write(true).mode(0o600);
-        options.open(&copy).map_err(failed)?;
+        options.open(&draft).map_err(failed)?;
         let mut anchor = self.anchor.lock().await;
         // Any other connection may be a new one, to what has the name now.
         let anchor = anchor.as_mut().ok_or_else(silent_database)?;
-        let copied = sqlx::query(COPY_TO_FILE).bind(copy.display().to_string());
+        let copied = sqlx::query(COPY_TO_FILE).bind(draft.display().to_string());
         copied.execute(anchor).await?;
-        let written = OpenOptions::new().write(true).open(&copy);
+        let written = OpenOptions::new().write(true).open(&draft);
         written.and_then(|file| file.sync_all()).map_err(failed)?;
+        let copy = free_name_of_copy(path);
+        fs::rename(&draft, &copy).map_err(failed)?;
+        let folder = copy.parent().unwrap_or(Path::new("/"));
+        let folder = File::open(folder).and_then(|folder| folder.sync_all());
+        folder.map_err(failed)?;
         Ok(copy)
     }
 
@@ -106,6 +120,17 @@ impl DatabaseFiles {
             let _ = anchor.close().await;
         }
     }
+}
+
+/// The first name for a copy of a database file that no earlier copy has.
+fn free_name_of_copy(path: &Path) -> PathBuf {
+    let mut copy = with_end(path, RESCUED);
+    let mut number: u32 = 1;
+    while copy.exists() {
+        number += 1;
+        copy = with_end(path, &format!("{RESCUED}-{number}"));
+    }
+    copy
 }
 
 fn with_end(path: &Path, end: &str) -> PathBuf {

@@ -358,7 +358,9 @@ statements! {
         FROM (SELECT *, RANK() OVER (PARTITION BY application, resource ORDER BY ended_us DESC) \
         AS place FROM executions WHERE EXISTS (SELECT 1 FROM executions o WHERE o.ended_us < $1)) AS e JOIN agreements a ON a.id = e.agreement WHERE e.ended_us < $1 AND e.place > $2 \
         AND a.state IN ('Rejected', 'Complete', 'Terminated') ORDER BY e.ended_us LIMIT $3";
-    DELETE_EXECUTION = "DELETE FROM executions WHERE agreement = $1 AND ended_us = $2";
+    DELETE_EXECUTION = "DELETE FROM executions WHERE agreement = $1 AND ended_us = $2 RETURNING agreement, ended_us, application, \
+        version, arguments, input_bytes, output_bytes, resource, nodes, planned_start_s, planned_end_s, estimate_s, queue_time_us, \
+        run_time_us, transfer_in_us, transfer_out_us, moved_in_bytes, moved_out_bytes, outcome, exit_status";
     ADD_EXECUTION_HOUR = "INSERT INTO execution_hours (application, version, resource, outcome, hour_s, runs, \
         queue_time_us, run_time_us, input_bytes, output_bytes) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) \
         ON CONFLICT (application, version, resource, outcome, hour_s) DO UPDATE SET \

@@ -68,8 +68,9 @@ impl Store {
     /// executions for that, and deletes and writes only for these.
     ///
     /// # Errors
-    /// `Error::Unavailable`, `Error::Corrupt`.
+    /// `Error::Unavailable`, `Error::Corrupt`; `Error::Damaged` where the database was found not to be as it was left.
     pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize> {
+        self.known.refuse_damaged()?;
         let Some(first_learned) = self.first_of_newest(kept.learned).await? else {
             return Ok(0);
         };
@@ -86,15 +87,19 @@ impl Store {
             return Ok(0);
         }
         let mut transaction = self.begin().await?;
-        let mut gone = Vec::new();
+        let mut gone_parts = Vec::new();
         let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
         for PastExecution { execution, .. } in &found {
             let values = [execution.agreement.into(), execution.ended.into()];
+            // The row as it is stored: one that was changed past the service is not the one in the sum, and stays found.
+            let deleted = transaction.read(statements::DELETE_EXECUTION, &values, |row| {
+                Summed::Executions.part_of_row(row)
+            });
             // Another process may have been faster.
-            if transaction.execute(statements::DELETE_EXECUTION, &values).await? == 0 {
+            let Some(part) = deleted.await?.pop() else {
                 continue;
-            }
-            gone.push(execution);
+            };
+            gone_parts.push(part);
             let key = (
                 execution.application.clone(),
                 execution.version.clone().unwrap_or_default(),
@@ -129,10 +134,13 @@ impl Store {
         // At the end, as batches wait from here on.
         let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
         let mut stated = trail.sums;
-        for execution in &gone {
-            stated.take(Summed::Executions, &execution.values());
+        for part in &gone_parts {
+            stated.take_part(Summed::Executions, *part);
         }
-        let detail = format!("{} became sums of their hours", counted(gone.len(), "execution"));
+        let detail = format!(
+            "{} became sums of their hours",
+            counted(gone_parts.len(), "execution")
+        );
         let note = Note::new(
             Clock::system().micros(),
             NoteKind::Summed,

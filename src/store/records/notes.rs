@@ -8,7 +8,7 @@ use crate::clock::Micros;
 use crate::store::batch::known::confirm_end;
 use crate::store::batch::sums::Sums;
 use crate::store::batch::trail::Trail;
-use crate::store::database::Store;
+use crate::store::database::{ANSWER_WAIT, Store};
 use crate::store::engine::bulk;
 use crate::store::engine::{Columns, Connection, Engine, Result, Value, statements};
 use crate::store::signed_heads::Restore;
@@ -105,7 +105,8 @@ impl Store {
             transaction.rollback().await?;
             return Err(gone);
         }
-        transaction.commit().await?;
+        let writers = &self.database.writers;
+        writers.answer(ANSWER_WAIT, transaction.commit()).await??;
         self.known.note(trail);
         Ok(true)
     }

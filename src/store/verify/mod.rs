@@ -143,7 +143,16 @@ impl Store {
         Ok(Head { number, hash, at })
     }
 
-    /// The same; where nothing is found it is remembered that the audit trail is whole so far.
+    /// The end of the audit trail that no failover takes back, to be signed.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the database has gone back; [`Error::Unavailable`].
+    pub async fn lasting_head(&self, at: Micros) -> Result<Head> {
+        let Trail { number, hash, .. } = self.lasting_end().await?;
+        Ok(Head { number, hash, at })
+    }
+
+    /// Makes the checks of [`Self::verify`]; where nothing is found it is remembered that the audit trail is whole so far.
     ///
     /// # Errors
     /// Those of reading and of writing.

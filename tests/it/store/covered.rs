@@ -17,6 +17,7 @@ on_both_engines!(
     each_column_that_decides_rights_or_money_is_covered_by_the_trail,
     a_row_that_is_added_or_deleted_past_the_service_is_found,
     nodes_that_are_given_back_and_executions_that_are_summed_leave_the_sums_right,
+    an_execution_that_was_changed_past_the_service_is_found_after_it_was_summed,
 );
 
 /// The tables, and the row of each that is changed.
@@ -214,7 +215,20 @@ async fn nodes_that_are_given_back_and_executions_that_are_summed_leave_the_sums
     // No line tells of this one.
     let earlier = [execution(&one, second(150))];
     store.commit(lease.epoch, &earlier).await.expect("it is right");
+    let trail = store.trail(0, 100).await.expect("it can be read");
+    assert_eq!(trail.last().map(|line| line.at), Some(second(150)));
     assert_eq!(findings(&store).await, [""; 0]);
+    sum_up_all_but_the_last(&store).await;
+    assert_eq!(findings(&store).await, [""; 0]);
+    // The next batch goes on from there.
+    let next = create(&agreement("next"));
+    store.commit(lease.epoch, &[next]).await.expect("it is right");
+    store.archive(i64::MAX, 100).await.expect("there is room");
+    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+/// Makes sums of the executions but the last; there are two.
+async fn sum_up_all_but_the_last(store: &Store) {
     let learned = Learned { newest: 1, each: 1 };
     let kept = Kept {
         since: i64::MAX,
@@ -223,10 +237,21 @@ async fn nodes_that_are_given_back_and_executions_that_are_summed_leave_the_sums
     };
     let summed = store.prune_executions(&kept, 10).await.expect("it can");
     assert_eq!(summed, 1);
-    assert_eq!(findings(&store).await, [""; 0]);
-    // The next batch goes on from there.
-    let next = create(&agreement("next"));
-    store.commit(lease.epoch, &[next]).await.expect("it is right");
-    store.archive(i64::MAX, 100).await.expect("there is room");
-    assert_eq!(findings(&store).await, [""; 0]);
+}
+
+async fn an_execution_that_was_changed_past_the_service_is_found_after_it_was_summed(url: String) {
+    let (store, lease) = decide(&url).await;
+    let one = history(&store, lease.epoch).await;
+    let earlier = [execution(&one, second(150))];
+    store.commit(lease.epoch, &earlier).await.expect("it is right");
+    // It reads as the same.
+    let changed = second(150);
+    let sql = format!("UPDATE executions SET arguments = '[\"60\" ]' WHERE ended_us = {changed}");
+    tamper(&url, &sql).await;
+    sum_up_all_but_the_last(&store).await;
+    let found = findings(&store).await;
+    assert!(
+        found.iter().any(|of| of.contains("the rows of executions")),
+        "{found:#?}"
+    );
 }

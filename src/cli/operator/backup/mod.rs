@@ -76,8 +76,8 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         return Err(Failure::Refused(format!("{wrong}; nothing was backed up")));
     }
     refuse_nested_database(&at.database_url(), &at.data_dir)?;
-    let left_in_place = database_files(&at.database_url());
-    let is_small = |name: &str| !LARGE.contains(&name) && !left_in_place.iter().any(|of| of == name);
+    let database = database_file(&at.database_url());
+    let is_small = |name: &str| !LARGE.contains(&name) && !is_of_database(name, &database);
     let mut manifest = Manifest::new(engine);
     manifest
         .add_archive(folder, SERVICE, &at.data_dir, is_small)
@@ -185,15 +185,21 @@ fn refuse_nested_database(url: &str, data_dir: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The names of a SQLite database's files: they change while they are read, and are copied otherwise.
-fn database_files(url: &str) -> Vec<String> {
+/// The name of a SQLite database's file.
+fn database_file(url: &str) -> String {
     let name = url
         .strip_prefix("sqlite:")
         .and_then(|path| Path::new(path).file_name());
-    let name = name.and_then(|name| name.to_str()).unwrap_or("bespeak.db");
-    ["", "-wal", "-shm", "-journal", ".lock", ".rescued"]
-        .map(|end| format!("{name}{end}"))
-        .to_vec()
+    let name = name.and_then(|name| name.to_str());
+    name.unwrap_or("bespeak.db").to_owned()
+}
+
+/// Whether a name is that of a SQLite database's file, of one that SQLite has beside it, or of a copy that was rescued: those change while
+/// they are read, and are copied otherwise.
+fn is_of_database(name: &str, database: &str) -> bool {
+    name.strip_prefix(database).is_some_and(|end| {
+        ["", "-wal", "-shm", "-journal", ".lock"].contains(&end) || end.starts_with(".rescu")
+    })
 }
 
 fn tell(folder: &Path, manifest: &Manifest, as_json: bool) {
