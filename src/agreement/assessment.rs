@@ -50,8 +50,7 @@ pub fn assess(guarantee: &mut Guarantee, agreement: &Agreement, now: Micros) -> 
     if guarantee.state != GuaranteeState::NotDetermined {
         return false;
     }
-    let promised = promised_start(guarantee, agreement);
-    let fact = |name: &str| known_values_of_variable(agreement, promised, now, name);
+    let fact = |name: &str| known_values_of_variable(agreement, now, name);
     let holds = |text: &str| parse_objective(text).and_then(|expression| expression.evaluate_ranges(fact));
     guarantee.values.checked = Some(now);
     if let Some(condition) = &guarantee.qualifying_condition
@@ -81,8 +80,7 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         return guarantee.values.next_due(guarantee.state);
     }
     let checked = guarantee.values.checked.unwrap_or(agreement.created);
-    let promised = promised_start(guarantee, agreement);
-    let fact = |name: &str| known_values_of_variable(agreement, promised, checked, name);
+    let fact = |name: &str| known_values_of_variable(agreement, checked, name);
     let texts = [
         Some(&guarantee.objective),
         guarantee.qualifying_condition.as_ref(),
@@ -105,17 +103,8 @@ fn parse_objective(text: &str) -> Option<Parsed> {
     Parsed::parse(text, &Variables::predefined()).ok()
 }
 
-/// The start that a guarantee promises: the planned one, unless its agreement has lost that.
-fn promised_start(guarantee: &Guarantee, agreement: &Agreement) -> Time {
-    guarantee
-        .values
-        .promised
-        .map_or(agreement.placement().start, Time)
-}
-
-/// The values that a variable of the expression language can have, as far as they are known by `now`, where this start is
-/// promised.
-fn known_values_of_variable(agreement: &Agreement, promised: Time, now: Micros, name: &str) -> Option<Range> {
+/// The values that a variable of the expression language can have, as far as they are known by `now`.
+fn known_values_of_variable(agreement: &Agreement, now: Micros, name: &str) -> Option<Range> {
     let second = |time: Time| Value::DateTime(DateTime::from_seconds(time.seconds()));
     let instant = |at| Value::DateTime(DateTime::from_micros(at));
     let never = Value::DateTime(DateTime::from_seconds(NEVER_S));
@@ -139,8 +128,8 @@ fn known_values_of_variable(agreement: &Agreement, promised: Time, now: Micros, 
         "submitted" => instant(agreement.created),
         "ready" => second(agreement.ready),
         "deadline" => second(agreement.deadline),
-        "latest_start" => second(promised + START_TOLERANCE),
-        "planned_start" => second(promised),
+        "latest_start" => second(agreement.promised_start() + START_TOLERANCE),
+        "planned_start" => second(agreement.promised_start()),
         "started" => match (agreement.started, agreement.outcome) {
             (Some(at), _) => instant(at),
             (None, Some(RunOutcome::Lost | RunOutcome::Killed | RunOutcome::Checkpointed)) => never,
@@ -209,7 +198,7 @@ fn assessment_evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         None => "not started",
     };
     let mut evidence = format!("{}; {completion}", guarantee.objective);
-    if let Some(promised) = guarantee.values.promised {
+    if let Some(promised) = agreement.leeway.promised {
         evidence += &format!(
             "; its start was promised for {}",
             DateTime::from_seconds(promised)

@@ -72,6 +72,8 @@ pub struct SeenAtPeer {
     pub row: AtPeer,
     /// Its planned start and end there, in seconds, where they are said.
     pub slot: Option<(i64, i64)>,
+    /// When the peer has handed its nodes over, where it runs nothing and that was not known.
+    pub started: Option<Micros>,
     /// Why the peer does not carry it out any more, where that is so before its time.
     pub lost: Option<String>,
     /// How its work ended, where ours waits still: it ran earlier than was known here.

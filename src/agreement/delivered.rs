@@ -3,8 +3,8 @@
 
 use scheduler::{Seconds, Time, counted};
 
-use super::{Agreement, Money, RunOutcome, part_of_amount};
-use crate::clock::{Micros, second_after, second_of};
+use super::{Agreement, JobEnd, Money, RunOutcome, part_of_amount};
+use crate::clock::{second_after, second_of};
 
 /// A start that is later than was promised by this many seconds still counts as in time: nodes and processes take time to come
 /// up, and the planned second has begun by then.
@@ -41,16 +41,21 @@ impl Agreement {
     /// reservation without a job it is known when its nodes were handed over.
     pub fn note_late_job(&mut self, late: Seconds) {
         let most = self.slot().duration().max(0);
-        if let Some(job) = self.job.as_mut().filter(|_| late > START_TOLERANCE) {
-            job.late += late.min(most);
+        if let Some(job) = self.job.as_mut() {
+            job.late_in_slot = if late > START_TOLERANCE { late.min(most) } else { 0 };
         }
     }
 
-    /// Notes how late a job was that had not come up when its party ended it.
-    pub fn note_job_that_never_came(&mut self, ended: Micros) {
-        let late = self.lateness(second_of(ended));
-        if let Some(job) = self.job.as_mut().filter(|_| late > START_TOLERANCE) {
-            job.late = 0;
+    /// Notes what the end of the job of the present slot tells of its begin. A job that had not come up when its party ended it was
+    /// late until then, and of a job at a peer the peer tells how late it was.
+    pub fn note_late_end(&mut self, end: &JobEnd) {
+        let never_came = end.outcome == RunOutcome::Terminated && end.started.is_none();
+        let late = if never_came {
+            self.lateness(second_of(end.ended))
+        } else {
+            end.late
+        };
+        if late > START_TOLERANCE {
             self.note_late_job(late);
         }
     }
@@ -59,7 +64,7 @@ impl Agreement {
     pub(super) fn withheld(&self) -> Seconds {
         let planned = self.planned_seconds().max(0);
         let late = match (&self.job, self.started) {
-            (Some(job), _) => job.late,
+            (Some(job), _) => job.late + job.late_in_slot,
             (None, Some(at)) => self.lateness(second_of(at)),
             (None, None) => planned,
         };
@@ -105,7 +110,18 @@ impl Agreement {
         })
     }
 
-    /// Keeps its guarantees to the start that it had `before`, where it begins later now: where it was to move no more, or the
+    /// The start that it was promised: the planned one, unless it has lost that.
+    pub(super) fn promised_start(&self) -> Time {
+        self.leeway.promised.map_or(self.placement().start, Time)
+    }
+
+    /// Whether the start that it was promised has passed by `now` without a begin, and its slot lies later.
+    pub fn has_missed_start(&self, now: Time) -> bool {
+        let promised = self.promised_start();
+        promised < now && promised < self.placement().start
+    }
+
+    /// Keeps the start that it had `before` as the promised one, where it begins later now: where it was to move no more, or the
     /// start is over. A start that was moved while it lay ahead was told, and is promised in place of the one before.
     pub fn keep_promised_start(&mut self, before: &Self, now: Time) {
         let start = before.placement().start;
@@ -113,9 +129,7 @@ impl Agreement {
         if !is_promised || before.slots_over() > 0 || self.placement().start <= start {
             return;
         }
-        for guarantee in &mut self.guarantees {
-            guarantee.values.promised.get_or_insert(start.seconds());
-        }
+        self.leeway.promised.get_or_insert(start.seconds());
     }
 }
 

@@ -195,9 +195,12 @@ pub struct Job {
     /// How many of them were never started.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub missed: u32,
-    /// Seconds of its slots that were over when its present run was begun in them: the provider was late.
+    /// Seconds of its slots that are over, by which it was begun late in them: the provider was late.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub late: Seconds,
+    /// Seconds by which its present run was begun late in its slot, while that is not over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late_in_slot: Seconds,
     /// The files that are moved for it, in the order in which they were named, each name once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staging: Vec<StagedFile>,
@@ -218,6 +221,7 @@ impl Job {
             restarts: 0,
             missed: 0,
             late: 0,
+            late_in_slot: 0,
             brought: None,
             ..self.clone()
         }
@@ -356,6 +360,9 @@ pub struct JobEnd {
     /// Bytes that were copied in that time from there.
     #[serde(default)]
     pub moved_out: u64,
+    /// Seconds of its slot that were over when it began, as a peer tells it that has run it; 0 of all others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub late: Seconds,
     /// What became of its files, where some were to be moved. The record of its end has nothing of that.
     #[serde(skip)]
     pub staging: Option<Box<StagingEnd>>,
@@ -375,6 +382,7 @@ impl JobEnd {
             transfer_out: 0,
             moved_in: 0,
             moved_out: 0,
+            late: 0,
             staging: None,
         }
     }

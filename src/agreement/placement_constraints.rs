@@ -41,6 +41,10 @@ pub struct PlacementConstraints {
     pub barred: Vec<Barred>,
     /// The millionths of its wait after which its slot moves no more.
     pub fix_at_ppm: Option<u32>,
+    /// The start that was promised, as seconds since the epoch, where it begins later than that; none where the planned start is
+    /// the promised one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub promised: Option<Seconds>,
 }
 
 /// A resource that cannot have a job, because its cluster would refuse it.
@@ -199,6 +203,7 @@ mod tests {
                 why: "Invalid qos specification".into(),
             }],
             fix_at_ppm: Some(250_000),
+            promised: Some(7),
         };
         let text = serde_json::to_string(&leeway).unwrap();
         assert_eq!(

@@ -271,6 +271,9 @@ impl Agreement {
             && let Some(slot) = self.slots.get_mut(over)
         {
             slot.ended = Some(at);
+            if let Some(job) = &mut self.job {
+                job.late += std::mem::take(&mut job.late_in_slot);
+            }
         }
     }
 

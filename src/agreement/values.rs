@@ -38,10 +38,6 @@ pub struct Values {
     /// When it was last looked at without a result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checked: Option<Micros>,
-    /// The start that was promised, in seconds since the epoch, where its agreement begins later than that; none where the
-    /// planned start is the promised one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub promised: Option<i64>,
 }
 
 /// A penalty or a reward.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use scheduler::{Interval, Time};
+use scheduler::{Interval, Seconds, Time};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -309,15 +309,16 @@ impl Look {
         let is_early = state.is_final() && is_here && ours.is_waiting() && !following.is_to_end;
         let mut lost = (is_early && !(has_run && ours.job.is_some()))
             .then(|| format!("{} does not carry it out any more", peer.name()));
-        // Its nodes are gone before their time is over.
-        let has_nodes = ours.service == ServiceState::Idle && ours.job.is_none();
-        if state.is_final()
-            && is_here
-            && has_nodes
-            && !following.is_to_end
-            && ours.slot().end > self.clock.now()
-        {
-            lost = Some(format!("{} has taken its nodes back", peer.name()));
+        let has_nodes = is_here && ours.service == ServiceState::Idle && ours.job.is_none();
+        let started = handed_over_there(&status, ours).filter(|_| has_nodes && ours.never_had_nodes());
+        let is_over = ours.slot().end <= self.clock.now();
+        if has_nodes && !following.is_to_end {
+            // Its nodes are gone before their time is over, or came too late.
+            if state.is_final() && !is_over {
+                lost = Some(format!("{} has taken its nodes back", peer.name()));
+            } else if is_over && ours.never_had_nodes() && started.is_none() {
+                lost = Some(format!("{} has not handed its nodes over", peer.name()));
+            }
         }
         if is_here && !state.is_final() && is_long_over(ours, now) {
             // It says for ever that it is at it.
@@ -334,6 +335,7 @@ impl Look {
         };
         let seen = Seen {
             slot: planned_there(&status),
+            started,
             lost,
             ended,
         };
@@ -366,6 +368,7 @@ impl Look {
         let ended = JobEnd::new(outcome, None, self.clock.micros());
         let seen = Seen {
             slot: None,
+            started: None,
             lost: (!following.row.lost).then(|| format!("{} does not know it any more: {why}", row.peer)),
             ended: None,
         };
@@ -379,7 +382,12 @@ impl Look {
         following: &Following,
         ours: &Agreement,
         (mut row, job): (AtPeer, JobStatus),
-        Seen { slot, lost, ended }: Seen,
+        Seen {
+            slot,
+            started,
+            lost,
+            ended,
+        }: Seen,
     ) -> Duration {
         let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let is_here = ours.resource == row.peer && !ours.state.is_final() && !following.row.lost;
@@ -397,12 +405,14 @@ impl Look {
             row.settled = Some(self.clock.micros());
         }
         let moved = slot.filter(|slot| is_here && ours.is_waiting() && *slot != ours.slot());
-        if row == following.row && moved.is_none() && lost.is_none() && ended.is_none() {
+        let is_as_before = row == following.row && moved.is_none() && started.is_none();
+        if is_as_before && lost.is_none() && ended.is_none() {
             let count = self.federation.followed().count(&row.peer);
             return wait_until_next_look(ours, &job, count, self.clock.now());
         }
         let seen = SeenAtPeer {
             slot: moved.map(|slot| (slot.start.seconds(), slot.end.seconds())),
+            started,
             lost,
             ended,
             row: row.clone(),
@@ -425,6 +435,8 @@ impl Look {
 struct Seen {
     /// Where it lies there.
     slot: Option<Interval>,
+    /// When its nodes were handed over there, where it runs nothing and that was not known.
+    started: Option<Micros>,
     /// Why it is not carried out any more, where that is so.
     lost: Option<String>,
     /// How its work ended that ours has not begun yet.
@@ -495,6 +507,22 @@ fn planned_there(status: &PeerStatus) -> Option<Interval> {
     Some(Interval::new(Time(start.floor()), Time(end.floor())))
 }
 
+/// When the nodes of an agreement were handed over at its peer; none where that has not come. A peer that tells no times hands them
+/// over with the slot, unless it says that the service is not ready.
+fn handed_over_there(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
+    let is_ready = status.service != Some(wsag::states::ServiceState::NotReady);
+    let by_plan = status.planned.is_none() && is_ready;
+    let slot = || ours.slot().start.seconds() * MICROS_PER_SECOND;
+    status.started.map(micros_of).or_else(|| by_plan.then(slot))
+}
+
+/// By how many seconds the job of an agreement began late in its slot at its peer. Both times are the peer's own.
+fn late_there(status: &PeerStatus) -> Seconds {
+    let times = status.started.zip(status.planned);
+    let late = times.map(|(started, (planned, _))| started.floor() - planned.floor());
+    late.unwrap_or(0).max(0)
+}
+
 /// How the job of an agreement stands, as its peer says it.
 fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: Micros) -> JobStatus {
     let started = status.started.map(micros_of);
@@ -513,5 +541,11 @@ fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: 
         (None, AgreementState::Terminated) => RunOutcome::Terminated,
         (None, _) => RunOutcome::Lost,
     };
-    JobStatus::Ended(JobEnd::new(outcome, started, status.ended.map_or(now, micros_of)))
+    JobStatus::Ended(JobEnd {
+        late: late_there(status),
+        ..JobEnd::new(outcome, started, status.ended.map_or(now, micros_of))
+    })
 }
+
+#[cfg(test)]
+mod tests;

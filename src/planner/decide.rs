@@ -292,6 +292,8 @@ impl Decider<'_> {
             };
             if agreement.service == ServiceState::Processing {
                 self.handle_overrun(&agreement);
+            } else if self.awaits_word(&agreement) {
+                // Its nodes may be its party's already, or have been.
             } else if agreement.has_nodes() {
                 let outcome = if agreement.never_had_nodes() {
                     RunOutcome::Lost
@@ -301,8 +303,6 @@ impl Decider<'_> {
                 self.finish_reservation(agreement, outcome)?;
             } else if self.is_at_peer(&agreement) {
                 starting.extend(self.begin_at_peer(agreement));
-            } else if self.awaits_word_of_cluster(&agreement) {
-                // Its nodes may be its party's already.
             } else if agreement.slot().end <= now || agreement.is_too_late_by(self.lateness(&agreement)) {
                 missed.push(agreement);
             } else if agreement.job.is_none() && self.lateness(&agreement) > 0 {
@@ -383,7 +383,7 @@ impl Decider<'_> {
             detail = format!("piece {number} of {of}, {detail}");
         }
         if agreement.never_had_nodes() {
-            detail += ", which does not hold them for it yet";
+            detail += ", which has not told yet that it holds them for it";
         }
         if let Some(delay) = agreement.delay_in_words() {
             detail += &format!(", {delay}");
@@ -489,10 +489,8 @@ impl Decider<'_> {
             }
             outcome => outcome,
         };
-        if outcome == RunOutcome::Terminated && started.is_none() {
-            agreement.note_job_that_never_came(end.ended);
-        }
         let end = &JobEnd { outcome, ..end };
+        agreement.note_late_end(end);
         if self.retry_after_end(&agreement, end) {
             return Ok(());
         }

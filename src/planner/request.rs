@@ -114,6 +114,7 @@ impl Proposal {
             filters: self.filters.clone(),
             barred: self.barred.clone(),
             fix_at_ppm: self.fix_at_ppm,
+            promised: None,
         }
     }
 }

@@ -132,8 +132,18 @@ impl Server {
 
     /// Asks for a value that may not be there.
     pub(super) async fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
-        let (status, bytes) = self.exchange(self.request(Method::GET, path)?).await?;
-        if status == StatusCode::NOT_FOUND {
+        let request = self.request(Method::GET, path)?;
+        self.receive_unless(StatusCode::NOT_FOUND, request).await
+    }
+
+    /// The answer to a request; none where that has this status.
+    async fn receive_unless(
+        &self,
+        none: StatusCode,
+        request: RequestBuilder,
+    ) -> Result<Option<Value>, Failure> {
+        let (status, bytes) = self.exchange(request).await?;
+        if status == none {
             return Ok(None);
         }
         let body = self.content(status, bytes)?;

@@ -3,10 +3,14 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use clap::Args;
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+use uuid::Uuid;
+use wsag::scheduling::parse_amount;
 
 use crate::cli::Failure;
 use crate::cli::client::{DryRun, One, Server, print_agreement, read_answer};
-use crate::negotiation::{EndingView, PaymentView, terminate_input};
+use crate::negotiation::{AgreementView, EndingView, PaymentView, terminate_input};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,25 +35,61 @@ pub(in crate::cli) struct Options {
 
 pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     let id = server.id_of(&options.one.id).await?;
-    let cost = format!("/agreements/{id}/ending");
     if !options.dry_run.dry_run {
-        let ending: EndingView = read_answer(server.get(&cost).await?)?;
-        if !ending.charges.is_empty() {
-            if !server.prints_json() {
-                print_ending(&ending);
-            }
-            if !options.yes {
-                ask_before_it_costs(&ending.charges)?;
-            }
-        }
+        let answer = end_for_what_was_shown(server, id, options.yes).await?;
+        return server.print_answer(answer, print_agreement);
     }
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
     let answer = server.post(&path, terminate_input().into_bytes()).await?;
     server.print_answer(answer, print_agreement)?;
-    if options.dry_run.dry_run && !server.prints_json() {
-        print_ending(&read_answer(server.get(&cost).await?)?);
+    if !server.prints_json() {
+        print_ending(&cost_of_ending(server, id).await?);
     }
     Ok(())
+}
+
+async fn cost_of_ending(server: &Server, id: Uuid) -> Result<EndingView, Failure> {
+    read_answer(server.get(&format!("/agreements/{id}/ending")).await?)
+}
+
+/// Ends an agreement in the version whose costs were read. Where these are more than was shown, they are shown and asked about; with
+/// `is_agreed` nothing is asked.
+async fn end_for_what_was_shown(server: &Server, id: Uuid, is_agreed: bool) -> Result<Value, Failure> {
+    let path = format!("/agreements/{id}/terminate");
+    let mut shown = 0;
+    loop {
+        // Before the costs: where it changes in between, it is not ended.
+        let seen: AgreementView = read_answer(server.agreement(id).await?)?;
+        let ending = cost_of_ending(server, id).await?;
+        let costs = sum_of(&ending.charges);
+        if costs > shown {
+            if !server.prints_json() {
+                print_ending(&ending);
+            }
+            shown = costs;
+            if !is_agreed {
+                ask_before_it_costs(&ending.charges)?;
+                // The answer may have taken long.
+                continue;
+            }
+        }
+        let request = server
+            .request(Method::POST, &path)?
+            .header("content-type", "application/xml")
+            .header("if-match", format!("\"{}\"", seen.version))
+            .body(terminate_input());
+        let ended = server.receive_unless(StatusCode::PRECONDITION_FAILED, request);
+        if let Some(answer) = ended.await? {
+            return Ok(answer);
+        }
+    }
+}
+
+/// The sum of payments in millionths. One that cannot be read counts as more than every other.
+fn sum_of(payments: &[PaymentView]) -> i64 {
+    let amounts = payments.iter();
+    let amounts = amounts.map(|payment| parse_amount(&payment.amount.amount).unwrap_or(i64::MAX));
+    amounts.fold(0, i64::saturating_add)
 }
 
 /// Asks whether to pay for the end of an agreement. A script cannot answer: it has to have said so.
@@ -92,4 +132,21 @@ fn payment_in_words(payment: &PaymentView) -> String {
     let why = payment.reason.as_ref();
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     format!("{} ({}{why})", payment.amount, payment.kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn payments_are_summed_and_what_cannot_be_read_is_asked_about() {
+        let payment = |amount: &str| -> PaymentView {
+            let amount = serde_json::json!({ "amount": amount, "currency": "EUR" });
+            let payment = serde_json::json!({ "kind": "cancellation", "amount": amount });
+            serde_json::from_value(payment).unwrap()
+        };
+        assert_eq!(sum_of(&[]), 0);
+        assert_eq!(sum_of(&[payment("0.25"), payment("1")]), 1_250_000);
+        assert_eq!(sum_of(&[payment("much"), payment("1")]), i64::MAX);
+    }
 }

@@ -10,7 +10,7 @@ use crate::agreement::{
     Account, Agreement, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer, OfferState, PostingKind,
     SeenAtPeer, ServiceState, Slots,
 };
-use crate::clock::MICROS_PER_SECOND;
+use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Lost, Result};
 use crate::planner::handle::Planner;
@@ -298,9 +298,13 @@ impl Decider<'_> {
         let SeenAtPeer {
             row,
             slot,
+            started,
             lost,
             ended,
         } = seen;
+        if let Some(started) = started {
+            self.note_started_at_peer(&row, started);
+        }
         let ours = self.plan.get(row.agreement).filter(|of| of.resource == row.peer);
         if let Some(agreement) = ours.filter(|of| of.is_waiting()).cloned() {
             if let Some(why) = lost {
@@ -324,6 +328,17 @@ impl Decider<'_> {
         }
         self.batch.push(Change::PutAtPeer(row));
         Ok(())
+    }
+
+    /// Takes note of when a peer has handed over the nodes of an agreement without a job. Its party has them in its slot here.
+    fn note_started_at_peer(&mut self, row: &AtPeer, started: Micros) {
+        let waits = |ours: &&Agreement| ours.has_nodes() && ours.never_had_nodes();
+        let ours = self.plan.get(row.agreement).filter(waits).cloned();
+        if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
+            let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
+            let since = started.clamp(start, self.now.max(start));
+            self.note_handed_over(agreement, since);
+        }
     }
 
     /// Ends an agreement whose work has run at its peer before its slot began here.
@@ -401,3 +416,6 @@ impl Decider<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

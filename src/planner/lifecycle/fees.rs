@@ -45,15 +45,15 @@ impl Rebooking {
 impl Decider<'_> {
     /// The fee for ending an agreement before its slot, now that it has left the plan. It is the provider's part of its
     /// price, at least the amount by which the same request would be cheaper now, and at most its price. So it never pays
-    /// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before: the
-    /// loss would have cost nothing, and its party need not wait for another time. Where a peer has it, the fee is at least
-    /// that peer's charge for its end.
+    /// to end an agreement and to book it again at the same instant. The fee is zero where its work was lost before, or the start
+    /// that was promised has passed: its party need not wait for another time. Where a peer has it, the fee is at least that
+    /// peer's charge for its end.
     pub(in crate::planner) fn cancellation_fee(
         &mut self,
         agreement: &Agreement,
         charge_of_peer: Option<Money>,
     ) -> Option<Fee> {
-        if agreement.restarts() > 0 {
+        if agreement.restarts() > 0 || agreement.has_missed_start(self.present_second()) {
             return None;
         }
         let (price, rate) = (agreement.price?, self.settings.pricing.as_ref()?.cancellation);

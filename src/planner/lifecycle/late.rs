@@ -11,6 +11,9 @@ use crate::planner::error::Result;
 use crate::planner::requests::request_of_stretch;
 use crate::planner::resources::resource::CLUSTER;
 
+/// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
+const PEER_TELLS_WITHIN: Seconds = 3_600;
+
 impl Decider<'_> {
     /// By how many seconds the slot of an agreement begins late that begins now. The nodes of a reservation that its cluster
     /// holds are its party's, also while the service is down.
@@ -36,6 +39,13 @@ impl Decider<'_> {
             && of.is_some_and(|of| of.resource.kind == CLUSTER && !of.has_told_kept)
     }
 
+    /// Whether the nodes of a reservation may be its party's, or may have been, and its cluster or its peer has not told that yet.
+    pub(in crate::planner) fn awaits_word(&self, agreement: &Agreement) -> bool {
+        let has_time = self.present_second() < agreement.slot().end + PEER_TELLS_WITHIN;
+        let has_begun = agreement.has_nodes() && agreement.never_had_nodes();
+        has_begun && has_time && self.is_at_peer(agreement) || self.awaits_word_of_cluster(agreement)
+    }
+
     /// Has a reservation that is a little late end as much later as it begins, also beyond its deadline, where its nodes are
     /// free for that and it does not expire before. Returns it as it is now.
     pub(in crate::planner) fn prolong_late_slot(&mut self, agreement: Agreement) -> Agreement {
@@ -45,6 +55,8 @@ impl Decider<'_> {
         if later.end > agreement.latest_end(now + self.settings.horizon) {
             return agreement;
         }
+        // The offers in its place rely on its not having begun, and it begins now.
+        self.release_holds_about(agreement.id);
         let placed = self.run_trial(|this| {
             let (at, number) = this.plan.planned_slot(&agreement, 0)?;
             this.plan.take_slot_out(&agreement, 0, now);

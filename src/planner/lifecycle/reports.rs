@@ -365,6 +365,24 @@ mod tests {
     }
 
     #[test]
+    fn a_piece_that_runs_again_is_late_anew_and_the_one_before_stays_as_late_as_it_was() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let begin_late = |domain: &mut Domain, late: i64| {
+            domain.now = domain.of(id).slot().start.seconds() + late;
+            domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+            Run::from(domain.of(id))
+        };
+        let withheld = |domain: &Domain| domain.of(id).duration - domain.of(id).delivered();
+        let first = begin_late(&mut domain, 6);
+        assert_eq!(withheld(&domain), 6);
+        domain.report(first, RunOutcome::Checkpointed).unwrap();
+        let second = begin_late(&mut domain, 7);
+        assert_eq!(withheld(&domain), 13);
+        domain.report(second, RunOutcome::Lost).unwrap();
+        assert_eq!(withheld(&domain), 6);
+    }
+
+    #[test]
     fn work_that_its_party_ends_before_its_job_is_there_is_terminated_and_not_lost() {
         let (mut domain, id) = Domain::cut_in_two();
         let run = domain.begin_next(id);

@@ -125,9 +125,9 @@ impl Decider<'_> {
         if let Some(job) = &mut waits.job {
             job.restarts += 1;
             job.missed += u32::from(why == Why::NeverStarted);
+            job.late_in_slot = 0;
             if agreement.slots_over() == 0 {
                 job.brought = None;
-                job.late = 0;
             }
         }
         let mut given_way = BTreeSet::new();

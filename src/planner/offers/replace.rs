@@ -114,9 +114,9 @@ impl Decider<'_> {
         new: &mut Agreement,
     ) -> Vec<Event> {
         let events = self.assess(old);
+        new.leeway.promised = old.leeway.promised;
         for guarantee in &mut new.guarantees {
             let found = old.guarantees.iter().find(|of| of.name == guarantee.name);
-            guarantee.values.promised = found.and_then(|of| of.values.promised);
             if found.is_none_or(|of| of.state != GuaranteeState::NotDetermined) {
                 guarantee.values.penalties.clear();
                 guarantee.values.rewards.clear();

@@ -23,26 +23,29 @@ impl Decider<'_> {
         self.plan.note_kept_nodes(resource, kept);
         self.note_reserved(resource);
         self.bind_as_held(resource);
-        for mut agreement in self.plan.nodes_not_handed_over(resource) {
-            agreement.note_started(self.handed_over_nodes(&agreement));
-            if agreement.never_had_nodes() {
-                continue;
+        for agreement in self.plan.nodes_not_handed_over(resource) {
+            if let Some(since) = self.handed_over_nodes(&agreement) {
+                self.note_handed_over(agreement, since);
             }
-            let held = format!("{resource} holds its nodes for it");
-            let mut events = vec![self.event(EventKind::Running, held)];
-            events.extend(self.assess(&mut agreement));
-            self.update(agreement, events);
         }
     }
 
+    /// Takes note of since when the nodes of an agreement without a job are its party's.
+    pub(in crate::planner) fn note_handed_over(&mut self, mut agreement: Agreement, since: Micros) {
+        agreement.note_started(Some(since));
+        let held = format!("{} holds its nodes for it", agreement.resource);
+        let mut events = vec![self.event(EventKind::Running, held)];
+        events.extend(self.assess(&mut agreement));
+        self.update(agreement, events);
+    }
+
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
-    /// holds them for it or a peer has it, or else since it does; none before.
+    /// holds them for it, or else since it does; none before. Of a peer that is not known before it tells.
     pub(in crate::planner) fn handed_over_nodes(&self, agreement: &Agreement) -> Option<Micros> {
         let of = self.plan.resources.named(&agreement.resource)?;
         let start = agreement.slot().start;
         if of.resource.is_peer() {
-            // The peer hands them over by its own plan, however late that is noticed here.
-            return Some(self.now.min(start.seconds() * MICROS_PER_SECOND));
+            return None;
         }
         if of.resource.kind != CLUSTER {
             return Some(self.now);

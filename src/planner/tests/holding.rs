@@ -389,3 +389,18 @@ async fn a_pending_agreement_that_is_rejected_gives_back_nothing_that_it_did_not
     let why = reason(domain.place(proposal(4, 900, 5_000..5_900)).await);
     assert_eq!(why.reason, scheduler::Reason::QuotaExceeded);
 }
+
+#[tokio::test]
+async fn offers_to_change_one_agreement_count_once_beside_another_agreement() {
+    let domain = Domain::with_quota(2).await;
+    let old = domain.place(proposal(2, 900, 1_000..1_900)).await.unwrap();
+    for _ in 0..3 {
+        let hour = proposal(4, 900, 1_000..1_900);
+        let offer = domain.hold(domain.open(Some(old.id)).await, &hour).await;
+        assert!(offer.is_held(), "{offer:?}");
+    }
+    // With half an hour and an hour that is all.
+    domain.place(proposal(2, 900, 5_000..5_900)).await.unwrap();
+    let why = reason(domain.place(proposal(1, 1, 6_000..6_100)).await);
+    assert_eq!(why.reason, scheduler::Reason::QuotaExceeded);
+}

@@ -1,5 +1,7 @@
 //! Slots that pass while nothing could be started in them: the service was down, or the clock was stepped.
 
+mod late;
+
 use super::*;
 
 /// Why an agreement has another slot, or none, in its timeline.

@@ -280,3 +280,38 @@ fn what_its_party_ends_at_a_peer_is_terminated_on_both_sides_also_where_ours_die
         }
     });
 }
+
+#[test]
+fn a_reservation_at_a_peer_has_begun_when_the_peer_says_that_its_nodes_are_there() {
+    run(async {
+        let domains = two_domains().await;
+        let one = &domains[0];
+        let start = now();
+        let window = json!({ "start": date_time(start), "end": date_time(start + 2 * HOUR) });
+        let asked = json!({ "nodes": 2, "durationSeconds": HOUR, "window": window });
+        let made = post(one, "/agreements", &asked).await;
+        assert_eq!(made["resource"], "two", "{made}");
+        let id = &made["id"];
+        let begun = eventually("its nodes are handed over", PATIENCE, async || {
+            let shown = one.agreement(id).await;
+            shown["started"].is_string().then_some(shown)
+        })
+        .await;
+        assert_eq!(
+            (&begun["state"], &begun["outcome"]),
+            (&json!("Observed"), &Value::Null),
+            "{begun}"
+        );
+        let events = one.requester.get_json(&path(id, "/events")).await;
+        let mut events = events["events"].as_array().into_iter().flatten();
+        assert!(
+            events.any(|event| event["detail"] == "two holds its nodes for it"),
+            "{begun}"
+        );
+        post(one, &path(id, "/terminate"), &json!({})).await;
+        assert!(one.balance("party:requester").await < 0, "its nodes were there");
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}

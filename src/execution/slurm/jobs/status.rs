@@ -258,6 +258,7 @@ impl ClusterRun<'_> {
             transfer_out: micros(began.elapsed()),
             moved_in: copied.map_or(0, |_| job.input_bytes()),
             moved_out: output_bytes + fetched_bytes,
+            late: 0,
             staging: None,
         };
         folder.write_end(&end)?;

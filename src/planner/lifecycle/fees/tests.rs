@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::*;
 use crate::agreement::{
     Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
+    ServiceState,
 };
 use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal, wish};
 use crate::planner::{
@@ -326,4 +327,27 @@ fn a_budget_has_to_hold_the_fee_of_a_change_besides_its_price() {
     }
     let enough = ask(Some(price + fee));
     assert_eq!((enough.candidates.len(), enough.refusal), (1, None));
+}
+
+/// The service was down for all of its slot.
+#[test]
+fn who_ends_what_was_not_begun_at_the_start_that_was_promised_pays_no_fee() {
+    let mut pricing = Pricing::flat(3_600_000, eur());
+    pricing.cancellation = Fraction::percent(10);
+    let mut domain = four_nodes(pricing);
+    let own = domain.place(0, proposal(2, 20, WINDOW, None)).unwrap().agreement;
+    assert_eq!(own.placement().start, WINDOW.start);
+    let behind = Interval::new(Time(120), Time(130));
+    domain.place(0, proposal(4, 10, behind, None)).unwrap();
+    let (begun, _) = domain.decide(121, |decider| {
+        decider.plan.resources.advance(Time(121));
+        decider.begin_due().map(drop)
+    });
+    begun.unwrap();
+    let waits = domain.plan.get(own.id).unwrap();
+    assert_eq!(
+        (waits.service, waits.placement().start),
+        (ServiceState::NotReady, behind.end)
+    );
+    assert_eq!(domain.terminate(122, own.id), []);
 }

@@ -418,8 +418,22 @@ fn a_start_that_was_fixed_stays_promised_when_its_nodes_fail_and_one_that_could_
         set(&mut domain, NodeState::Down, &[0, 1, 2, 3]);
         let moved = domain.of(id);
         assert_eq!(moved.placement().start, Time(150));
-        assert_eq!(moved.guarantees[0].values.promised, promised);
+        assert_eq!(moved.leeway.promised, promised);
         domain.pass_until(120);
         assert_eq!(domain.of(id).guarantees[0].state, found);
     }
+}
+
+#[test]
+fn a_start_stays_promised_where_nodes_fail_before_the_process_comes_up() {
+    let mut domain = restarting(vec![local(8)]);
+    let one = domain.place(work(4, 50, (100, 400))).unwrap().agreement;
+    domain.begin(100);
+    domain.now = 102;
+    let nodes = domain.plan.bound[&one.id].clone();
+    set(&mut domain, NodeState::Down, &nodes);
+    let again = domain.of(one.id);
+    assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));
+    assert!(again.placement().start > Time(102), "{again:?}");
+    assert_eq!(again.leeway.promised, Some(100));
 }

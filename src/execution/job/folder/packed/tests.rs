@@ -23,6 +23,7 @@ const END_OF_JOB: JobEnd = JobEnd {
     transfer_in: 3,
     moved_in: 0,
     moved_out: 0,
+    late: 0,
     staging: None,
     transfer_out: 4,
 };

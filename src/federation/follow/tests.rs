@@ -1,0 +1,100 @@
+//! What a peer says of an agreement without a job, and of the begin of one with a job.
+
+use wsag::states::{Activity, AgreementState, ServiceState};
+
+use super::*;
+use crate::agreement::{PlacementConstraints, Slots};
+
+/// An agreement of ours from 100 to 160.
+fn ours() -> Agreement {
+    Agreement {
+        id: Uuid::nil(),
+        party: "physics".into(),
+        name: None,
+        initiator_id: None,
+        template: "t".into(),
+        resource: "south".into(),
+        duration: 60,
+        ready: Time(100),
+        deadline: Time(160),
+        slots: Slots::one((Interval::of(Time(100), 60), 2)),
+        fixed: true,
+        price: None,
+        leeway: PlacementConstraints::default(),
+        job: None,
+        guarantees: Vec::new(),
+        choices: Vec::new(),
+        state: crate::agreement::AgreementState::Observed,
+        service: crate::agreement::ServiceState::Idle,
+        started: None,
+        ended: None,
+        outcome: None,
+        created: 0,
+        version: 1,
+        origin: None,
+    }
+}
+
+/// What a peer says that tells of the plan and of the begin so much, and of its service.
+fn said(service: Option<ServiceState>, planned: Option<i64>, started: Option<i64>) -> PeerStatus {
+    let second = DateTime::from_seconds;
+    PeerStatus {
+        state: AgreementState::Observed,
+        service,
+        planned: planned.map(|start| (second(start), second(start + 60))),
+        nodes: None,
+        started: started.map(second),
+        ended: None,
+        outcome: None,
+        exit_status: None,
+        guarantees: Vec::new(),
+        price: None,
+        charged: Vec::new(),
+        paid: Vec::new(),
+        reason: None,
+        superseded_by: None,
+    }
+}
+
+#[test]
+fn nodes_are_handed_over_when_their_peer_says_so_and_else_by_the_plan_of_one_that_tells_no_times() {
+    let idle = Some(ServiceState::Ready(Activity::Idle));
+    let not_ready = Some(ServiceState::NotReady);
+    for (status, handed_over) in [
+        (said(idle.clone(), Some(100), Some(130)), Some(130)),
+        (said(idle.clone(), Some(100), None), None),
+        (said(not_ready.clone(), Some(140), None), None),
+        (said(not_ready, None, None), None),
+        (said(idle, None, None), Some(100)),
+        (said(None, None, None), Some(100)),
+    ] {
+        let found = handed_over_there(&status, &ours());
+        assert_eq!(
+            found,
+            handed_over.map(|second| second * MICROS_PER_SECOND),
+            "{status:?}"
+        );
+    }
+}
+
+#[test]
+fn a_job_is_late_in_the_slot_that_its_peer_has_for_it() {
+    for (planned, started, late) in [
+        (Some(100), Some(130), 30),
+        (Some(100), Some(98), 0),
+        // It has another slot there, and all of it.
+        (Some(130), Some(130), 0),
+        (Some(100), None, 0),
+        (None, Some(130), 0),
+    ] {
+        let status = PeerStatus {
+            state: AgreementState::Complete,
+            ..said(Some(ServiceState::Completed), planned, started)
+        };
+        let job = job_status(&status, state_at_peer(&status), false, 0);
+        match job {
+            JobStatus::Ended(end) => assert_eq!(end.late, late, "{status:?}"),
+            other => panic!("{other:?}"),
+        }
+    }
+}
