@@ -31,11 +31,12 @@ impl Excess {
             let (what, why) = match self.limit {
                 Limit::Files => (
                     "it wrote",
-                    "it closes its folders, or runs a program that may not be read",
+                    "it closes its folders, or runs a program that may not be read or threads that end before they are looked at",
                 ),
-                Limit::Memory | Limit::Processes => {
-                    ("memory it has", "it runs a program that may not be read")
-                }
+                Limit::Memory | Limit::Processes => (
+                    "memory it has",
+                    "it runs a program that may not be read or threads that end before they are looked at",
+                ),
             };
             return format!("bespeak: stopped, because there is no knowing how much {what}: {why}");
         }

@@ -12,7 +12,8 @@ use rustix::process::{Pid, geteuid};
 
 use crate::execution::files::tree::KnownFile;
 use crate::execution::job::isolated::SharedMemory;
-use crate::execution::job::process::{if_process_is_there, process_runs, read_memory_bytes};
+use crate::execution::job::process::read_memory_bytes;
+use crate::execution::job::stat::{if_process_is_there, process_runs, read_while_it_runs};
 
 /// How the names begin by which the system shows the open files of a process that are in memory.
 const MEMFD: &[u8] = b"/memfd:";
@@ -29,7 +30,7 @@ pub(super) struct Hidden {
     memory: HashMap<FileId, u64>,
     /// The deleted files on the job's own file system.
     pub(super) deleted: Vec<KnownFile>,
-    /// Whether a process of this user does not show its open files: its program may not be read.
+    /// Whether a process of this user does not show its open files: its program may not be read, or its threads end too soon.
     pub(super) is_refused: bool,
 }
 
@@ -46,21 +47,12 @@ impl Hidden {
         });
         own.saturating_add(shared)
     }
-}
 
-/// What these processes hold open without a name; `device` has the job's folder. A process that does not show its open files holds nothing,
-/// as far as one can see. Costs a look at each open file.
-///
-/// # Errors
-/// Where the system lacks something that it may have again later.
-pub(super) fn hidden_by(processes: impl Iterator<Item = Pid>, device: u64) -> io::Result<Hidden> {
-    let mut hidden = Hidden::default();
-    let mut seen = HashSet::new();
-    for pid in processes {
-        let listed = fs::read_dir(format!("/proc/{pid}/fd"));
-        if is_denied(&listed) && runs_as_this_user(pid)? {
-            hidden.is_refused = true;
-        }
+    /// Adds what a process holds that the system shows in this folder, but for the files that were seen. Returns whether it shows its open
+    /// files, if it is there.
+    fn add(&mut self, folder: &str, device: u64, seen: &mut HashSet<FileId>) -> io::Result<bool> {
+        let listed = fs::read_dir(format!("{folder}/fd"));
+        let is_shown = !is_denied(&listed);
         let open = if_process_is_there(listed)?;
         for entry in open.into_iter().flatten().flatten() {
             let path = entry.path();
@@ -78,10 +70,27 @@ pub(super) fn hidden_by(processes: impl Iterator<Item = Pid>, device: u64) -> io
             }
             let file = KnownFile::of(&meta);
             if meta.dev() == device {
-                hidden.deleted.push(file);
+                self.deleted.push(file);
             } else if name.as_os_str().as_bytes().starts_with(MEMFD) {
-                hidden.memory.insert((meta.dev(), meta.ino()), file.bytes());
+                self.memory.insert((meta.dev(), meta.ino()), file.bytes());
             }
+        }
+        Ok(is_shown)
+    }
+}
+
+/// What these processes hold open without a name; `device` has the job's folder. A process that does not show its open files holds nothing,
+/// as far as one can see. Costs a look at each open file.
+///
+/// # Errors
+/// Where the system lacks something that it may have again later.
+pub(super) fn hidden_by(processes: impl Iterator<Item = Pid>, device: u64) -> io::Result<Hidden> {
+    let mut hidden = Hidden::default();
+    let mut seen = HashSet::new();
+    for pid in processes {
+        let shown = read_while_it_runs(pid, |folder| hidden.add(folder, device, &mut seen))?;
+        if shown != Some(true) && runs_as_this_user(pid)? {
+            hidden.is_refused = true;
         }
     }
     Ok(hidden)
@@ -113,7 +122,8 @@ impl Mapped {
     pub(super) fn by(processes: &[Pid]) -> io::Result<Self> {
         let mut mapped = Self::default();
         for pid in processes {
-            let text = if_process_is_there(fs::read(format!("/proc/{pid}/smaps")))?;
+            let read = |folder: &str| if_process_is_there(fs::read(format!("{folder}/smaps")));
+            let text = read_while_it_runs(*pid, read)?.flatten();
             // A job may give its files any names.
             mapped.add(&String::from_utf8_lossy(&text.unwrap_or_default()));
         }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 
 use crate::execution::files::if_there;
 use crate::execution::job::shortage::is_shortage;
+use crate::execution::job::stat::read_while_it_runs;
 
 /// Where processes share memory by files.
 const SHARED_MEMORY: &str = "/dev/shm";
@@ -57,6 +58,20 @@ pub(crate) struct SharedMemory {
     pub(crate) bytes: u64,
 }
 
+impl SharedMemory {
+    /// Of the process that the system shows in this folder.
+    fn of(folder: &str) -> Option<Self> {
+        let own = format!("{folder}/root{SHARED_MEMORY}");
+        let device = |path: &str| fs::metadata(path).ok().map(|meta| meta.dev());
+        let mounted = device(&own).filter(|found| Some(*found) != device(SHARED_MEMORY))?;
+        let room = rustix::fs::statvfs(&own).ok()?;
+        Some(Self {
+            device: mounted,
+            bytes: room.f_blocks.saturating_sub(room.f_bfree) * room.f_frsize,
+        })
+    }
+}
+
 /// A process namespace that is held: as long as it is, no other gets its number.
 #[derive(Debug)]
 pub(crate) struct HeldNamespace {
@@ -91,15 +106,8 @@ impl HeldNamespace {
 
     /// What is in its `/dev/shm`; none where its first process is gone, or has no view of its own yet.
     pub(crate) fn shared_memory(&self) -> Option<SharedMemory> {
-        Pid::from_raw(self.first).filter(|first| self.has(*first))?;
-        let own = format!("/proc/{}/root{SHARED_MEMORY}", self.first);
-        let device = |path: &str| fs::metadata(path).ok().map(|meta| meta.dev());
-        let mounted = device(&own).filter(|found| Some(*found) != device(SHARED_MEMORY))?;
-        let room = rustix::fs::statvfs(&own).ok()?;
-        Some(SharedMemory {
-            device: mounted,
-            bytes: room.f_blocks.saturating_sub(room.f_bfree) * room.f_frsize,
-        })
+        let first = Pid::from_raw(self.first).filter(|first| self.has(*first))?;
+        read_while_it_runs(first, |folder| Ok(SharedMemory::of(folder))).ok()??
     }
 
     /// Whether a process is in it; `false` for processes of other users.

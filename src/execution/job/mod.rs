@@ -15,4 +15,5 @@ pub mod shortage;
 pub(super) mod spec;
 pub mod staging;
 pub(super) mod start_time;
+mod stat;
 pub mod supervisor;

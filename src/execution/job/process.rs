@@ -18,6 +18,7 @@ use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::isolated::{HeldNamespace, SharedMemory};
 use crate::execution::job::shortage::is_shortage;
 use crate::execution::job::spec::MARK;
+use crate::execution::job::stat::{Stat, all_process_ids, if_process_is_there, read_while_it_runs};
 
 /// Rounds of looking for the rest of a job: each process that is killed could have started one more before.
 const SWEEPS_MAX: usize = 100;
@@ -145,12 +146,6 @@ fn signal_process(pid: Pid, seen: &Stat, signal: Signal) -> io::Result<bool> {
     Ok(is_there)
 }
 
-/// The numbers of all processes, rising, so that processes started meanwhile are mostly among them.
-fn all_process_ids() -> io::Result<impl Iterator<Item = Pid>> {
-    let number = |entry: fs::DirEntry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?);
-    Ok(fs::read_dir("/proc")?.flatten().filter_map(number))
-}
-
 /// The use of the processes of a job.
 #[derive(Debug, Default)]
 pub(crate) struct Used {
@@ -167,7 +162,8 @@ impl Used {
     pub(crate) fn proportional(&self) -> (u64, Vec<Pid>) {
         let (mut bytes, mut sharing) = (0, Vec::new());
         for pid in self.processes() {
-            let Ok(text) = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")) else {
+            let read = |folder: &str| Ok(fs::read_to_string(format!("{folder}/smaps_rollup")).ok());
+            let Ok(Some(Some(text))) = read_while_it_runs(pid, read) else {
                 continue;
             };
             let own = ["Pss:", "SwapPss:"].map(|name| read_memory_bytes(&text, name).unwrap_or(0));
@@ -307,7 +303,7 @@ impl Members {
                 Some(belongs) => belongs,
                 None if used.processes.iter().any(|(of, _)| Some(*of) == stat.parent) => true,
                 None if self.namespace.as_ref().is_some_and(|of| of.has(pid)) => true,
-                None => process_carries_mark(pid, &self.mark)?,
+                None => carries_mark(&stat.folder(pid), &self.mark)?,
             };
             still.insert(process, belongs);
             if belongs {
@@ -321,66 +317,12 @@ impl Members {
     }
 }
 
-/// Whether a process was started with this entry in its environment; `false` for processes of other users.
-fn process_carries_mark(pid: Pid, mark: &str) -> io::Result<bool> {
-    let environ = if_process_is_there(fs::read(format!("/proc/{pid}/environ")))?.unwrap_or_default();
+/// Whether the process that the system shows in a folder was started with this entry in its environment; `false` for processes of other
+/// users.
+fn carries_mark(folder: &str, mark: &str) -> io::Result<bool> {
+    let environ = if_process_is_there(fs::read(format!("{folder}/environ")))?.unwrap_or_default();
     let mut entries = environ.split(|byte| *byte == 0);
     Ok(entries.any(|entry| entry == mark.as_bytes()))
-}
-
-/// Whether a process is there, and has not ended.
-pub(super) fn process_runs(pid: Pid) -> io::Result<bool> {
-    Ok(Stat::of(pid)?.is_some_and(|stat| !stat.ended))
-}
-
-/// The data read of a process; none where it is gone or not ours to read. A shortage of the machine says nothing about
-/// the process, and is an error.
-pub(super) fn if_process_is_there<T>(read: io::Result<T>) -> io::Result<Option<T>> {
-    match read {
-        Err(error) if is_shortage(&error) => Err(error),
-        read => Ok(read.ok()),
-    }
-}
-
-/// The parts of `/proc/PID/stat` that matter here.
-#[derive(Debug)]
-struct Stat {
-    start_ticks: u64,
-    ended: bool,
-    stopped: bool,
-    parent: Option<Pid>,
-    group: Option<Pid>,
-    threads: u64,
-    resident_pages: u64,
-}
-
-impl Stat {
-    /// Of the process that has a number now, if one has.
-    fn of(pid: Pid) -> io::Result<Option<Self>> {
-        let line = if_process_is_there(fs::read_to_string(format!("/proc/{pid}/stat")))?;
-        Ok(line.as_deref().and_then(Self::read))
-    }
-
-    /// Reads fields 3, 4, 5, 20, 22 and 24; the name in field 2 may hold spaces and brackets, so they are counted from its end.
-    fn read(line: &str) -> Option<Self> {
-        let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
-        let state = fields.next()?;
-        let parent = Pid::from_raw(fields.next()?.parse().ok()?);
-        // Below zero for a process that is about to be gone.
-        let group = Pid::from_raw(fields.next()?.parse::<i32>().ok()?.max(0));
-        let threads = fields.nth(14)?.parse().ok()?;
-        let start_ticks = fields.nth(1)?.parse().ok()?;
-        let resident_pages = fields.nth(1)?.parse().ok()?;
-        Some(Self {
-            start_ticks,
-            ended: matches!(state, "Z" | "X" | "x"),
-            stopped: matches!(state, "T" | "t"),
-            parent,
-            group,
-            threads,
-            resident_pages,
-        })
-    }
 }
 
 /// The identity of this start of the machine.
@@ -392,23 +334,76 @@ fn boot_id() -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::io::Write;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
-    #[test]
-    fn fields_are_counted_after_a_name_with_spaces_and_brackets() {
-        let line = "7 (a) b (c) Z 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
-        let stat = Stat::read(line).unwrap();
-        assert!(stat.ended && !stat.stopped);
-        assert_eq!(stat.parent, Pid::from_raw(1));
-        assert_eq!(
-            (stat.threads, stat.start_ticks, stat.resident_pages),
-            (3, 4711, 12)
+    /// Starts a program whose first thread ends at once, the second one when it has read a byte, and the third one when there is nothing
+    /// more to read. Returns it without its first thread.
+    fn start_without_first_thread(agreement: Uuid) -> Child {
+        let exit = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+        let program = format!(
+            "threads->create(sub {{ sysread STDIN, my $byte, 1 }}); \
+             threads->create(sub {{ threads->object(1)->join; 1 while sysread STDIN, my $byte, 1 }})->detach; \
+             syscall({exit}, 0)"
         );
-        assert!(Stat::read("7 (short) R 1").is_none());
-        let going = "7 (a) Z 0 -1 -1 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
-        assert_eq!(Stat::read(going).unwrap().group, None);
+        let child = Command::new("perl")
+            .args(["-Mthreads", "-e", &program])
+            .env(MARK, agreement.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        while !fs::read_to_string(&stat).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_has_ended_counts_and_is_stopped_and_killed() {
+        let agreement = Uuid::now_v7();
+        let mut child = start_without_first_thread(agreement);
+        let pid = Pid::from_child(&child);
+        let identity = ProcessIdentity::of(pid).unwrap();
+        assert!(identity.is_alive());
+        let mut members = Members::of(agreement, None);
+        let used = members.used().unwrap();
+        assert_eq!(used.processes().collect::<Vec<_>>(), [pid]);
+        assert_eq!(used.threads, 3);
+        assert!(used.resident > 0 && used.proportional().0 > 0, "{used:?}");
+        while members.signal(Signal::STOP).unwrap() > 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(members.used().unwrap().processes.len(), 1, "it stands");
+        members.kill().unwrap();
+        assert!(!identity.is_alive());
+        child.wait().unwrap();
+        assert_eq!(members.used().unwrap().processes.len(), 0);
+    }
+
+    #[test]
+    fn what_is_read_by_a_thread_that_ends_meanwhile_is_read_again_by_another() {
+        let mut child = start_without_first_thread(Uuid::now_v7());
+        let mut input = child.stdin.take().unwrap();
+        let mut folders = Vec::new();
+        let read = read_while_it_runs(Pid::from_child(&child), |folder| {
+            folders.push(folder.to_owned());
+            if folders.len() == 1 {
+                input.write_all(b"\n")?;
+                while Path::new(folder).exists() {
+                    std::thread::yield_now();
+                }
+            }
+            Ok(folders.len())
+        });
+        assert_eq!(read.unwrap(), Some(2));
+        assert_ne!(folders[0], folders[1]);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

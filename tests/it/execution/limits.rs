@@ -153,6 +153,46 @@ fn memory_that_processes_share_covers_no_files_in_memory_and_a_mapped_file_count
 }
 
 #[test]
+fn a_process_whose_first_thread_has_ended_is_limited_as_any_other() {
+    let place = Place::new();
+    let limits = JobLimits {
+        memory: Some(64 * MIB),
+        processes: Some(20),
+        files: Some(8 * MIB),
+        ..JobLimits::default()
+    };
+    let exit = if cfg!(target_arch = "x86_64") { 60 } else { 93 };
+    let memory = "$m = \"x\" x $n";
+    let files = "$n = 1 << 20; for (1 .. 3) { open my $o, \">\", \"gone\" or exit 3; unlink \"gone\"; \
+                 syswrite $o, \"x\" x $n for 1 .. 4; push @o, $o }";
+    let threads = "threads->create(sub { sleep 30 }) for 1 .. 30";
+    for (take, limit) in [
+        (memory, Limit::Memory),
+        (files, Limit::Files),
+        (threads, Limit::Processes),
+    ] {
+        // Another thread takes this when the first one has ended.
+        let text = format!(
+            "exec perl -Mthreads -e 'my ($n, $m, @o) = 80 << 20; \
+             sub ended {{ open my $s, \"<\", \"/proc/$$/stat\" or exit 2; <$s> =~ /\\) Z/ }} \
+             threads->create(sub {{ select undef, undef, undef, 0.01 until ended(); {take}; sleep 30; exit 7 }})->detach; \
+             syscall({exit}, 0)'"
+        );
+        for isolation in [None, Some(bespeak::catalogue::Isolation::default())] {
+            let job = JobSpec {
+                isolation,
+                ..limited(&text, limits)
+            };
+            assert_eq!(
+                run(&place, &job).outcome,
+                RunOutcome::Exceeded { limit },
+                "{take}"
+            );
+        }
+    }
+}
+
+#[test]
 fn what_a_job_reads_is_not_held_against_it() {
     let place = Place::new();
     fs::write(place.path("large"), vec![1; 9 << 20]).unwrap();
