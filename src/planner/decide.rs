@@ -358,8 +358,10 @@ impl Decider<'_> {
         self.plan.has_lost_work_stopped(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
         if nodes.len() < agreement.slot_nodes() as usize {
-            // The plan does not take the loss of these nodes into account yet.
-            self.lose(agreement.id);
+            // Otherwise the plan does not take the loss of these nodes into account yet.
+            if !self.plan.begins_a_second_later(&agreement, now) {
+                self.lose(agreement.id);
+            }
             return None;
         }
         let slot = agreement.slot();
@@ -576,9 +578,8 @@ impl Decider<'_> {
         }
         // A node with work that ended within a second is free from the next one on.
         self.plan.replace(agreement.clone(), second_after(self.now));
-        if release && let Some(at) = self.plan.resources.place_of(&agreement.resource) {
-            let (now, failures) = (self.present_second(), &self.settings.failures);
-            self.plan.resources.keep_freed_out_of_use(at, now, failures);
+        if release {
+            self.keep_freed_out_of_use(&agreement.resource);
         }
         let goes_on = if waited {
             agreement.is_waiting()

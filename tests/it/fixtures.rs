@@ -158,6 +158,11 @@ async fn a_story_leaves_a_row_in_every_table_and_state(url: String) {
     planned::plan(&url).await;
     keep_rows(&url).await.expect("they can be kept");
     assert_whole(&url, &url).await;
+    let names = column(&url, "replicas", "name").await.expect("they can be read");
+    assert!(
+        names.iter().all(|name| name == "first"),
+        "{names:?} name this machine"
+    );
     let store = Store::open(&url).await.expect("it opens");
     assert_eq!(store.verify().await.expect("it can be read"), []);
     store.close().await;

@@ -2,17 +2,34 @@
 //! where there is one, with or without a job (`super::retry`). A reservation that is a little late begins at once, and ends as
 //! much later where its nodes are free for that. What was delivered in the end is told by the agreement itself.
 
-use scheduler::{Interval, Seconds, counted};
+use scheduler::{Interval, Seconds, Time, counted};
 
 use crate::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
+use crate::planner::plan::Plan;
 use crate::planner::requests::request_of_stretch;
 use crate::planner::resources::resource::CLUSTER;
 
 /// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
 const PEER_TELLS_WITHIN: Seconds = 3_600;
+
+impl Plan {
+    /// Has the slot of an agreement begin with the next second, where its nodes are free from then on: work on some of them ended
+    /// within this one, and those that it counted on are gone. Returns whether that is so. The agreement has no nodes until then.
+    pub(in crate::planner) fn begins_a_second_later(&mut self, agreement: &Agreement, now: Time) -> bool {
+        self.unbind(agreement, now);
+        self.bound.remove(&agreement.id);
+        let resource = self.resources.named(&agreement.resource);
+        let free = resource.map_or(0, |resource| resource.free_nodes(agreement, now + 1).len());
+        let is_later = free >= agreement.slot_nodes() as usize;
+        if is_later {
+            self.due.set(agreement.id, Some(now + 1));
+        }
+        is_later
+    }
+}
 
 impl Decider<'_> {
     /// By how many seconds the slot of an agreement begins late that begins now. The nodes of a reservation that its cluster
@@ -98,3 +115,6 @@ impl Decider<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

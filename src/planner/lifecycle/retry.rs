@@ -57,6 +57,7 @@ impl Decider<'_> {
             return false;
         }
         self.vacate(agreement);
+        self.keep_freed_out_of_use(&agreement.resource);
         let why = if never_started {
             Why::NeverStarted
         } else {

@@ -103,6 +103,9 @@ impl Decider<'_> {
             now: self.present_second(),
             end,
         });
+        if end < old.slot().end {
+            self.keep_freed_out_of_use(&old.resource);
+        }
     }
 
     /// The assessments of the guarantees of an agreement by now are settled with it. The agreement that goes on with its

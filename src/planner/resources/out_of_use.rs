@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use scheduler::{Interval, Placement, Schedule, Seconds, Time, counted};
 
+use crate::planner::decider::Decider;
 use crate::planner::resources::Resources;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::nodes::FAR;
@@ -115,9 +116,19 @@ impl Resources {
 
     /// Takes nodes out of use that are free sooner than was known: drained ones, and ones that leave the resource. Nothing has been
     /// placed on them yet.
-    pub(in crate::planner) fn keep_freed_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
+    fn keep_freed_out_of_use(&mut self, at: usize, now: Time, failures: &Failures) {
         if self.get(at).is_some_and(|of| !of.is_plain()) && self.changes_use(at, now, failures) {
             self.put_out_of_use(at, now, failures, &BTreeMap::new());
+        }
+    }
+}
+
+impl Decider<'_> {
+    /// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
+    pub(in crate::planner) fn keep_freed_out_of_use(&mut self, resource: &str) {
+        if let Some(at) = self.plan.resources.place_of(resource) {
+            let (now, failures) = (self.present_second(), &self.settings.failures);
+            self.plan.resources.keep_freed_out_of_use(at, now, failures);
         }
     }
 }
@@ -222,3 +233,6 @@ fn take_nodes_out_of_use(schedule: &mut Schedule, interval: Interval, nodes: u32
         .filter(|(step, taken)| *taken > 0 && schedule.block(*step, *taken).is_ok());
     taken.collect()
 }
+
+#[cfg(test)]
+mod tests;

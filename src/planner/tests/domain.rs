@@ -8,8 +8,11 @@ use uuid::Uuid;
 
 use super::super::batches::Remembered;
 use super::super::decider::{Decider, Step};
-use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
-use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
+use super::super::{
+    Accepted, Error, Plan, Proposal, Refusal, Resource, ResourceOrder, ResourceVerb, ResourceWish, Scaling,
+    Settings,
+};
+use crate::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::definition::machines_of_rows;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
@@ -29,6 +32,8 @@ pub(in crate::planner) struct Domain {
     /// The executions that were recorded.
     pub(in crate::planner) executions: Vec<Execution>,
     pub(in crate::planner) now: i64,
+    /// Microseconds that have passed of that second.
+    pub(in crate::planner) within: Micros,
     /// What each resource has since when, as it would have been stored.
     pub(in crate::planner) capacities: BTreeMap<String, Vec<(Micros, u32)>>,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
@@ -56,7 +61,13 @@ impl Domain {
             told: Vec::new(),
             executions: Vec::new(),
             now: 0,
+            within: 0,
         }
+    }
+
+    /// The present instant.
+    fn micros(&self) -> Micros {
+        self.now * MICROS_PER_SECOND + self.within
     }
 
     /// One slice of moves into free time.
@@ -67,12 +78,12 @@ impl Domain {
     }
 
     pub(in crate::planner) fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
-        let mut batch = Vec::new();
+        let (now, mut batch) = (self.micros(), Vec::new());
         self.plan.resources.advance(Time(self.now));
         let mut decider = Decider {
             settings: &self.settings,
             plan: &mut self.plan,
-            now: self.now * MICROS_PER_SECOND,
+            now,
             batch: &mut batch,
             remembered: Remembered::new(),
             later: &mut BTreeMap::new(),
@@ -264,7 +275,7 @@ impl Domain {
     }
 
     pub(in crate::planner) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
-        let end = ended_at(outcome, self.now);
+        let end = ended_at(outcome, self.micros());
         self.decide(|decider| decider.record_end(id, &end)).unwrap();
         self.check();
     }
@@ -273,7 +284,7 @@ impl Domain {
     pub(in crate::planner) fn never_started(&mut self, id: Uuid) {
         let end = JobEnd {
             started: None,
-            ..ended_at(RunOutcome::Lost, self.now)
+            ..ended_at(RunOutcome::Lost, self.micros())
         };
         self.decide(|decider| decider.record_end(id, &end)).unwrap();
         self.check();
@@ -288,6 +299,23 @@ impl Domain {
         };
         self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
             .unwrap();
+        self.check();
+    }
+
+    /// Gives a resource another number of nodes.
+    pub(in crate::planner) fn resize(&mut self, name: &str, capacity: u32) {
+        let wish = ResourceWish {
+            capacity: Some(capacity),
+            ..ResourceWish::default()
+        };
+        let order = ResourceOrder {
+            id: Uuid::now_v7(),
+            party: "operator".to_owned(),
+            name: name.to_owned(),
+            verb: ResourceVerb::Put(wish),
+            is_dry: false,
+        };
+        self.decide(|decider| decider.change_resource(order)).unwrap();
         self.check();
     }
 
@@ -335,12 +363,8 @@ impl Domain {
 }
 
 /// The end of a job; one that is lost had begun.
-fn ended_at(outcome: RunOutcome, at: i64) -> JobEnd {
-    JobEnd::new(
-        outcome,
-        (outcome == RunOutcome::Lost).then_some(at * MICROS_PER_SECOND),
-        at * MICROS_PER_SECOND,
-    )
+fn ended_at(outcome: RunOutcome, at: Micros) -> JobEnd {
+    JobEnd::new(outcome, (outcome == RunOutcome::Lost).then_some(at), at)
 }
 
 pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
@@ -367,6 +391,18 @@ pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, 
         choices: Vec::new(),
         initiator_id: None,
         idempotency: None,
+    }
+}
+
+/// A proposal to run something.
+pub(in crate::planner) fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
+    Proposal {
+        job: Some(Job {
+            application: "sleep".into(),
+            arguments: vec!["1".into()],
+            ..Job::default()
+        }),
+        ..proposal(nodes, duration, window)
     }
 }
 

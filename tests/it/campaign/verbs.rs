@@ -9,7 +9,7 @@ use bespeak::planner::{
 use scheduler::{Interval, Rate};
 use uuid::Uuid;
 
-use super::{Aim, Campaign, patient, resources};
+use super::{Aim, Campaign, patient};
 
 impl Campaign<'_> {
     pub(super) async fn place(&mut self, party: &str) {
@@ -142,10 +142,8 @@ impl Campaign<'_> {
             let due = *planner.subscribe().borrow();
             let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
             let now = next.unwrap_or(until).max(self.now());
-            // Somewhere in that second, for nothing happens on the dot. Where there are several resources it does: `verify` takes a
-            // node that has left in the second in which its work ended for one too many.
-            let several = resources(self.seed).len() > 1;
-            let within = if several { 0 } else { self.random.seconds(900_000) };
+            // Somewhere in that second, for nothing happens on the dot.
+            let within = self.random.seconds(900_000);
             let at = now.seconds() * MICROS_PER_SECOND + within;
             self.domain.clock.set(at.max(self.domain.clock.micros()));
             if next.is_none() {

@@ -268,7 +268,7 @@ impl Server {
 }
 
 /// Writes a configuration file where [`launch`] looks for it.
-fn configure(folder: &Path, configuration: &str) {
+pub(crate) fn configure(folder: &Path, configuration: &str) {
     fs::write(folder.join(CONFIGURATION), configuration).expect("the configuration can be written");
 }
 

@@ -5,11 +5,11 @@ use scheduler::{Interval, Rate, Reason, Time};
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Agreement, Filter, Job, RunOutcome, ServiceState};
+use crate::agreement::{Agreement, Filter, RunOutcome, ServiceState};
 use crate::planner::Proposal;
 use crate::planner::plan::Plan;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, arm, proposal, rated};
+use crate::planner::tests::domain::{Domain, arm, proposal, rated, work};
 use crate::store::Binding;
 
 fn local(capacity: u32) -> Resource {
@@ -54,17 +54,6 @@ fn set(domain: &mut Domain, name: &str, verb: ResourceVerb) -> Result<ResourceCh
     domain.check();
     domain.check_rebuilt();
     done
-}
-
-fn work(nodes: u32, seconds: i64, window: (i64, i64)) -> Proposal {
-    Proposal {
-        job: Some(Job {
-            application: "sleep".into(),
-            arguments: vec!["1".into()],
-            ..Job::default()
-        }),
-        ..proposal(nodes, seconds, window)
-    }
 }
 
 fn lies(of: &Agreement) -> (&str, Interval) {
