@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::super::batches::Remembered;
 use super::super::decider::{Decider, Step};
 use super::super::{Accepted, Error, Plan, Proposal, Refusal, Resource, Scaling, Settings};
+use super::stories::Trace;
 use crate::agreement::{Agreement, Execution, Filter, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::definition::machines_of_rows;
@@ -33,6 +34,8 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) capacities: BTreeMap<String, Vec<(Micros, u32)>>,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
     pub(in crate::planner) moves_up: bool,
+    /// All that is decided, in lines, where a test wants to see it.
+    pub(in crate::planner) trace: Option<Trace>,
 }
 
 impl Domain {
@@ -49,6 +52,7 @@ impl Domain {
         Self {
             capacities: capacities.collect(),
             moves_up: true,
+            trace: None,
             settings,
             plan,
             known: BTreeMap::new(),
@@ -84,6 +88,9 @@ impl Domain {
             decider.move_some_up();
         }
         assert_eq!(self.plan.why_impossible(), None);
+        if let Some(trace) = &mut self.trace {
+            trace.note_changes(&batch);
+        }
         for change in batch {
             if let Change::RecordExecution(execution) = change {
                 self.executions.push(*execution);
