@@ -77,7 +77,10 @@ pub(crate) fn numbered(text: &str, numbers: &mut BTreeMap<Uuid, usize>) -> Strin
     let mut rest = text;
     let mut out = String::new();
     while let Some(first) = rest.chars().next() {
-        if let Some(id) = rest.get(..36).and_then(|id| id.parse::<Uuid>().ok()) {
+        // Most places are none of an id, which is seen at once.
+        let may_be_id = rest.as_bytes().get(8) == Some(&b'-');
+        let id = rest.get(..36).filter(|_| may_be_id);
+        if let Some(id) = id.and_then(|id| id.parse::<Uuid>().ok()) {
             let next = numbers.len() + 1;
             let _ = write!(out, "#{}", numbers.entry(id).or_insert(next));
             rest = &rest[36..];

@@ -213,7 +213,7 @@ pub(super) fn quote_in_words(quote: &Quote) -> String {
 pub(super) fn repaired_in_words(repaired: &Repaired) -> String {
     let penalties: Vec<String> = repaired.penalties.iter().map(ToString::to_string).collect();
     format!(
-        "{} lost, {} moved, {} broken, {} withdrawn, penalties {penalties:?}",
+        "effects {} lost, {} moved, {} broken, {} withdrawn, penalties {penalties:?}",
         repaired.lost, repaired.moved, repaired.broken, repaired.withdrawn
     )
 }
