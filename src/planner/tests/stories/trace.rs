@@ -121,8 +121,8 @@ fn slots_in_words(slots: &[Slot]) -> String {
 
 fn guarantee_in_words(guarantee: &Guarantee) -> String {
     let values = &guarantee.values;
-    let paid = values.penalties.iter().chain(&values.rewards).map(|of| of.paid);
-    let paid: Vec<i64> = paid.collect();
+    let both = values.penalties.iter().chain(&values.rewards);
+    let paid: Vec<i64> = both.map(|compensation| compensation.paid).collect();
     format!("{} {} {paid:?}", guarantee.name, guarantee.state)
 }
 
