@@ -3,6 +3,7 @@
 mod choice;
 mod clock;
 mod come_and_go;
+pub(super) mod domain;
 mod dry;
 mod energy;
 mod energy_decisions;
@@ -19,10 +20,9 @@ mod slices;
 mod slots;
 mod staging;
 mod starts;
+mod stories;
 mod three_speeds;
 pub(super) mod trial;
-
-pub(super) mod domain;
 
 use tempfile::TempDir;
 

@@ -3,6 +3,7 @@
 mod acceptance;
 mod access;
 mod advise;
+mod answers;
 mod audit;
 mod backup;
 mod bars;

@@ -87,7 +87,7 @@ impl Decider<'_> {
     }
 
     /// Has a peer carry out an agreement without a place.
-    fn place_sought(&mut self, row: AtPeer, (slot, nodes): Stretch) -> Result<()> {
+    pub(in crate::planner) fn place_sought(&mut self, row: AtPeer, (slot, nodes): Stretch) -> Result<()> {
         let sought = self.plan.get(row.agreement).filter(|of| of.is_waiting()).cloned();
         let at = self.plan.resources.place_of(&row.peer);
         if let Some((agreement, at)) = sought.zip(at) {
@@ -113,7 +113,8 @@ impl Decider<'_> {
         Ok(())
     }
 
-    fn end_sought(&mut self, id: Uuid) -> Result<()> {
+    /// Ends an agreement without a place that no peer carries out.
+    pub(in crate::planner) fn end_sought(&mut self, id: Uuid) -> Result<()> {
         let agreement = self.live_agreement(id)?;
         if !self.is_at_peer(&agreement) {
             return Err(Error::NotFound);

@@ -12,6 +12,7 @@ use super::super::{
     Accepted, Error, Plan, Proposal, Refusal, Resource, ResourceOrder, ResourceVerb, ResourceWish, Scaling,
     Settings,
 };
+use super::stories::Trace;
 use crate::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::definition::machines_of_rows;
@@ -38,6 +39,8 @@ pub(in crate::planner) struct Domain {
     pub(in crate::planner) capacities: BTreeMap<String, Vec<(Micros, u32)>>,
     /// Whether all agreements that can move up do so after each decision, as they do while no command comes.
     pub(in crate::planner) moves_up: bool,
+    /// All that is decided, in lines, where a test wants to see it.
+    pub(in crate::planner) trace: Option<Trace>,
 }
 
 impl Domain {
@@ -54,6 +57,7 @@ impl Domain {
         Self {
             capacities: capacities.collect(),
             moves_up: true,
+            trace: None,
             settings,
             plan,
             known: BTreeMap::new(),
@@ -95,6 +99,9 @@ impl Domain {
             decider.move_some_up();
         }
         assert_eq!(self.plan.why_impossible(), None);
+        if let Some(trace) = &mut self.trace {
+            trace.note_changes(&batch);
+        }
         for change in batch {
             if let Change::RecordExecution(execution) = change {
                 self.executions.push(*execution);

@@ -53,6 +53,11 @@ pub(crate) struct Answer {
 }
 
 impl Client {
+    /// A client of a service that runs in this process.
+    pub(crate) fn of_address(address: SocketAddr, key: &str) -> Self {
+        Self::new(address, key, &Arc::default())
+    }
+
     pub(super) fn new(address: SocketAddr, key: &str, unchecked: &Arc<Unchecked>) -> Self {
         static PROVIDER: Once = Once::new();
         // The client is built without a provider of its own; an executable installs one in `main`.
