@@ -36,7 +36,6 @@ pub(in crate::negotiation) fn values_of_guarantee(
         rewards: read(&term.values.rewards)?,
         determined: None,
         checked: None,
-        promised: None,
     })
 }
 

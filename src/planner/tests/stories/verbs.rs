@@ -289,10 +289,11 @@ impl Story {
         let mut seen = SeenAtPeer {
             row,
             slot: None,
+            started: None,
             lost: None,
             ended: None,
         };
-        match self.random.below(4) {
+        match self.random.below(5) {
             0 => {
                 seen.row.lost = true;
                 seen.lost = Some("west has lost its nodes".into());
@@ -303,13 +304,14 @@ impl Story {
                 (seen.row.charged, seen.row.paid_back) = (100_000, 20_000);
                 seen.row.settled = Some(now);
             }
+            2 => seen.started = Some(now),
             _ => seen.slot = Some((later.seconds(), end.seconds())),
         }
         self.at_peer.insert(seen.row.agreement, seen.row.clone());
         self.ask(
             &format!(
-                "west tells of {}: {:?} {:?}",
-                seen.row.agreement, seen.slot, seen.lost
+                "west tells of {}: {:?} {:?} {:?}",
+                seen.row.agreement, seen.slot, seen.started, seen.lost
             ),
             |decider| decider.note_at_peer(seen),
             |()| "done".to_owned(),
