@@ -4,6 +4,7 @@
 use reqwest::StatusCode;
 
 use crate::negotiations::opening;
+use crate::support::client::Answer;
 use crate::support::negotiation::{Said, message, open};
 use crate::support::offers::Offer;
 use crate::support::run;
@@ -38,6 +39,10 @@ fn initiated(by: &str) -> String {
         "<wsag:Context>",
         &format!("<wsag:Context><wsag:AgreementInitiator>{by}</wsag:AgreementInitiator>"),
     )
+}
+
+fn assert_refused_at(end: &str, refused: &Answer) {
+    assert!(refused.text("Path").ends_with(end), "{refused:?}");
 }
 
 #[test]
@@ -113,35 +118,20 @@ fn foreign_content_that_would_make_answers_invalid_is_refused_with_its_path() {
                 ),
             )
             .await;
-        assert!(
-            refused
-                .text("Path")
-                .ends_with("/wsag:ServiceScope/wsa:EndpointReference"),
-            "{refused:?}"
-        );
+        assert_refused_at("/wsag:ServiceScope/wsa:EndpointReference", &refused);
         let identified =
             "<jsdl:JobDescription><jsdl:JobIdentification><wsa:EndpointReference/></jsdl:JobIdentification>";
         let refused = client
             .post("/agreements", offer("<jsdl:JobDescription>", identified))
             .await;
-        assert!(
-            refused
-                .text("Path")
-                .ends_with("/jsdl:JobIdentification/wsa:EndpointReference"),
-            "{refused:?}"
-        );
+        assert_refused_at("/jsdl:JobIdentification/wsa:EndpointReference", &refused);
         let opened = opening().replacen(
             "</wsag-neg:NegotiationContext>",
             "<wsa:EndpointReference xmlns:wsa=\"http://www.w3.org/2005/08/addressing\"/></wsag-neg:NegotiationContext>",
             1,
         );
         let refused = client.post("/negotiations", opened).await;
-        assert!(
-            refused
-                .text("Path")
-                .ends_with("/wsag-neg:NegotiationContext/wsa:EndpointReference"),
-            "{refused:?}"
-        );
+        assert_refused_at("/wsag-neg:NegotiationContext/wsa:EndpointReference", &refused);
     });
 }
 

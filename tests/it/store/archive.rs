@@ -41,7 +41,7 @@ async fn rows(url: &str, table: &str) -> usize {
 
 async fn what_is_archived_is_shown_and_verified_as_before(url: String) {
     let (store, lease) = decide(&url).await;
-    live_through(&store, lease.epoch).await;
+    Box::pin(live_through(&store, lease.epoch)).await;
     let before = shown(&store).await;
     assert!(before.1.iter().all(|(_, _, _, document)| document.is_some()));
     let (lines, bound) = (rows(&url, "events").await, rows(&url, "node_bindings").await);
@@ -68,7 +68,7 @@ async fn what_is_archived_is_shown_and_verified_as_before(url: String) {
 
 async fn damage_in_the_archive_is_found(url: String) {
     let (store, lease) = decide(&url).await;
-    live_through(&store, lease.epoch).await;
+    Box::pin(live_through(&store, lease.epoch)).await;
     store.archive(second(151), 100).await.expect("there is room");
     let tables = ["archived_events", "archived_bindings"];
     for table in tables {
@@ -102,7 +102,7 @@ async fn damage_in_the_archive_is_found(url: String) {
 
 async fn one_that_cannot_be_archived_keeps_no_other_from_it(url: String) {
     let (store, lease) = decide(&url).await;
-    live_through(&store, lease.epoch).await;
+    Box::pin(live_through(&store, lease.epoch)).await;
     assert_eq!(store.archive(second(151), 1).await.expect("there is room"), 1);
     // As if its document had been copied and not deleted.
     let back = "INSERT INTO agreement_documents (agreement, document) SELECT agreement, document FROM archived_documents";

@@ -176,7 +176,7 @@ async fn pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_wh
 async fn a_right_history_has_no_findings(url: String) {
     let (store, lease) = decide(&url).await;
     assert_eq!(store.verify().await.expect("an empty history can be read"), []);
-    live_through(&store, lease.epoch).await;
+    Box::pin(live_through(&store, lease.epoch)).await;
     assert_eq!(store.verify().await.expect("it can be read"), []);
 }
 
@@ -334,7 +334,7 @@ const DAMAGE: &[(&str, Invariant, &str)] = &[
 
 async fn every_kind_of_damage_is_found(url: String) {
     let (store, lease) = decide(&url).await;
-    live_through(&store, lease.epoch).await;
+    Box::pin(live_through(&store, lease.epoch)).await;
     store.close().await;
     tamper(&url, &save()).await;
     for (damage, invariant, says) in DAMAGE {
@@ -368,7 +368,7 @@ const STEAL: &str = "INSERT INTO node_bindings (resource, node, start_s, end_s, 
 
 async fn a_second_owner_of_a_node_is_found_or_not_even_stored(url: String) {
     let (store, lease) = decide(&url).await;
-    live_through(&store, lease.epoch).await;
+    Box::pin(live_through(&store, lease.epoch)).await;
     let stolen = try_tamper(&url, STEAL).await;
     if store.kind() == Engine::Postgres {
         let why = stolen
