@@ -14,6 +14,8 @@ const WINDOW: u32 = 2_000;
 const STUBBORN: u32 = 3;
 /// An event that could not be told is dropped once this many later ones were told: all of them are read again in each turn.
 const TOLD_AHEAD_MAX: usize = 10_000;
+/// For how long it is tried before that.
+const IN_THE_WAY_FOR: Micros = 3_600 * MICROS_PER_SECOND;
 /// The longest wait before the next try of a receiver that takes other events.
 pub(super) const RETRY_OF_ALIVE_MAX: Micros = 60 * MICROS_PER_SECOND;
 
@@ -41,8 +43,8 @@ impl Ahead {
 
     /// How many events after the cursor are read, so that a turn always finds others than those that are done.
     pub(super) fn window(&self) -> u32 {
-        let done = u32::try_from(self.done.len()).unwrap_or(u32::MAX);
-        WINDOW.saturating_add(done)
+        let done = self.done.len().min(TOLD_AHEAD_MAX);
+        WINDOW.saturating_add(u32::try_from(done).unwrap_or(u32::MAX))
     }
 
     /// How long a receiver waits that has taken nothing in its last turn, nor in this many before it. One that has taken an event ahead
@@ -186,7 +188,8 @@ impl Queue {
         let is_full = ahead.done.len() >= TOLD_AHEAD_MAX;
         let in_the_way = self.open.first().filter(|_| is_full);
         let overdue = ahead.tries.iter().filter(|(key, tries)| {
-            let is_in_the_way = in_the_way == Some(*key) && tries.attempts >= STUBBORN;
+            let is_stubborn = tries.attempts >= STUBBORN && now - tries.since >= IN_THE_WAY_FOR;
+            let is_in_the_way = in_the_way == Some(*key) && is_stubborn;
             (is_in_the_way || now - tries.since >= GIVEN_UP_AFTER) && self.by_key.contains_key(key)
         });
         let overdue: Vec<i64> = overdue.map(|(key, _)| *key).collect();
@@ -336,7 +339,7 @@ mod tests {
                 cursor = reached;
                 ahead.forget_until(cursor);
             }
-            now += RETRY_OF_ALIVE_MAX;
+            now += 10 * RETRY_OF_ALIVE_MAX;
         }
         assert_eq!((told, cursor), (LAST as usize - 1, i64::from(LAST)));
         assert!(told_before_drop.is_some_and(|told| told >= TOLD_AHEAD_MAX));

@@ -167,9 +167,12 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
     let _ = nice(NICE);
     let group = ControlGroup::of(job.run());
     let is_root = rustix::process::geteuid().is_root();
-    let holds_memory = match enter_group(job, group.as_ref(), is_root) {
-        Ok(holds_memory) => holds_memory,
-        Err(error) => return Unrun::Launcher(error),
+    let holds_memory = loop {
+        match enter_group(job, group.as_ref(), is_root) {
+            Ok(holds_memory) => break holds_memory,
+            Err(error) if is_shortage(&error) => std::thread::sleep(PAUSE),
+            Err(error) => return Unrun::Launcher(error),
+        }
     };
     let refused = Refused {
         processors: keep_to_processors(&job.processors),
@@ -257,7 +260,7 @@ mod tests {
     #[test]
     fn an_isolated_job_of_root_is_not_launched_where_its_control_group_refuses_it() {
         let record = serde_json::json!({
-            "agreement": uuid::Uuid::now_v7(), "party": "physics", "program": "/bin/true", "arguments": [], "inputs": [],
+            "agreement": uuid::Uuid::now_v7(), "party": "physics", "application": "true", "program": "/bin/true", "arguments": [], "inputs": [],
             "nodes": 1, "slot_end": 0, "output_limit": 0, "limits": { "processes": 40 }, "isolation": Isolation::default(),
         });
         let isolated: JobSpec = serde_json::from_value(record).unwrap();

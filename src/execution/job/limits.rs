@@ -234,7 +234,12 @@ impl LimitWatch {
             let failed = ExecutionError::system("look at the memory of", self.folder.path());
             Mapped::by(&sharing).map_err(failed)?
         };
-        let found = own.saturating_add(hidden.not_mapped(shared, &mapped));
+        let not_mapped = hidden.not_mapped(shared, &mapped);
+        let mut found = own.saturating_add(not_mapped);
+        if not_mapped > 0 && excess_over_limit(Limit::Memory, found, memory).is_some() {
+            // What was unmapped between the two readings is in both. It is not in a third one.
+            found = own.min(used.proportional().0).saturating_add(not_mapped);
+        }
         Ok(excess_over_limit(Limit::Memory, found, memory))
     }
 

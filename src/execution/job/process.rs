@@ -1,7 +1,7 @@
 //! Processes of this machine as they are named in durable records, and how to tell them apart from later ones that
 //! happen to get the same number.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -157,6 +157,12 @@ pub(crate) struct Used {
 }
 
 impl Used {
+    fn add(&mut self, pid: Pid, stat: Stat) {
+        self.threads += stat.threads.max(1);
+        self.resident += stat.resident_pages * rustix::param::page_size() as u64;
+        self.processes.push((pid, stat));
+    }
+
     /// Bytes of memory that they use, with shared memory counted in parts, where the system gives this, and the processes that have mapped
     /// files in memory or other shared memory. More memory takes longer.
     pub(crate) fn proportional(&self) -> (u64, Vec<Pid>) {
@@ -292,6 +298,7 @@ impl Members {
             }
         }
         let mut used = Used::default();
+        let mut others: Vec<(Pid, Stat)> = Vec::new();
         let mut still = HashMap::with_capacity(self.known.len());
         for pid in all_process_ids()? {
             let Some(stat) = Stat::of(pid)?.filter(|stat| !stat.ended) else {
@@ -307,10 +314,21 @@ impl Members {
             };
             still.insert(process, belongs);
             if belongs {
-                used.threads += stat.threads.max(1);
-                used.resident += stat.resident_pages * rustix::param::page_size() as u64;
-                used.processes.push((pid, stat));
+                used.add(pid, stat);
+            } else {
+                others.push((pid, stat));
             }
+        }
+        // A child has a lower number than its parent where numbers have begun again. One that hides is known by its parent alone.
+        let mut members: HashSet<Pid> = used.processes().collect();
+        while let Some(at) = others
+            .iter()
+            .position(|(_, stat)| stat.parent.is_some_and(|parent| members.contains(&parent)))
+        {
+            let (pid, stat) = others.swap_remove(at);
+            still.insert((pid, stat.start_ticks), true);
+            members.insert(pid);
+            used.add(pid, stat);
         }
         self.known = still;
         Ok(used)

@@ -108,8 +108,10 @@ impl DatabaseFiles {
         let copy = free_name_of_copy(path);
         fs::rename(&draft, &copy).map_err(failed)?;
         let folder = copy.parent().unwrap_or(Path::new("/"));
-        let folder = File::open(folder).and_then(|folder| folder.sync_all());
-        folder.map_err(failed)?;
+        // The copy is whole and has its name: another one beside it would be no safer, and would fill the disk.
+        if let Err(why) = File::open(folder).and_then(|folder| folder.sync_all()) {
+            tracing::error!(file = %copy.display(), %why, "a power cut may take the name of the rescued file");
+        }
         Ok(copy)
     }
 
