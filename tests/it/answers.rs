@@ -65,7 +65,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 fn golden_answers_to_every_message_and_example_are_as_before() {
     let database = TestDatabase::sqlite();
     let traces = run(async {
-        let service = Service::start(database.url()).await;
+        let service = InProcessService::start(database.url()).await;
         let mut traces = BTreeMap::new();
         for (name, document) in documents() {
             let trace = service.answers_to(&name, &document).await;
@@ -186,7 +186,7 @@ fn templates(settings: &Settings) -> Templates {
 }
 
 /// The service in this process.
-struct Service {
+struct InProcessService {
     client: Client,
     stop: CancellationToken,
     planned: tokio::task::JoinHandle<()>,
@@ -197,7 +197,7 @@ struct Service {
     _stage: watch::Sender<Stage>,
 }
 
-impl Service {
+impl InProcessService {
     async fn start(url: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join("files")).expect("a folder can be made");
