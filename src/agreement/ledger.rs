@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use scheduler::worded;
+use scheduler::enum_words;
 use uuid::Uuid;
 
 use super::Money;

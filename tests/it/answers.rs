@@ -25,8 +25,10 @@ use bespeak::catalogue::Catalogue;
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::JobFolders;
-use bespeak::http::{self, Api, Bounds, Connections, Measured, Places, Proxies, Stage, WrongKeys};
-use bespeak::negotiation::{Negotiation, OnLoss, TemplateText, Templates};
+use bespeak::http::{
+    self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
+};
+use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
 use bespeak::planner::{Planner, Pricing, Quotas, Resource, Settings};
 use bespeak::portal;
 use bespeak::store::Store;
@@ -218,7 +220,7 @@ impl InProcessService {
         let files = InputFiles::new(folder.path(), 1 << 20).expect("a folder");
         let jobs = JobFolders::new(folder.path(), None).expect("a folder");
         let of_store = store.clone();
-        let negotiation = Negotiation::new(
+        let negotiation = Service::new(
             planner,
             of_store,
             templates,
@@ -242,9 +244,9 @@ impl InProcessService {
             negotiation: Arc::new(negotiation),
             access,
             body_timeout: PATIENCE,
-            places: Places::new(100, 100),
+            places: RequestLimits::new(100, 100),
             wrong_keys: WrongKeys::default(),
-            measured: Measured::since(NOW * MICROS_PER_SECOND),
+            measured: RequestMetrics::since(NOW * MICROS_PER_SECOND),
             connections: connections.clone(),
             tasks: fresh(),
             scheme: "http",

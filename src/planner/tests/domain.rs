@@ -6,11 +6,11 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::batches::Remembered;
-use super::super::decider::{Decider, Step};
+use super::super::batches::RememberedAnswers;
+use super::super::decider::{Decider, DecisionStep};
 use super::super::{
-    Accepted, Error, Plan, Proposal, Refusal, Resource, ResourceOrder, ResourceVerb, ResourceWish, Scaling,
-    Settings,
+    AcceptedOffer, Error, Plan, Refusal, Request, Resource, ResourceOrder, ResourceVerb, ResourceWish,
+    Scaling, Settings,
 };
 use super::stories::Trace;
 use crate::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
@@ -53,7 +53,7 @@ impl Domain {
     pub(in crate::planner) fn with(settings: Settings) -> Self {
         let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
         let capacities = settings.resources.iter();
-        let capacities = capacities.map(|of| (of.name.clone(), vec![(0, of.capacity)]));
+        let capacities = capacities.map(|resource| (resource.name.clone(), vec![(0, resource.capacity)]));
         Self {
             capacities: capacities.collect(),
             moves_up: true,
@@ -89,7 +89,7 @@ impl Domain {
             plan: &mut self.plan,
             now,
             batch: &mut batch,
-            remembered: Remembered::new(),
+            remembered: RememberedAnswers::new(),
             later: &mut BTreeMap::new(),
             reconfigured: &mut None,
             is_unbounded: false,
@@ -134,9 +134,9 @@ impl Domain {
         result
     }
 
-    pub(in crate::planner) fn place(&mut self, proposal: Proposal) -> Result<Accepted, Refusal> {
+    pub(in crate::planner) fn place(&mut self, proposal: Request) -> Result<AcceptedOffer, Refusal> {
         self.decide(|decider| decider.place(proposal))
-            .map(Step::done)
+            .map(DecisionStep::done)
             .map_err(|error| match error {
                 Error::Refused(refusal) => *refusal,
                 other => panic!("{other}"),
@@ -159,25 +159,34 @@ impl Domain {
             let planned = agreement.duration..=most;
             assert!(planned.contains(&agreement.planned_seconds()), "{agreement:?}");
             let at = self.plan.resources.place_of(&agreement.resource).unwrap();
-            let of = self.plan.resources.get(at).unwrap();
-            for filter in &agreement.leeway.filters {
+            let one_resource = self.plan.resources.get(at).unwrap();
+            for filter in &agreement.constraints.filters {
                 let requirement = filter.requirement(agreement.nodes());
-                assert!(requirement.holds(&of.resource.attributes), "{agreement:?}");
+                assert!(
+                    requirement.holds(&one_resource.resource.attributes),
+                    "{agreement:?}"
+                );
             }
         }
-        for of in self.plan.resources.plans() {
-            let (resource, tree) = (&of.resource, of.schedule.tree());
+        for resource_plan in self.plan.resources.plans() {
+            let (resource, tree) = (&resource_plan.resource, resource_plan.schedule.tree());
             // A slot that ended within this second has its nodes until the second is over.
             for second in self.now + 2..self.now + 800 {
                 let here = self.known.values().filter(|a| a.resource == resource.name);
                 let loads = here.flat_map(Agreement::loads);
-                let using = |(of, _): &(Interval, u32)| of.contains(Interval::of(Time(second), 1));
+                let using = |(each, _): &(Interval, u32)| each.contains(Interval::of(Time(second), 1));
                 let used: u32 = loads.filter(using).map(|(_, nodes)| nodes).sum();
                 let has = self.capacity(&resource.name, second);
                 assert!(used <= has, "{} at {second}: {used} of {has}", resource.name);
                 if second % 7 == 0 {
-                    let out = |(of, _): &&(Interval, u32)| of.contains(Interval::of(Time(second), 1));
-                    let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
+                    let out = |(each, _): &&(Interval, u32)| each.contains(Interval::of(Time(second), 1));
+                    let blocked: u32 = resource_plan
+                        .nodes
+                        .blocks
+                        .iter()
+                        .filter(out)
+                        .map(|(_, nodes)| nodes)
+                        .sum();
                     let free = tree.min_free(Interval::of(Time(second), 1));
                     assert_eq!(
                         free + used + blocked,
@@ -204,7 +213,7 @@ impl Domain {
     /// The nodes that agreements have been given, as stored.
     fn bindings(&self) -> Vec<Binding> {
         let bound = self.plan.bound.iter();
-        let of = |(id, nodes): (&Uuid, &Vec<u32>)| {
+        let binding_of = |(id, nodes): (&Uuid, &Vec<u32>)| {
             let agreement = &self.known[id];
             let one = |node: &u32| Binding {
                 agreement: agreement.id,
@@ -214,7 +223,7 @@ impl Domain {
             };
             nodes.iter().map(one).collect::<Vec<_>>()
         };
-        bound.flat_map(of).collect()
+        bound.flat_map(binding_of).collect()
     }
 
     /// That the plan rebuilt from the store keeps the same nodes free as this one.
@@ -224,24 +233,30 @@ impl Domain {
         let now = Time(self.now);
         let resources = self.plan.resources.list();
         let rebuilt = Plan::rebuild(&self.settings, &resources, known, self.bindings(), now).unwrap();
-        for of in &resources {
-            if rebuilt.resources.place_of(&of.name).is_none() {
-                assert!(of.is_retired(), "{} is not planned on", of.name);
+        for resource in &resources {
+            if rebuilt.resources.place_of(&resource.name).is_none() {
+                assert!(resource.is_retired(), "{} is not planned on", resource.name);
                 continue;
             }
             let second = |plan: &Plan, second| {
-                let of = plan.resources.named(&of.name).unwrap();
+                let resource_plan = plan.resources.named(&resource.name).unwrap();
                 let second = Interval::of(Time(second), 1);
                 let out = |(block, _): &&(Interval, u32)| block.contains(second);
-                let blocked: u32 = of.nodes.blocks.iter().filter(out).map(|(_, nodes)| nodes).sum();
-                of.schedule.tree().min_free(second) + blocked
+                let blocked: u32 = resource_plan
+                    .nodes
+                    .blocks
+                    .iter()
+                    .filter(out)
+                    .map(|(_, nodes)| nodes)
+                    .sum();
+                resource_plan.schedule.tree().min_free(second) + blocked
             };
             for at in self.now + 2..self.now + 300 {
                 assert_eq!(
                     second(&rebuilt, at),
                     second(&self.plan, at),
                     "{} at {at}",
-                    of.name
+                    resource.name
                 );
             }
         }
@@ -257,11 +272,11 @@ impl Domain {
     /// Where the pieces lie that have not begun, and where they may.
     fn windows(&self, plan: &Plan) -> Vec<(Uuid, usize, Time, Time, Time)> {
         let mut windows = Vec::new();
-        for of in plan.resources.plans() {
-            windows.extend(of.schedule.waiting().filter_map(|request| {
+        for resource_plan in plan.resources.plans() {
+            windows.extend(resource_plan.schedule.waiting().filter_map(|request| {
                 let (agreement, index) = plan.waiting_slot_by_number(request.id)?;
                 let in_pieces = agreement.slots.is_split();
-                let start = of.schedule.placement(request.id)?.slot.start;
+                let start = resource_plan.schedule.placement(request.id)?.slot.start;
                 // A slot that begins within the next second may have begun for the schedule.
                 let waits = start > Time(self.now + 1);
                 (waits && in_pieces).then_some((agreement.id, index, start, request.ready, request.deadline))
@@ -330,11 +345,10 @@ impl Domain {
     pub(in crate::planner) fn pass_until(&mut self, until: i64) {
         while self.now < until {
             self.begin(self.now + 1);
-            let begun = self
-                .known
-                .values()
-                .filter(|of| of.service == ServiceState::Processing && of.slot_started().is_none());
-            for id in begun.map(|of| of.id).collect::<Vec<_>>() {
+            let begun = self.known.values().filter(|agreement| {
+                agreement.service == ServiceState::Processing && agreement.slot_started().is_none()
+            });
+            for id in begun.map(|begun| begun.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
                 self.decide(|decider| decider.record_start(id, at, None)).unwrap();
             }
@@ -342,19 +356,19 @@ impl Domain {
     }
 
     /// The earliest completion that is free on any resource, by a look at each second of each.
-    pub(in crate::planner) fn earliest(&self, proposal: &Proposal) -> Option<Time> {
+    pub(in crate::planner) fn earliest(&self, request: &Request) -> Option<Time> {
         let window = Interval::new(
-            proposal.ready.unwrap().max(Time(self.now)),
-            proposal.deadline.unwrap(),
+            request.ready.unwrap().max(Time(self.now)),
+            request.deadline.unwrap(),
         );
         let mut earliest = None;
-        for of in self.plan.resources.in_service() {
-            let (resource, schedule) = (&of.resource, &of.schedule);
+        for resource_plan in self.plan.resources.in_service() {
+            let (resource, schedule) = (&resource_plan.resource, &resource_plan.schedule);
             let (tree, now) = (schedule.tree(), schedule.now());
-            for shape in &proposal.shapes {
-                let shape = proposal.scaling.shape(*shape, resource.rate);
+            for shape in &request.shapes {
+                let shape = request.scaling.shape(*shape, resource.rate);
                 let holds = |filter: &Filter| filter.requirement(shape.nodes).holds(&resource.attributes);
-                if shape.nodes > resource.capacity || !proposal.filters.iter().all(holds) {
+                if shape.nodes > resource.capacity || !request.filters.iter().all(holds) {
                     continue;
                 }
                 let free =
@@ -374,8 +388,8 @@ fn ended_at(outcome: RunOutcome, at: Micros) -> JobEnd {
     JobEnd::new(outcome, (outcome == RunOutcome::Lost).then_some(at), at)
 }
 
-pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
-    Proposal {
+pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, i64)) -> Request {
+    Request {
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,
@@ -402,8 +416,8 @@ pub(in crate::planner) fn proposal(nodes: u32, duration: Seconds, window: (i64, 
 }
 
 /// A proposal to run something.
-pub(in crate::planner) fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
-    Proposal {
+pub(in crate::planner) fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Request {
+    Request {
         job: Some(Job {
             application: "sleep".into(),
             arguments: vec!["1".into()],

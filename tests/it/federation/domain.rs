@@ -5,18 +5,18 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
+use crate::support::breakable_proxy::BreakableProxy;
 use crate::support::client::{Answer, Client};
 use crate::support::fixture::column;
 use crate::support::offers::date_time;
 use crate::support::server::Server;
-use crate::support::way::Way;
 
 /// A domain.
 pub(super) struct Domain {
     pub(super) name: &'static str,
     pub(super) server: Server,
     /// Others reach it by this.
-    pub(super) way: Way,
+    pub(super) way: BreakableProxy,
     /// A requester of it.
     pub(super) requester: Client,
     key: String,
@@ -76,7 +76,7 @@ pub(super) async fn start_domains(plans: &[Plan]) -> Vec<Domain> {
     let mut ways = BTreeMap::new();
     let mut keys = BTreeMap::new();
     for (plan, server) in plans.iter().zip(&servers) {
-        ways.insert(plan.name, Way::to(server.address()).await);
+        ways.insert(plan.name, BreakableProxy::to(server.address()).await);
         for other in plans.iter().filter(|other| other.peers.contains(&plan.name)) {
             keys.insert((other.name, plan.name), server.key_for(other.name, "consumer"));
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Error, Planner, Proposal, Refusal, Scaling, Settings};
+use bespeak::planner::{Error, Planner, Refusal, Request, Scaling, Settings};
 use bespeak::store::Store;
 use scheduler::{Seconds, Time};
 use tokio::task::JoinHandle;
@@ -90,14 +90,14 @@ impl Domain {
     }
 
     /// The agreement that is made.
-    pub(crate) async fn place(&self, proposal: Proposal) -> Agreement {
-        let accepted = self.planner.place(proposal).await.expect("there is room");
+    pub(crate) async fn place(&self, request: Request) -> Agreement {
+        let accepted = self.planner.place(request).await.expect("there is room");
         accepted.agreement
     }
 
     /// Why none is made.
-    pub(crate) async fn refuse(&self, proposal: Proposal) -> Refusal {
-        match self.planner.place(proposal).await {
+    pub(crate) async fn refuse(&self, request: Request) -> Refusal {
+        match self.planner.place(request).await {
             Err(Error::Refused(refusal)) => *refusal,
             other => panic!("it is not refused: {other:?}"),
         }
@@ -117,8 +117,8 @@ impl Domain {
 }
 
 /// Asks for nodes for a duration in a window, which begins and ends so many seconds after [`NOW`], to run something.
-pub(crate) fn proposal(nodes: u32, duration: Seconds, window: Range<Seconds>) -> Proposal {
-    Proposal {
+pub(crate) fn proposal(nodes: u32, duration: Seconds, window: Range<Seconds>) -> Request {
+    Request {
         expires: None,
         id: Uuid::now_v7(),
         party: "physics".into(),

@@ -1,5 +1,6 @@
 //! The base of the tests: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
+pub(crate) mod breakable_proxy;
 pub(crate) mod chrome;
 pub(crate) mod client;
 pub(crate) mod data_server;
@@ -11,13 +12,12 @@ pub(crate) mod postgres;
 pub(crate) mod processes;
 pub(crate) mod proxy;
 pub(crate) mod random;
+pub(crate) mod receiver;
 pub(crate) mod server;
 pub(crate) mod sessions;
 pub(crate) mod slurm;
 pub(crate) mod small_disk;
 pub(crate) mod stores;
-pub(crate) mod told;
-pub(crate) mod way;
 pub(crate) mod xml;
 
 use std::fs;
