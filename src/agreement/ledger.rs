@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use scheduler::enum_words;
+use scheduler::worded;
 use uuid::Uuid;
 
 use super::Money;

@@ -20,7 +20,7 @@ mod stored_time;
 mod values;
 mod wording;
 
-use scheduler::{Interval, Seconds, Time, enum_words};
+use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

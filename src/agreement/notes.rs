@@ -1,7 +1,7 @@
 //! The lines of the audit trail besides the timelines of agreements: the course of negotiations, refusals, changes of keys, and
 //! the states of nodes that operators set.
 
-use scheduler::{Interval, counted, enum_words};
+use scheduler::{Interval, counted, worded};
 use uuid::Uuid;
 
 use super::{

@@ -4,7 +4,7 @@
 //! An offer never changes its words. Two things change. Its state only ever goes to Rejected. The nodes held for it are taken
 //! over by an agreement, given back, or lapse with the offer.
 
-use scheduler::{Interval, Seconds, Time, enum_words};
+use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 

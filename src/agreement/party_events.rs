@@ -1,6 +1,6 @@
 //! What a party is told of by itself: the events that matter to its programs.
 
-use scheduler::{Interval, enum_words};
+use scheduler::{Interval, worded};
 use uuid::Uuid;
 
 use super::{Agreement, AgreementState, Event, EventKind, NegotiationInstance};

@@ -1,6 +1,6 @@
 //! The states of WS-Agreement 1.0 (section 7) and the moves between them, as total functions.
 
-use scheduler::enum_words;
+use scheduler::worded;
 
 worded! {
     /// State of an agreement.

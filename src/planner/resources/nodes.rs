@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
-use scheduler::{Interval, Seconds, Time, enum_words};
+use scheduler::{Interval, Seconds, Time, worded};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, Run};

@@ -62,10 +62,7 @@ impl WeighedForecasts {
 
     fn get(&self, asked: &WeighingInput) -> Option<Forecasts> {
         let kept = self.kept();
-        let found = kept
-            .forecasts
-            .iter()
-            .find(|(forecast, _)| forecast.is_same(asked));
+        let found = kept.forecasts.iter().find(|(input, _)| input.is_same(asked));
         found.map(|(_, forecasts)| forecasts.clone())
     }
 
