@@ -2,12 +2,12 @@
 
 mod changing_resources;
 mod clock;
-pub(super) mod domain;
 mod dry_runs;
 mod energy;
 mod energy_decisions;
 mod faults;
 mod forecasts;
+pub(super) mod harness;
 mod holds;
 mod improvement_slices;
 mod late_reservations;

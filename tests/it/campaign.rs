@@ -24,7 +24,7 @@ use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
 use crate::golden::{assert_golden, trail_of};
-use crate::support::domain::Domain;
+use crate::support::harness::Domain;
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;

@@ -2,8 +2,8 @@
 
 mod changes;
 mod discovery;
-mod domain;
 mod domains;
+mod harness;
 mod hostile;
 mod kills;
 mod peer_failures;

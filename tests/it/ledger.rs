@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::configuration::serve;
 use crate::store::{agreement, create, decide, tamper};
-use crate::support::domain::{self, Domain, NOW, guarantee};
+use crate::support::harness::{self, Domain, NOW, guarantee};
 use crate::support::offers::{Offer, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -65,7 +65,7 @@ async fn balance(domain: &Domain) -> i64 {
 fn proposal(guarantees: Vec<Guarantee>) -> Request {
     Request {
         guarantees,
-        ..domain::proposal(1, 600, 100..1_000)
+        ..harness::proposal(1, 600, 100..1_000)
     }
 }
 

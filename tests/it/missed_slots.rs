@@ -14,7 +14,7 @@ use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::domain::{self, NOW, guarantee, proposal};
+use crate::support::harness::{self, NOW, guarantee, proposal};
 use crate::support::offers::{date_time, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -42,11 +42,11 @@ fn settings() -> Settings {
 }
 
 /// A planner of four nodes.
-struct Domain(domain::Domain);
+struct Domain(harness::Domain);
 
 impl Domain {
     async fn start(url: &str) -> Self {
-        Self(domain::Domain::start(url, settings()).await)
+        Self(harness::Domain::start(url, settings()).await)
     }
 
     /// Two nodes for a duration, now or so much later.
@@ -208,7 +208,7 @@ fn reservation(window: Range<Seconds>) -> Request {
 impl Domain {
     /// A priced one in which an agreement is made before the service is down until so many seconds after [`NOW`].
     async fn down_until(url: &str, up: Seconds, asked: Vec<Request>) -> (Self, Vec<Uuid>) {
-        let mut domain = Self(domain::Domain::start(url, priced()).await);
+        let mut domain = Self(harness::Domain::start(url, priced()).await);
         let mut ids = Vec::new();
         for proposal in asked {
             ids.push(domain.0.place(proposal).await.id);
@@ -276,7 +276,7 @@ async fn a_reservation_that_missed_most_of_its_slot_has_another_place_in_its_win
         }],
         ..reservation(0..day)
     };
-    let mut domain = Domain(domain::Domain::start(&url, priced()).await);
+    let mut domain = Domain(harness::Domain::start(&url, priced()).await);
     let id = domain.0.place(hours).await.id;
     domain.0.restart(priced(), 0).await;
     // Thirty milliseconds before the end of its slot.

@@ -8,7 +8,7 @@ use scheduler::{Reason, Time};
 use serde_json::{Value, json};
 
 use crate::support::client::Client;
-use crate::support::domain::{Domain, NOW, proposal};
+use crate::support::harness::{Domain, NOW, proposal};
 use crate::support::negotiation::{SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;

@@ -291,7 +291,7 @@ mod tests {
 
     use super::*;
     use crate::agreement::{AgreementState, Job, RunOutcome};
-    use crate::planner::tests::domain::{Domain, proposal};
+    use crate::planner::tests::harness::{Domain, proposal};
     use crate::planner::{Request, Resource};
 
     fn end(outcome: RunOutcome, at: i64) -> JobEnd {

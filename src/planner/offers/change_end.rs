@@ -247,7 +247,7 @@ mod tests {
 
     use super::*;
     use crate::agreement::{Currency, Slots};
-    use crate::planner::tests::domain::{Domain, proposal};
+    use crate::planner::tests::harness::{Domain, proposal};
     use crate::planner::{Pricing, Resource};
 
     #[test]

@@ -67,7 +67,7 @@ mod tests {
     use scheduler::{Reason, Time};
 
     use super::super::nodes::{NodeReport, NodeState, Reporter};
-    use crate::planner::tests::domain::{Domain, proposal};
+    use crate::planner::tests::harness::{Domain, proposal};
     use crate::planner::{Plan, Resource};
 
     fn closed(name: &str) -> Resource {

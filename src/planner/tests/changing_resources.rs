@@ -88,7 +88,7 @@ async fn an_offer_on_another_resource_gives_way_to_an_agreement_whose_resource_i
 
 #[tokio::test]
 async fn an_offer_of_nodes_that_are_no_longer_as_asked_for_is_withdrawn_and_others_stay() {
-    let domain = Domain::on(vec![domain::arm("arm")]).await;
+    let domain = Domain::on(vec![harness::arm("arm")]).await;
     let mut asked = proposal(1, 100, 1_000..1_100);
     let any = domain.hold(domain.open(None).await, &asked).await;
     asked.filters = vec![Filter::Word {

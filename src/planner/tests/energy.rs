@@ -4,7 +4,7 @@ use advisor::random::Random;
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Rate, Time};
 
-use super::domain::{Domain, proposal};
+use super::harness::{Domain, proposal};
 use crate::agreement::{Agreement, Currency, Money};
 use crate::planner::decider::Decider;
 use crate::planner::resources::need::Need;

@@ -7,7 +7,7 @@ use advisor::random::Random;
 use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
-use super::domain::{Domain, proposal};
+use super::harness::{Domain, proposal};
 use crate::agreement::Currency;
 use crate::planner::resources::need::Need;
 use crate::planner::{Energy, Kwh, Pricing, Request, Resource, Settings, Watts};

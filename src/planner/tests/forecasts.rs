@@ -5,7 +5,7 @@ use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
-use super::domain::{Domain, machines_of, proposal, rated};
+use super::harness::{Domain, machines_of, proposal, rated};
 use crate::agreement::{
     Agreement, Compensation, CompensationValue, Currency, Execution, Guarantee, GuaranteeState, Job, Money,
     RunOutcome, Values,

@@ -314,8 +314,8 @@ async fn what_could_not_be_held_leaves_the_agreement_that_it_would_replace_as_mo
 #[tokio::test]
 async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource() {
     let plain = Resource::new("plain", "local", 4);
-    let mut domain = domain::Domain::new(vec![domain::arm("arm"), plain]);
-    let old = domain.place(domain::proposal(4, 100, (1_000, 1_100))).unwrap();
+    let mut domain = harness::Domain::new(vec![harness::arm("arm"), plain]);
+    let old = domain.place(harness::proposal(4, 100, (1_000, 1_100))).unwrap();
     assert_eq!(old.agreement.resource, "arm");
     let negotiation = NegotiationInstance {
         id: Uuid::now_v7(),
@@ -330,7 +330,7 @@ async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_reso
     domain.plan.table.open(negotiation, []);
     let ask = OfferRequest {
         about: OfferOrigin::Negotiation(id),
-        proposal: domain::proposal(4, 200, (1_000, 1_200)),
+        proposal: harness::proposal(4, 200, (1_000, 1_200)),
         others: None,
         weights: Weights::default(),
     };
@@ -352,7 +352,7 @@ async fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_reso
     };
     let held = domain.decide(|decider| decider.exchange_offers(bargain)).unwrap();
     assert!(held[0].is_held(), "{held:?}");
-    let mut newcomer = domain::proposal(4, 100, (1_000, 1_100));
+    let mut newcomer = harness::proposal(4, 100, (1_000, 1_100));
     newcomer.filters = vec![Filter::Word {
         attribute: "cpu_architecture".into(),
         is: "arm".into(),

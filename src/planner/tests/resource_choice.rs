@@ -19,7 +19,7 @@ use scheduler::{Fraction, Rate, Seconds, Time};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::domain::{Domain, machines_of, proposal};
+use super::harness::{Domain, machines_of, proposal};
 use crate::agreement::{
     Agreement, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money,
     RunOutcome, Values,

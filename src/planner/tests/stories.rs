@@ -44,7 +44,7 @@ use self::random::Random;
 use self::trace::{agreement_in_words, error_in_words};
 use super::super::decider::{Decider, DecisionStep};
 use super::super::{Error, ImprovementSettings, PEER, Pricing, Quotas, Resource, Settings};
-use super::domain::{Domain, rated};
+use super::harness::{Domain, rated};
 use crate::agreement::{AtPeer, Currency, JobEnd, NegotiationInstance, NegotiationOffer, Run, RunOutcome};
 use crate::clock::MICROS_PER_SECOND;
 

@@ -16,7 +16,7 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Seconds};
 use uuid::Uuid;
 
-use super::domain::{Domain, proposal, rated};
+use super::harness::{Domain, proposal, rated};
 use crate::planner::settings::{ImprovementSettings, Refusals};
 use crate::planner::{Request, Scaling, Settings};
 

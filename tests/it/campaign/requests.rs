@@ -7,7 +7,7 @@ use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::pricing::Discount;
 
 use super::{Aim, Campaign, RESTARTING};
-use crate::support::domain::{guarantee, proposal};
+use crate::support::harness::{guarantee, proposal};
 use crate::support::random::Random;
 
 /// Most nodes that are asked for.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::domain::{Domain, Plan, start_domains, wanted};
+use super::harness::{Domain, Plan, start_domains, wanted};
 use crate::support::breakable_proxy::Break;
 use crate::support::offers::{date_time, hours_ahead, now};
 use crate::support::{eventually, in_seconds, run};

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::domain::{Domain, Plan, start_domains, wanted};
+use super::harness::{Domain, Plan, start_domains, wanted};
 use crate::support::breakable_proxy::Break;
 use crate::support::fixture::column;
 use crate::support::random::Random;

@@ -7,7 +7,7 @@ use crate::agreement::{
     Agreement, AgreementState, AtPeer, Job, JobEnd, Money, RunOutcome, SeenAtPeer, ServiceState,
 };
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 use crate::planner::tests::price_plan::eur;
 use crate::planner::{PEER, Plan, Request, Resource, Termination};
 

@@ -5,7 +5,7 @@ use scheduler::Time;
 use super::*;
 use crate::planner::Resource;
 use crate::planner::plan::Plan;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 
 fn order(id: Uuid) -> Eviction {
     Eviction {

@@ -4,7 +4,7 @@ use scheduler::{Interval, Time};
 
 use crate::agreement::{RunOutcome, ServiceState};
 use crate::planner::Resource;
-use crate::planner::tests::domain::{Domain, work};
+use crate::planner::tests::harness::{Domain, work};
 
 #[test]
 fn a_slot_begins_a_second_later_where_work_has_just_ended_on_the_only_node_that_is_left_for_it() {

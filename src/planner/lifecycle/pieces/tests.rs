@@ -10,7 +10,7 @@ use crate::agreement::{Job, RunOutcome, Shape, Slot};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 use crate::planner::{Request, Resource, Termination};
 
 mod cluster;

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::*;
 use crate::agreement::{BarredResource, Currency, Filter, Measure, Money};
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, HORIZON, arm, proposal, rated};
+use crate::planner::tests::harness::{Domain, HORIZON, arm, proposal, rated};
 use crate::planner::{Plan, Pricing, Request, Resource, Scaling, Settings, Termination};
 
 fn on_arm() -> Filter {

@@ -4,7 +4,7 @@ use scheduler::{Interval, Order, Seconds};
 use uuid::Uuid;
 
 use super::*;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 use crate::planner::{AcceptedOffer, ImprovementSettings, Resource, Settings, Termination};
 
 const DAY: Seconds = 86_400;

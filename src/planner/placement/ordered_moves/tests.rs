@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::planner::Resource;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 
 fn order(id: Uuid, start: i64) -> MoveOrder {
     MoveOrder {

@@ -5,7 +5,7 @@ use scheduler::Interval;
 
 use super::*;
 use crate::planner::Resource;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
 type Whole = (Vec<(usize, Request, Time)>, Vec<u32>);

@@ -9,7 +9,7 @@ use crate::agreement::{Agreement, Filter, RunOutcome, ServiceState};
 use crate::planner::Request;
 use crate::planner::plan::Plan;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, arm, proposal, rated, work};
+use crate::planner::tests::harness::{Domain, arm, proposal, rated, work};
 use crate::store::Binding;
 
 fn local(capacity: u32) -> Resource {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::agreement::RunOutcome;
 use crate::planner::Resource;
-use crate::planner::tests::domain::{Domain, work};
+use crate::planner::tests::harness::{Domain, work};
 
 /// A resource of two nodes that is to have one. Work runs on the other until 50 at the latest, and on that one until 200. Returns the
 /// agreement that has the node that is to leave.

@@ -9,7 +9,7 @@ use crate::agreement::{
     AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, RunOutcome, ServiceState, Shape,
     Values,
 };
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 use crate::planner::{Plan, Request, Resource, Scaling};
 
 /// A domain with nodes that take 1,000 seconds to repair and are trusted at once.

@@ -11,7 +11,7 @@ use crate::agreement::{
     SeenAtPeer, Shape, Values,
 };
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::tests::domain::proposal;
+use crate::planner::tests::harness::proposal;
 use crate::planner::{
     BusyTime, Eviction, MoveOrder, NodeReport, NodeState, PEER, Reporter, Request, ResourceOrder,
     ResourceVerb, ResourceWish, Scaling, Termination,

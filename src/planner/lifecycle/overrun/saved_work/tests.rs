@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::*;
 use crate::agreement::{Currency, Job, Money, Slot, Slots};
 use crate::planner::resources::failures::Failures;
-use crate::planner::tests::domain::{Domain, HORIZON, proposal};
+use crate::planner::tests::harness::{Domain, HORIZON, proposal};
 use crate::planner::{Overruns, Plan, Request, Resource, Termination};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
