@@ -27,13 +27,14 @@ fn name(resource: i64) -> String {
 }
 
 fn machines(resources: i64) -> Machines {
-    let rate = |of: i64| [1_000_000, 1_250_000, 1_600_000, 2_000_000][usize::try_from(of % 4).unwrap_or(0)];
-    let machine = |of: i64| Machine {
-        rate: Rate::from_millionths(rate(of)).unwrap_or_default(),
+    let rate =
+        |number: i64| [1_000_000, 1_250_000, 1_600_000, 2_000_000][usize::try_from(number % 4).unwrap_or(0)];
+    let machine = |number: i64| Machine {
+        rate: Rate::from_millionths(rate(number)).unwrap_or_default(),
         nodes: 64,
         ..Machine::default()
     };
-    (0..resources).map(|of| (name(of), machine(of))).collect()
+    (0..resources).map(|each| (name(each), machine(each))).collect()
 }
 
 fn past(resources: i64, executions: i64) -> Vec<PastExecution> {
@@ -81,7 +82,7 @@ fn past(resources: i64, executions: i64) -> Vec<PastExecution> {
 }
 
 fn hours(resources: i64) -> Vec<ResourceHour> {
-    let of = |resource: i64| {
+    let hours_of = |resource: i64| {
         (-HOURS..0).map(move |hour| {
             let busy = (8..18).contains(&hour.rem_euclid(24));
             ResourceHour {
@@ -95,7 +96,7 @@ fn hours(resources: i64) -> Vec<ResourceHour> {
             }
         })
     };
-    (0..(resources / 10).max(1)).flat_map(of).collect()
+    (0..(resources / 10).max(1)).flat_map(hours_of).collect()
 }
 
 /// The time of each of some calls in milliseconds: the median and the longest.
@@ -138,7 +139,7 @@ fn main() {
         nodes: Some(1),
         ..Work::of(application)
     };
-    let names: Vec<String> = (0..APPLICATIONS).map(|of| format!("a{of}")).collect();
+    let names: Vec<String> = (0..APPLICATIONS).map(|each| format!("a{each}")).collect();
     let foresee = |number: i64, ppm: u32| {
         let name = &names[usize::try_from(number % APPLICATIONS).unwrap_or(0)];
         let foreseen = known.foreseen(&work(name), Hold::Sized(ppm), 0);

@@ -99,12 +99,12 @@ pub(crate) fn client_to_anywhere(
 
 /// Addresses by what they begin with. None are allowed where there is no prefix.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Allowed {
+pub struct AllowedAddresses {
     prefixes: Arc<[Url]>,
     policy: Policy,
 }
 
-impl Allowed {
+impl AllowedAddresses {
     /// The addresses that begin with one of these prefixes and that the policy allows, too.
     ///
     /// # Errors
@@ -164,7 +164,7 @@ impl Allowed {
     }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowedAddresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, prefix) in self.prefixes.iter().enumerate() {
             write!(f, "{}{prefix}", if index > 0 { " or " } else { "" })?;
@@ -195,9 +195,9 @@ pub(crate) fn address_without_query(address: &str) -> &str {
 pub(crate) fn transfer_error_in_words(why: &reqwest::Error) -> String {
     let mut said = Vec::new();
     let mut reason = why.source();
-    while let Some(of) = reason {
-        said.push(of.to_string());
-        reason = of.source();
+    while let Some(cause) = reason {
+        said.push(cause.to_string());
+        reason = cause.source();
     }
     if said.is_empty() {
         said.push("it cannot be reached".to_owned());
@@ -207,8 +207,12 @@ pub(crate) fn transfer_error_in_words(why: &reqwest::Error) -> String {
 
 /// Whether an address has the scheme, the host and the port of a prefix, and first the segments of its path.
 fn address_begins_with(url: &Url, prefix: &Url) -> bool {
-    fn origin_of_address(of: &Url) -> (&str, Option<&str>, Option<u16>) {
-        (of.scheme(), of.host_str(), of.port_or_known_default())
+    fn origin_of_address(one_url: &Url) -> (&str, Option<&str>, Option<u16>) {
+        (
+            one_url.scheme(),
+            one_url.host_str(),
+            one_url.port_or_known_default(),
+        )
     }
     let wanted = prefix.path().trim_end_matches('/').split('/');
     let mut given = url.path().split('/');
@@ -294,7 +298,7 @@ fn not_public(ip: IpAddr) -> Option<String> {
     if special::is_public(ip) {
         return None;
     }
-    let range = special::special_range(ip).map(|of| format!(" ({}, {})", of.name, of.rfc));
+    let range = special::special_range(ip).map(|range| format!(" ({}, {})", range.name, range.rfc));
     Some(format!(
         "{ip} is not a public address{}",
         range.unwrap_or_default()
@@ -405,7 +409,7 @@ mod tests {
             private_addresses: true,
         };
         let prefixes = ["https://data.example.org/a/b", "http://10.0.0.1:8080"].map(str::to_owned);
-        let allowed = Allowed::new(&prefixes, open).unwrap();
+        let allowed = AllowedAddresses::new(&prefixes, open).unwrap();
         for good in [
             "https://data.example.org/a/b",
             "https://data.example.org/a/b/",
@@ -432,8 +436,13 @@ mod tests {
         ] {
             assert!(allowed.check(bad).is_err(), "{bad}");
         }
-        assert!(Allowed::default().check("https://data.example.org/").is_err());
-        let strict = Allowed::new(&["https://data.example.org".to_owned()], Policy::default()).unwrap();
+        assert!(
+            AllowedAddresses::default()
+                .check("https://data.example.org/")
+                .is_err()
+        );
+        let strict =
+            AllowedAddresses::new(&["https://data.example.org".to_owned()], Policy::default()).unwrap();
         assert!(strict.check("https://data.example.org/x").is_ok());
         for wrong in [
             "data.example.org",
@@ -442,7 +451,7 @@ mod tests {
             "http://10.0.0.1/",
         ] {
             assert!(
-                Allowed::new(&[wrong.to_owned()], Policy::default()).is_err(),
+                AllowedAddresses::new(&[wrong.to_owned()], Policy::default()).is_err(),
                 "{wrong}"
             );
         }

@@ -515,7 +515,7 @@ impl ArgumentKeys {
         read: fn(Bound) -> Option<N>,
         expected: &str,
     ) -> Result<Option<RangeInclusive<N>>, CatalogueError> {
-        let bound = |key, of: Option<Bound>| of.and_then(read).ok_or_else(|| self.wrong(key, expected));
+        let bound = |key, bound: Option<Bound>| bound.and_then(read).ok_or_else(|| self.wrong(key, expected));
         let (min, max) = (bound("min", self.min)?, bound("max", self.max)?);
         Ok((min <= max).then_some(min..=max))
     }

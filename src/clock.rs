@@ -30,7 +30,7 @@ const TOLD_FOR: Micros = 3_600 * MICROS_PER_SECOND;
 #[derive(Debug, Clone, Default)]
 pub struct Clock {
     set: Option<Arc<Set>>,
-    steps: Arc<Mutex<Watched>>,
+    steps: Arc<Mutex<LastTimes>>,
 }
 
 /// A clock that a test turns.
@@ -65,7 +65,7 @@ pub struct Steps {
 
 /// The times that one look keeps for the next.
 #[derive(Debug, Default)]
-struct Watched {
+struct LastTimes {
     /// Wall time and time since the machine's start.
     before: Option<(Micros, Micros)>,
     steps: Steps,
@@ -177,7 +177,7 @@ impl Clock {
         }
     }
 
-    fn watched(&self) -> MutexGuard<'_, Watched> {
+    fn watched(&self) -> MutexGuard<'_, LastTimes> {
         self.steps.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,7 @@
 //! A future is boxed before it is spawned. The runtime's code for a task then exists once for each type of result, and not once for
 //! each of some sixty futures: every build of the service would wait for these copies.
 
-mod kept;
+mod lasting_tasks;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub(crate) use kept::{Keeper, KeptTasks, TaskState, note_success};
+pub(crate) use lasting_tasks::{Keeper, KeptTasks, TaskState, note_success};
 
 /// How long a thread for work that blocks stays without work: longer than the pause between two looks at the folders of jobs. So there is
 /// always one, and where the system has no more, work waits for it.

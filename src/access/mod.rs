@@ -6,7 +6,7 @@
 //! attacker.
 
 mod feeds;
-mod known;
+mod key_cache;
 mod operator_key;
 mod secret;
 
@@ -17,7 +17,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use known::Known;
+use key_cache::KeyCache;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::{Secret, hide_keys};
 
@@ -184,7 +184,7 @@ pub enum Error {
 pub struct Access {
     store: Store,
     clock: Clock,
-    known: Arc<Known>,
+    known: Arc<KeyCache>,
     /// How long a key of operators lasts where its maker does not say.
     operators_last: Option<Micros>,
 }

@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn an_address_is_named_by_the_narrowest_range() {
-        let named = |text: &str| special_range(text.parse().expect("an address")).map(|of| of.rfc);
+        let named = |text: &str| special_range(text.parse().expect("an address")).map(|range| range.rfc);
         assert_eq!(named("192.88.99.1"), Some("RFC 7526"));
         assert_eq!(named("192.88.99.2"), Some("RFC 6751"));
         assert_eq!(named("255.255.255.255"), Some("RFC 8190"));

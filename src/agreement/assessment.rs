@@ -6,7 +6,7 @@
 
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
-use wsag::expression::{Parsed, Range, Value, Variables};
+use wsag::expression::{ParsedExpression, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};
 
 use super::delivered::START_TOLERANCE;
@@ -99,8 +99,8 @@ pub fn next_assessment(guarantee: &Guarantee, agreement: &Agreement) -> Option<M
         .min()
 }
 
-fn parse_objective(text: &str) -> Option<Parsed> {
-    Parsed::parse(text, &Variables::predefined()).ok()
+fn parse_objective(text: &str) -> Option<ParsedExpression> {
+    ParsedExpression::parse(text, &Variables::predefined()).ok()
 }
 
 /// The values that a variable of the expression language can have, as far as they are known by `now`.
@@ -198,7 +198,7 @@ fn assessment_evidence(guarantee: &Guarantee, agreement: &Agreement) -> String {
         None => "not started",
     };
     let mut evidence = format!("{}; {completion}", guarantee.objective);
-    if let Some(promised) = agreement.leeway.promised {
+    if let Some(promised) = agreement.constraints.promised {
         evidence += &format!(
             "; its start was promised for {}",
             DateTime::from_seconds(promised)
@@ -240,7 +240,7 @@ mod tests {
             slots: Slots::of(vec![slot]).unwrap(),
             fixed: false,
             price: None,
-            leeway: crate::agreement::PlacementConstraints::default(),
+            constraints: crate::agreement::PlacementConstraints::default(),
             job: None,
             guarantees: Vec::new(),
             choices: Vec::new(),

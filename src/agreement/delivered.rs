@@ -96,7 +96,7 @@ impl Agreement {
     pub fn shortfall_in_words(&self) -> Option<String> {
         let delivered = self.delivered();
         (delivered < self.duration && !self.never_had_nodes()).then(|| {
-            let [had, whole] = [delivered, self.duration].map(|of| counted(of, "second"));
+            let [had, whole] = [delivered, self.duration].map(|each| counted(each, "second"));
             format!("{had} of its {whole} were delivered")
         })
     }
@@ -105,14 +105,15 @@ impl Agreement {
     pub fn delay_in_words(&self) -> Option<String> {
         let late = self.withheld();
         (late > 0 && !self.never_had_nodes()).then(|| {
-            let [late, left, whole] = [late, self.delivered(), self.duration].map(|of| counted(of, "second"));
+            let [late, left, whole] =
+                [late, self.delivered(), self.duration].map(|each| counted(each, "second"));
             format!("{late} late: {left} of its {whole} are left")
         })
     }
 
     /// The start that it was promised: the planned one, unless it has lost that.
     pub(super) fn promised_start(&self) -> Time {
-        self.leeway.promised.map_or(self.placement().start, Time)
+        self.constraints.promised.map_or(self.placement().start, Time)
     }
 
     /// Whether the start that it was promised has passed by `now` without a begin, and its slot lies later.
@@ -129,7 +130,7 @@ impl Agreement {
         if !is_promised || before.slots_over() > 0 || self.placement().start <= start {
             return;
         }
-        self.leeway.promised.get_or_insert(start.seconds());
+        self.constraints.promised.get_or_insert(start.seconds());
     }
 }
 
@@ -161,7 +162,7 @@ mod tests {
             slots: Slots::one((Interval::of(Time(100), 60), 2)),
             fixed: false,
             price: Some(eur(6_000)),
-            leeway: PlacementConstraints::default(),
+            constraints: PlacementConstraints::default(),
             job: None,
             guarantees: Vec::new(),
             choices: Vec::new(),
@@ -188,13 +189,17 @@ mod tests {
             (170_000_000, 0, 0),
             (90_000_000, 60, 6_000),
         ] {
-            let of = reservation(Some(started_us));
+            let agreement = reservation(Some(started_us));
             assert_eq!(
-                (of.delivered(), of.price_owed()),
+                (agreement.delivered(), agreement.price_owed()),
                 (delivered, Some(eur(owed))),
                 "{started_us}"
             );
-            assert_eq!(of.shortfall_in_words().is_some(), delivered < 60, "{started_us}");
+            assert_eq!(
+                agreement.shortfall_in_words().is_some(),
+                delivered < 60,
+                "{started_us}"
+            );
         }
         let never = reservation(None);
         assert_eq!((never.delivered(), never.price_owed()), (0, None));
@@ -208,38 +213,45 @@ mod tests {
     #[test]
     fn nothing_is_owed_before_the_end_nor_for_what_was_lost() {
         for outcome in [None, Some(RunOutcome::Lost)] {
-            let of = Agreement {
+            let agreement = Agreement {
                 outcome,
                 ..reservation(Some(100_000_000))
             };
-            assert_eq!(of.price_owed(), None, "{outcome:?}");
+            assert_eq!(agreement.price_owed(), None, "{outcome:?}");
         }
     }
 
     #[test]
     fn a_job_is_owed_for_what_was_left_of_its_slot_and_for_all_of_it_where_that_was_made_longer() {
-        let mut of = reservation(Some(131_000_000));
-        of.job = Some(Job::default());
-        assert_eq!(of.delivered(), 60, "its process came late, and its slot in time");
-        of.note_late_job(30);
-        assert_eq!((of.delivered(), of.price_owed()), (30, Some(eur(3_000))));
-        assert_eq!(of.used_overrun(), 0);
-        of.end_last_slot(Time(180));
-        of.slots[0].ended = Some(180 * MICROS_PER_SECOND);
+        let mut agreement = reservation(Some(131_000_000));
+        agreement.job = Some(Job::default());
         assert_eq!(
-            (of.delivered(), of.used_overrun()),
+            agreement.delivered(),
+            60,
+            "its process came late, and its slot in time"
+        );
+        agreement.note_late_job(30);
+        assert_eq!(
+            (agreement.delivered(), agreement.price_owed()),
+            (30, Some(eur(3_000)))
+        );
+        assert_eq!(agreement.used_overrun(), 0);
+        agreement.end_last_slot(Time(180));
+        agreement.slots[0].ended = Some(180 * MICROS_PER_SECOND);
+        assert_eq!(
+            (agreement.delivered(), agreement.used_overrun()),
             (50, 0),
             "it has made up for some"
         );
-        of.end_last_slot(Time(200));
-        of.slots[0].ended = Some(200 * MICROS_PER_SECOND);
-        assert_eq!((of.delivered(), of.used_overrun()), (60, 10));
+        agreement.end_last_slot(Time(200));
+        agreement.slots[0].ended = Some(200 * MICROS_PER_SECOND);
+        assert_eq!((agreement.delivered(), agreement.used_overrun()), (60, 10));
     }
 
     #[test]
     fn a_tenth_is_late_and_more_is_too_late() {
-        let of = reservation(None);
-        assert_eq!([6, 7].map(|late| of.is_too_late_by(late)), [false, true]);
+        let agreement = reservation(None);
+        assert_eq!([6, 7].map(|late| agreement.is_too_late_by(late)), [false, true]);
         for (started_us, is_delivered) in [(105_900_000, true), (106_000_000, false)] {
             assert_eq!(
                 reservation(Some(started_us)).is_delivered(),

@@ -33,7 +33,7 @@ pub fn stretches_held_beyond(more: &[Stretch], less: &[Stretch]) -> Vec<Stretch>
 /// The stretches in which there are nodes, where `nodes` counts them between any two neighbouring borders of `one` and `other`.
 fn join_held_stretches(one: &[Stretch], other: &[Stretch], nodes: impl Fn(Interval) -> u32) -> Vec<Stretch> {
     let all = one.iter().chain(other);
-    let borders: BTreeSet<Time> = all.flat_map(|(of, _)| [of.start, of.end]).collect();
+    let borders: BTreeSet<Time> = all.flat_map(|(each, _)| [each.start, each.end]).collect();
     let borders: Vec<Time> = borders.into_iter().collect();
     let mut found: Vec<Stretch> = Vec::new();
     for pair in borders.windows(2) {
@@ -61,7 +61,7 @@ mod tests {
     fn at(all: &[Stretch], second: i64) -> u32 {
         let now = Interval::of(Time(second), 1);
         all.iter()
-            .filter(|(of, _)| of.contains(now))
+            .filter(|(each, _)| each.contains(now))
             .map(|(_, nodes)| *nodes)
             .sum()
     }
@@ -106,7 +106,7 @@ mod tests {
             let less = held_stretches(&offers[..fewer.min(offers.len())], &base);
             let rest = stretches_held_beyond(&all, &less);
             for second in 0..50 {
-                let most = offers.iter().map(|of| at(&[*of], second)).max().unwrap_or(0);
+                let most = offers.iter().map(|offer| at(&[*offer], second)).max().unwrap_or(0);
                 let own = at(&base, second);
                 prop_assert_eq!(at(&all, second), most.saturating_sub(own));
                 prop_assert_eq!(at(&rest, second), at(&all, second) - at(&less, second));

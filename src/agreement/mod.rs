@@ -16,7 +16,7 @@ mod run;
 mod slots;
 mod staging;
 mod state;
-mod stored;
+mod stored_time;
 mod values;
 mod wording;
 
@@ -36,12 +36,12 @@ pub use offers::{
     Promise, ProposalReason,
 };
 pub use party_events::{PartyEvent, PartyEventKind};
-pub use placement_constraints::{Barred, Filter, Measure, PlacementConstraints, RESOURCE, Shape};
+pub use placement_constraints::{BarredResource, Filter, Measure, PlacementConstraints, RESOURCE, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
-pub use staging::{Brought, Moved, Source, StagedFile, StagingEnd, transfer_rate};
+pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, transfer_rate};
 pub use state::{AgreementState, GuaranteeState, ServiceState};
-pub use values::{Compensation, Obligated, Values, Worth, part_of_amount};
+pub use values::{Compensation, CompensationValue, Obligated, Values, part_of_amount};
 pub use wording::Wording;
 
 use crate::clock::Micros;
@@ -74,7 +74,7 @@ pub struct Agreement {
     /// Its price, settled with the placement and not changed by a move. `None` where nothing is priced.
     pub price: Option<Money>,
     /// The other places and sizes that it may have.
-    pub leeway: PlacementConstraints,
+    pub constraints: PlacementConstraints,
     /// The job to run; `None` reserves nodes and runs nothing.
     pub job: Option<Job>,
     /// The guarantee terms and their states.
@@ -109,7 +109,7 @@ impl Agreement {
 
     /// The latest end of its slots beyond its window: by `limit`, and before it expires.
     pub fn latest_end(&self, limit: Time) -> Time {
-        self.leeway.expires.map_or(limit, |at| limit.min(Time(at)))
+        self.constraints.expires.map_or(limit, |at| limit.min(Time(at)))
     }
 
     /// Whether it has a place: one that is not decided, or was rejected, has none.
@@ -124,7 +124,7 @@ impl Agreement {
 
     /// The part of its window in which its slot may move: where it is long enough for its work.
     pub fn room(&self) -> Interval {
-        let Some((start, end)) = self.leeway.room else {
+        let Some((start, end)) = self.constraints.room else {
             return self.window();
         };
         // A slot that was made longer, or had to move, may reach beyond it.
@@ -210,7 +210,7 @@ pub struct Job {
     pub uploaded_bytes: u64,
     /// The files that were brought for its present run, once its process has started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub brought: Option<Brought>,
+    pub brought: Option<BroughtFiles>,
 }
 
 impl Job {
@@ -411,7 +411,7 @@ worded! {
         /// The offer was accepted and placed.
         Accepted = "accepted",
         /// The placement moved inside its window to let another agreement in, or into time that became free.
-        Moved = "moved",
+        MovedFiles = "moved",
         /// The placement moves no more: it has waited long enough under the provider's policy.
         Fixed = "fixed",
         /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].

@@ -146,11 +146,11 @@ impl Note {
 
     /// That an offer was made.
     pub fn of_new_offer(offer: &NegotiationOffer) -> Self {
-        let of = |kind, detail| Self::of(offer, offer.created, kind, detail);
+        let note = |kind, detail| Self::of(offer, offer.created, kind, detail);
         let name = &offer.name;
         match (offer.creator, offer.state) {
-            (OfferCreator::Initiator, state) => of(NoteKind::Asked, format!("{name}: {}", state.word())),
-            (OfferCreator::Responder, OfferState::Rejected) => of(
+            (OfferCreator::Initiator, state) => note(NoteKind::Asked, format!("{name}: {}", state.word())),
+            (OfferCreator::Responder, OfferState::Rejected) => note(
                 NoteKind::Refused,
                 format!("{name}: {}", reason_of_rejected_offer(offer)),
             ),
@@ -160,7 +160,7 @@ impl Note {
                     .as_ref()
                     .map_or_else(String::new, offer_terms_in_words);
                 let held = if offer.is_held() { ", held" } else { "" };
-                of(
+                note(
                     NoteKind::Countered,
                     format!("{name}: {}{held}{terms}", state.word()),
                 )
@@ -171,16 +171,16 @@ impl Note {
     /// The end of an offer, by `now` where it does not say when.
     pub fn of_offer(offer: &NegotiationOffer, now: Micros) -> Self {
         let at = offer.released.unwrap_or(now);
-        let of = |kind, detail| Self::of(offer, at, kind, detail);
+        let note = |kind, detail| Self::of(offer, at, kind, detail);
         let name = &offer.name;
         match (offer.agreement, offer.state) {
-            (Some(agreement), _) => of(NoteKind::Taken, format!("{name} by {agreement}")),
+            (Some(agreement), _) => note(NoteKind::Taken, format!("{name} by {agreement}")),
             // Something that it relied on is gone.
-            (None, _) if offer.is_withdrawn() => of(
+            (None, _) if offer.is_withdrawn() => note(
                 NoteKind::Released,
                 format!("{name}: {}", reason_of_rejected_offer(offer)),
             ),
-            (None, OfferState::Rejected) => of(NoteKind::Declined, name.clone()),
+            (None, OfferState::Rejected) => note(NoteKind::Declined, name.clone()),
             _ => {
                 let lapsed = offer.is_expired(crate::clock::second_of(at));
                 let kind = if lapsed {
@@ -188,7 +188,7 @@ impl Note {
                 } else {
                     NoteKind::Released
                 };
-                of(kind, name.clone())
+                note(kind, name.clone())
             }
         }
     }

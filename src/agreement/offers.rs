@@ -8,7 +8,7 @@ use scheduler::{Interval, Seconds, Time, worded};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::stored::StoredTime;
+use super::stored_time::StoredTime;
 use super::{EnergyUse, Guarantee, HeldAtPeer, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
 use crate::clock::Micros;
 
@@ -205,7 +205,8 @@ pub struct Promise {
     /// The template that it was made from.
     pub template: String,
     /// The other places and sizes that the agreement may have.
-    pub leeway: PlacementConstraints,
+    #[serde(rename = "leeway")]
+    pub constraints: PlacementConstraints,
     /// The job to run.
     pub job: Option<Job>,
     /// The guarantee terms.
@@ -281,7 +282,7 @@ mod stored_slots {
     use super::{Slot, Slots};
 
     #[derive(Serialize, Deserialize)]
-    struct Stored {
+    struct StoredSlots {
         nodes: u32,
         duration: Seconds,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -290,7 +291,7 @@ mod stored_slots {
     }
 
     pub(super) fn serialize<S: Serializer>(slots: &Slots, serializer: S) -> Result<S::Ok, S::Error> {
-        let stored = Stored {
+        let stored = StoredSlots {
             nodes: slots.nodes(),
             duration: slots.seconds(),
             pieces: slots.pieces().to_vec(),
@@ -300,7 +301,7 @@ mod stored_slots {
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Slots, D::Error> {
-        let stored = Stored::deserialize(deserializer)?;
+        let stored = StoredSlots::deserialize(deserializer)?;
         let whole = (Interval::of(Time(stored.start), stored.duration), stored.nodes);
         Ok(Slots::of(stored.pieces).unwrap_or_else(|| Slots::one(whole)))
     }

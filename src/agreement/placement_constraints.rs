@@ -38,7 +38,7 @@ pub struct PlacementConstraints {
     pub filters: Vec<Filter>,
     /// The resources of clusters that refused its job when it was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub barred: Vec<Barred>,
+    pub barred: Vec<BarredResource>,
     /// The millionths of its wait after which its slot moves no more.
     pub fix_at_ppm: Option<u32>,
     /// The start that was promised, as seconds since the epoch, where it begins later than that; none where the planned start is
@@ -49,7 +49,7 @@ pub struct PlacementConstraints {
 
 /// A resource that cannot have a job, because its cluster would refuse it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Barred {
+pub struct BarredResource {
     /// The resource's name.
     pub resource: String,
     /// The sizes that it would refuse, as they are asked for; empty for every size.
@@ -59,7 +59,7 @@ pub struct Barred {
     pub why: String,
 }
 
-impl Barred {
+impl BarredResource {
     /// Whether it keeps a job of this size from a resource.
     pub fn keeps(&self, shape: Shape, resource: &str) -> bool {
         self.resource == resource && (self.sizes.is_empty() || self.sizes.contains(&shape))
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_is_stored_reads_back_and_what_is_missing_is_empty() {
-        let leeway = PlacementConstraints {
+        let constraints = PlacementConstraints {
             shapes: vec![Shape {
                 nodes: 4,
                 duration: 60,
@@ -197,7 +197,7 @@ mod tests {
                 attribute: "cpu_architecture".into(),
                 is: "arm".into(),
             }],
-            barred: vec![Barred {
+            barred: vec![BarredResource {
                 resource: "cluster".into(),
                 sizes: Vec::new(),
                 why: "Invalid qos specification".into(),
@@ -205,10 +205,10 @@ mod tests {
             fix_at_ppm: Some(250_000),
             promised: Some(7),
         };
-        let text = serde_json::to_string(&leeway).unwrap();
+        let text = serde_json::to_string(&constraints).unwrap();
         assert_eq!(
             serde_json::from_str::<PlacementConstraints>(&text).unwrap(),
-            leeway
+            constraints
         );
         assert_eq!(
             serde_json::from_str::<PlacementConstraints>("{}").unwrap(),

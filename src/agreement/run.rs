@@ -107,16 +107,16 @@ mod tests {
     #[test]
     fn each_slot_and_each_attempt_has_one_name() {
         let agreement = Uuid::from_u128(7);
-        let of = |slot, attempt| Run {
+        let run_at = |slot, attempt| Run {
             agreement,
             slot,
             attempt,
         };
         for (run, behind) in [
-            (of(1, 0), ""),
-            (of(3, 0), ".3"),
-            (of(1, 2), ".1.2"),
-            (of(3, 12), ".3.12"),
+            (run_at(1, 0), ""),
+            (run_at(3, 0), ".3"),
+            (run_at(1, 2), ".1.2"),
+            (run_at(3, 12), ".3.12"),
         ] {
             let text = format!("{agreement}{behind}");
             assert_eq!((run.to_string(), text.parse()), (text.clone(), Ok(run)));

@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use scheduler::{Interval, Seconds, Time};
 use serde::{Deserialize, Serialize};
 
-use super::stored::{StartEnd, seconds_if_any};
+use super::stored_time::{StartEnd, seconds_if_any};
 use super::{Agreement, AgreementState, JobEnd, Money, RunOutcome, ServiceState, Stretch, part_of_amount};
 use crate::clock::{MICROS_PER_SECOND, Micros, second_after};
 

@@ -42,7 +42,7 @@ pub enum Source {
 
 /// The files that were moved in one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Moved {
+pub struct MovedFiles {
     /// How many.
     pub files: u32,
     /// Bytes of them.
@@ -53,10 +53,10 @@ pub struct Moved {
 
 /// The files that were brought for a job whose process has started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Brought {
+pub struct BroughtFiles {
     /// Which, together.
     #[serde(flatten)]
-    pub moved: Moved,
+    pub moved: MovedFiles,
     /// From when the first of them was asked for until the process started.
     pub before: Micros,
 }
@@ -65,16 +65,16 @@ pub struct Brought {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StagingEnd {
     /// The files that were brought; none where none were to be, or the process has not started.
-    pub brought: Option<Brought>,
+    pub brought: Option<BroughtFiles>,
     /// The files that were sent, where some were.
-    pub sent: Option<Moved>,
+    pub sent: Option<MovedFiles>,
     /// From the end of the process until they were.
     pub after: Micros,
     /// Why its files could not be moved, in words for its party.
     pub failure: Option<String>,
 }
 
-impl Moved {
+impl MovedFiles {
     /// In words for a party, after a verb such as "brought".
     pub fn words(&self, verb: &str) -> String {
         let tenths = self.took / (MICROS_PER_SECOND / 10);
@@ -171,18 +171,18 @@ mod tests {
             removed: false,
         };
         let address = || Some(Source::Address("http://a/".into()));
-        let of = |staging| Job {
+        let job_with = |staging| Job {
             staging,
             ..Job::default()
         };
-        let job = of(vec![
+        let job = job_with(vec![
             file(address(), None, Some(5)),
             file(address(), Some("http://b/"), None),
             file(Some(Source::Upload("u".into())), None, Some(7)),
             file(None, None, Some(9)),
         ]);
         assert_eq!((job.input_bytes(), job.output_bytes()), (Some(5), None));
-        let both = of(vec![file(address(), Some("http://b/"), Some(u64::MAX)); 2]);
+        let both = job_with(vec![file(address(), Some("http://b/"), Some(u64::MAX)); 2]);
         assert_eq!(
             (both.input_bytes(), both.output_bytes()),
             (Some(u64::MAX), Some(u64::MAX))

@@ -44,7 +44,7 @@ pub struct Values {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compensation {
     /// How much, each time.
-    pub worth: Worth,
+    pub worth: CompensationValue,
     /// Paid again after each period of this length in which the agreement is in force; `None` for once.
     pub every: Option<Seconds>,
     /// How often it has been paid.
@@ -55,14 +55,14 @@ pub struct Compensation {
 /// How much a compensation is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Worth {
+pub enum CompensationValue {
     /// An amount.
     Amount(Money),
     /// A part of the agreement's price, in millionths of a percent.
     PricePart(i64),
 }
 
-impl Worth {
+impl CompensationValue {
     /// The amount for an agreement of a price, to the nearest millionth, halves up; none of a price that there is not.
     pub fn of(self, price: Option<Money>) -> Option<Money> {
         match self {
@@ -101,9 +101,9 @@ impl Values {
             GuaranteeState::Violated => &self.penalties,
             GuaranteeState::Fulfilled => &self.rewards,
         };
-        let due = compensations.iter().filter_map(|of| {
-            let every = of.every.filter(|_| of.paid < TIMES_MAX)?;
-            Some(determined + of.paid * every * MICROS_PER_SECOND)
+        let due = compensations.iter().filter_map(|compensation| {
+            let every = compensation.every.filter(|_| compensation.paid < TIMES_MAX)?;
+            Some(determined + compensation.paid * every * MICROS_PER_SECOND)
         });
         due.min()
     }
@@ -146,20 +146,20 @@ mod tests {
             (1, 49_999_999, 0),
             (3, 50_000_000, 2),
         ] {
-            let worth = Worth::PricePart(percent_micros);
+            let worth = CompensationValue::PricePart(percent_micros);
             assert_eq!(
                 worth.of(Some(eur(price))),
                 Some(eur(expected)),
                 "{percent_micros} of {price}"
             );
         }
-        assert_eq!(Worth::PricePart(1).of(None), None);
+        assert_eq!(CompensationValue::PricePart(1).of(None), None);
     }
 
     #[test]
     fn what_is_paid_by_intervals_is_paid_once_for_each() {
         let mut hourly = Compensation {
-            worth: Worth::Amount(eur(5)),
+            worth: CompensationValue::Amount(eur(5)),
             every: Some(3_600),
             paid: 0,
         };

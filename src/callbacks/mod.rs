@@ -6,8 +6,8 @@
 //! agreement in order. The other end is not trusted: only
 //! addresses that may be reached are, no redirect is followed, and nothing of an answer but its status is read.
 
+mod call_limits;
 mod events;
-mod places;
 mod queue;
 mod receivers;
 mod signature;
@@ -23,10 +23,10 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 use uuid::Uuid;
 
+use call_limits::CallLimits;
 pub use events::{EventBody, EventData};
-use places::Places;
-use queue::Ahead;
-pub use receivers::Dropped;
+use queue::EventsAhead;
+pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
 use crate::address::{Policy, transfer_error_in_words};
@@ -67,20 +67,20 @@ pub struct CallBacks {
     /// The address of the service.
     address: Arc<str>,
     /// What receivers were told beyond their cursors, by their ids.
-    ahead: Arc<Mutex<BTreeMap<Uuid, Ahead>>>,
-    places: Arc<Places>,
-    dropped: Dropped,
+    ahead: Arc<Mutex<BTreeMap<Uuid, EventsAhead>>>,
+    places: Arc<CallLimits>,
+    dropped: DroppedCounts,
 }
 
 /// Something that is to be told.
-enum Due {
+enum DueCall {
     /// A decision.
     Call(DueCallBack),
     /// The next events of a party.
     Events(Registration),
 }
 
-impl Due {
+impl DueCall {
     fn id(&self) -> Uuid {
         match self {
             Self::Call(due) => due.call.id,
@@ -98,15 +98,15 @@ impl Due {
 
 /// The decisions and receivers that are being told now, each with its party.
 #[derive(Default)]
-struct InFlight(BTreeMap<Uuid, String>);
+struct CallsUnderWay(BTreeMap<Uuid, String>);
 
-impl InFlight {
+impl CallsUnderWay {
     fn is_full(&self) -> bool {
         self.0.len() >= AT_ONCE_MAX
     }
 
     /// Takes a place for a decision or a receiver; false where none is free, or where it has one.
-    fn take_place(&mut self, due: &Due) -> bool {
+    fn take_place(&mut self, due: &DueCall) -> bool {
         let of_party = self.0.values().filter(|party| *party == due.party());
         if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&due.id()) {
             return false;
@@ -126,12 +126,12 @@ impl CallBacks {
             address,
             ahead: Arc::default(),
             places: Arc::default(),
-            dropped: Dropped::default(),
+            dropped: DroppedCounts::default(),
         }
     }
 
     /// What could not be told.
-    pub fn dropped(&self) -> Dropped {
+    pub fn dropped(&self) -> DroppedCounts {
         self.dropped.clone()
     }
 
@@ -139,7 +139,7 @@ impl CallBacks {
     pub async fn run(self, stop: CancellationToken) {
         let mut calls: JoinSet<()> = JoinSet::new();
         let mut ids: HashMap<tokio::task::Id, Uuid> = HashMap::new();
-        let mut in_flight = InFlight::default();
+        let mut in_flight = CallsUnderWay::default();
         let mut forget = tokio::time::interval(FORGET_EVERY);
         loop {
             tokio::select! {
@@ -165,8 +165,8 @@ impl CallBacks {
                             let id = due.id();
                             let task = calls.spawn(async move {
                                 match due {
-                                    Due::Call(call) => this.tell(call).await,
-                                    Due::Events(receiver) => this.tell_events(receiver).await,
+                                    DueCall::Call(call) => this.tell(call).await,
+                                    DueCall::Events(receiver) => this.tell_events(receiver).await,
                                 }
                             });
                             ids.insert(task.id(), id);
@@ -178,17 +178,18 @@ impl CallBacks {
     }
 
     /// What is due, decisions and events by turns: neither keeps the other waiting.
-    async fn due(&self) -> Vec<Due> {
+    async fn due(&self) -> Vec<DueCall> {
         // More than are made at once, so that calls in flight hide no others.
-        let [limit, of_each] = [2 * AT_ONCE_MAX, OF_EACH_MAX].map(|of| u32::try_from(of).unwrap_or(u32::MAX));
+        let [limit, of_each] =
+            [2 * AT_ONCE_MAX, OF_EACH_MAX].map(|each| u32::try_from(each).unwrap_or(u32::MAX));
         let now = self.clock.micros();
         let calls = self.store.call_backs_due(now, limit, of_each).await;
         let receivers = self.store.registrations_due(now, limit, of_each).await;
         if calls.is_ok() && receivers.is_ok() {
             note_success();
         }
-        let mut calls = rows_or_none(calls).into_iter().map(Due::Call);
-        let mut receivers = rows_or_none(receivers).into_iter().map(Due::Events);
+        let mut calls = rows_or_none(calls).into_iter().map(DueCall::Call);
+        let mut receivers = rows_or_none(receivers).into_iter().map(DueCall::Events);
         let pairs = std::iter::from_fn(|| {
             let pair = [calls.next(), receivers.next()];
             pair.iter().any(Option::is_some).then_some(pair)
@@ -218,9 +219,9 @@ impl CallBacks {
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
         let outcome = match result {
             Err(Failure::Failed(_)) if !is_given_up => {
-                Outcome::Failed(call.id, now + wait_after_attempts(call.attempts), now)
+                CallOutcome::Failed(call.id, now + wait_after_attempts(call.attempts), now)
             }
-            _ => Outcome::Done(call.id),
+            _ => CallOutcome::Done(call.id),
         };
         self.record(outcome).await;
         let attempt = call.attempts + 1;
@@ -241,18 +242,22 @@ impl CallBacks {
 
     /// Stores what becomes of a call. Where that fails, it tries again until it succeeds: otherwise the call would stay due, and be made
     /// again and again.
-    async fn record(&self, outcome: Outcome) {
+    async fn record(&self, outcome: CallOutcome) {
         let mut wait = RECORD_AGAIN.0;
         loop {
             let stored = match outcome {
-                Outcome::Done(call) => self.store.forget_call_back(call).await,
-                Outcome::Failed(call, due, now) => self.store.call_back_failed(call, due, now).await,
-                Outcome::Told(receiver, number, now) => {
+                CallOutcome::Done(call) => self.store.forget_call_back(call).await,
+                CallOutcome::Failed(call, due, now) => self.store.call_back_failed(call, due, now).await,
+                CallOutcome::Told(receiver, number, now) => {
                     self.store.note_events_told(receiver, number, now).await
                 }
-                Outcome::Untold(receiver, due, now) => self.store.telling_failed(receiver, due, now).await,
-                Outcome::Dropped(receiver, number) => self.store.note_events_dropped(receiver, number).await,
-                Outcome::Gone(receiver) => self.store.remove_registration(receiver).await,
+                CallOutcome::Untold(receiver, due, now) => {
+                    self.store.telling_failed(receiver, due, now).await
+                }
+                CallOutcome::Dropped(receiver, number) => {
+                    self.store.note_events_dropped(receiver, number).await
+                }
+                CallOutcome::Gone(receiver) => self.store.remove_registration(receiver).await,
             };
             let Err(why) = stored else { return };
             warn!(error = %why, "the result of a call is not stored yet");
@@ -291,7 +296,7 @@ fn rows_or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
 
 /// What becomes of a call.
 #[derive(Clone, Copy)]
-enum Outcome {
+enum CallOutcome {
     /// The call is made, or given up.
     Done(Uuid),
     /// The call is to be made again at the first of these times, and failed at the second.
@@ -301,7 +306,7 @@ enum Outcome {
     /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.
     Untold(Uuid, Micros, Micros),
     /// The events of a receiver up to this number are not tried any more.
-    Dropped(Uuid, i64),
+    DroppedCounts(Uuid, i64),
     /// A receiver wants nothing more.
     Gone(Uuid),
 }
@@ -317,30 +322,30 @@ struct Message<'a> {
 }
 
 /// The way to an address that may be called.
-struct Line {
+struct CallClient {
     url: Url,
     client: Client,
 }
 
 impl CallBacks {
     /// The way to an address, or why there is none.
-    async fn line_to(&self, address: &str) -> Result<Line, String> {
+    async fn line_to(&self, address: &str) -> Result<CallClient, String> {
         let resolved = tokio::time::timeout(CALL_WAIT, self.policy.resolved(address)).await;
         let target = resolved.unwrap_or_else(|_| Err("its host is not found in time".to_owned()))?;
         // Connections are kept for no other call: each takes a descriptor.
         let client = target.client(|client| client.timeout(CALL_WAIT).pool_max_idle_per_host(0))?;
         let url = target.url;
-        Ok(Line { url, client })
+        Ok(CallClient { url, client })
     }
 
     /// Makes a call that has a place, and answers its outcome.
-    async fn send(&self, line: Result<&Line, &String>, message: Message<'_>) -> Result<(), Failure> {
+    async fn send(&self, line: Result<&CallClient, &String>, message: Message<'_>) -> Result<(), Failure> {
         let line = line.map_err(|why| Failure::Failed(why.clone()))?;
         let made = tokio::time::timeout(CALL_WAIT, self.make_call(line, message)).await;
         made.unwrap_or_else(|_| Err(Failure::Failed("no answer in time".to_owned())))
     }
 
-    async fn make_call(&self, line: &Line, message: Message<'_>) -> Result<(), Failure> {
+    async fn make_call(&self, line: &CallClient, message: Message<'_>) -> Result<(), Failure> {
         let second = second_of(self.clock.micros()).seconds();
         let sign = |secret| signature::sign_message(secret, message.id, second, &message.body);
         let signature = message.secret.and_then(sign);
@@ -408,23 +413,23 @@ mod tests {
         };
         let calls = CallBacks::new(store, Clock::standing_at(0), policy, "http://localhost".into());
         let ahead = || calls.ahead.lock().unwrap();
-        ahead().extend([there.id, Uuid::now_v7()].map(|id| (id, Ahead::default())));
+        ahead().extend([there.id, Uuid::now_v7()].map(|id| (id, EventsAhead::default())));
         calls.forget_receivers().await;
         assert!(ahead().keys().eq([&there.id]));
     }
 
     #[test]
     fn a_party_has_a_bounded_number_of_places_and_something_one() {
-        let of = |party: &str| Due::Events(registration(party));
-        let mut in_flight = InFlight::default();
-        let one = of("physics");
+        let Event = |party: &str| DueCall::Events(registration(party));
+        let mut in_flight = CallsUnderWay::default();
+        let one = Event("physics");
         assert!(in_flight.take_place(&one) && !in_flight.take_place(&one));
-        let more = (0..10).filter(|_| in_flight.take_place(&of("physics")));
+        let more = (0..10).filter(|_| in_flight.take_place(&Event("physics")));
         assert_eq!(more.count(), OF_EACH_MAX - 1);
-        let others = (0..2 * AT_ONCE_MAX).filter(|number| in_flight.take_place(&of(&number.to_string())));
+        let others = (0..2 * AT_ONCE_MAX).filter(|number| in_flight.take_place(&Event(&number.to_string())));
         assert_eq!(others.count(), AT_ONCE_MAX - OF_EACH_MAX);
         in_flight.0.remove(&one.id());
-        assert!(in_flight.take_place(&of("physics")), "it is free again");
+        assert!(in_flight.take_place(&Event("physics")), "it is free again");
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) const RETRY_OF_ALIVE_MAX: Micros = 60 * MICROS_PER_SECOND;
 
 /// What is known of the events of a receiver after its cursor.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
+pub(super) struct EventsAhead {
     /// The ones that were told or dropped, while earlier ones were not.
     done: BTreeSet<i64>,
     /// The ones that could not be told.
@@ -36,7 +36,7 @@ struct Tries {
     due: Micros,
 }
 
-impl Ahead {
+impl EventsAhead {
     pub(super) fn is_empty(&self) -> bool {
         self.done.is_empty() && self.tries.is_empty()
     }
@@ -71,19 +71,19 @@ impl Ahead {
 
     /// When the first of the events that could not be told is tried again.
     pub(super) fn next_try(&self) -> Option<Micros> {
-        self.tries.values().map(|of| of.due).min()
+        self.tries.values().map(|one_try| one_try.due).min()
     }
 }
 
 /// An event to be told, in place of the moves of its agreement right before it where it is a move.
 #[derive(Debug, Clone)]
-pub(super) struct Due {
+pub(super) struct DueEvent {
     pub(super) event: PartyEvent,
     /// The numbers of these moves.
     moves: Vec<i64>,
 }
 
-impl Due {
+impl DueEvent {
     /// The number by which it is known: a later move in its place does not change it.
     pub(super) fn key(&self) -> i64 {
         self.moves.first().copied().unwrap_or(self.event.number)
@@ -94,7 +94,7 @@ impl Due {
 #[derive(Debug)]
 pub(super) struct Queue {
     /// The events of each agreement, by the key of the first.
-    by_key: BTreeMap<i64, VecDeque<Due>>,
+    by_key: BTreeMap<i64, VecDeque<DueEvent>>,
     /// The keys of those that are being told.
     in_flight: BTreeSet<i64>,
     /// The numbers of all events, in order, and of those that are not done.
@@ -104,9 +104,9 @@ pub(super) struct Queue {
 
 impl Queue {
     /// The events after the cursor of a receiver, given in order.
-    pub(super) fn of(events: Vec<PartyEvent>, ahead: &Ahead) -> Self {
+    pub(super) fn of(events: Vec<PartyEvent>, ahead: &EventsAhead) -> Self {
         let numbers: Vec<i64> = events.iter().map(|event| event.number).collect();
-        let mut of_each: HashMap<Option<Uuid>, VecDeque<Due>> = HashMap::new();
+        let mut of_each: HashMap<Option<Uuid>, VecDeque<DueEvent>> = HashMap::new();
         let mut open = BTreeSet::new();
         for event in events {
             if ahead.done.contains(&event.number) {
@@ -114,13 +114,13 @@ impl Queue {
             }
             open.insert(event.number);
             let queue = of_each.entry(event.agreement.or(event.negotiation)).or_default();
-            let is_move = |of: &PartyEvent| of.kind == PartyEventKind::Moved;
+            let is_move = |event: &PartyEvent| event.kind == PartyEventKind::Moved;
             match queue.back_mut() {
                 Some(last) if is_move(&last.event) && is_move(&event) => {
                     last.moves.push(last.event.number);
                     last.event = event;
                 }
-                _ => queue.push_back(Due {
+                _ => queue.push_back(DueEvent {
                     event,
                     moves: Vec::new(),
                 }),
@@ -137,12 +137,12 @@ impl Queue {
     }
 
     /// The next event to tell: the oldest one whose time has come, and of which no earlier one of its agreement is to be told.
-    pub(super) fn take_next(&mut self, ahead: &Ahead, now: Micros) -> Option<Due> {
+    pub(super) fn take_next(&mut self, ahead: &EventsAhead, now: Micros) -> Option<DueEvent> {
         let ready = |keys: &Self, most: u32| {
             let mut waiting = keys.by_key.keys().filter(|key| !keys.in_flight.contains(*key));
             let may_be = |key: &&i64| {
                 let tries = ahead.tries.get(*key);
-                tries.is_none_or(|of| of.due <= now && of.attempts < most)
+                tries.is_none_or(|tries| tries.due <= now && tries.attempts < most)
             };
             waiting.find(may_be).copied()
         };
@@ -152,14 +152,14 @@ impl Queue {
     }
 
     /// Notes that an event was told, or is dropped: the next one of its agreement has its turn.
-    pub(super) fn done(&mut self, ahead: &mut Ahead, key: i64) {
+    pub(super) fn done(&mut self, ahead: &mut EventsAhead, key: i64) {
         self.in_flight.remove(&key);
         ahead.tries.remove(&key);
         let Some(mut queue) = self.by_key.remove(&key) else {
             return;
         };
-        if let Some(of) = queue.pop_front() {
-            for number in of.moves.into_iter().chain([of.event.number]) {
+        if let Some(event) = queue.pop_front() {
+            for number in event.moves.into_iter().chain([event.event.number]) {
                 self.open.remove(&number);
                 ahead.done.insert(number);
             }
@@ -170,7 +170,7 @@ impl Queue {
     }
 
     /// Notes that an event could not be told. Returns how often that was so.
-    pub(super) fn failed(&mut self, ahead: &mut Ahead, key: i64, now: Micros) -> u32 {
+    pub(super) fn failed(&mut self, ahead: &mut EventsAhead, key: i64, now: Micros) -> u32 {
         self.in_flight.remove(&key);
         let tries = ahead.tries.entry(key).or_insert(Tries {
             attempts: 0,
@@ -184,7 +184,7 @@ impl Queue {
 
     /// Drops the events that could not be told for too long, and the first one where too many later ones were told. Returns how many
     /// were dropped.
-    pub(super) fn drop_overdue(&mut self, ahead: &mut Ahead, now: Micros) -> usize {
+    pub(super) fn drop_overdue(&mut self, ahead: &mut EventsAhead, now: Micros) -> usize {
         let is_full = ahead.done.len() >= TOLD_AHEAD_MAX;
         let in_the_way = self.open.first().filter(|_| is_full);
         let overdue = ahead.tries.iter().filter(|(key, tries)| {
@@ -200,9 +200,9 @@ impl Queue {
     }
 
     /// Whether there is an event that may be told now.
-    pub(super) fn has_ready(&self, ahead: &Ahead, now: Micros) -> bool {
+    pub(super) fn has_ready(&self, ahead: &EventsAhead, now: Micros) -> bool {
         let mut tries = self.by_key.keys().map(|key| ahead.tries.get(key));
-        tries.any(|tries| tries.is_none_or(|of| of.due <= now))
+        tries.any(|tries| tries.is_none_or(|one_try| one_try.due <= now))
     }
 
     /// The last event before which all are done; none where the first is not.
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    fn taken(queue: &mut Queue, ahead: &Ahead, now: Micros) -> Vec<i64> {
+    fn taken(queue: &mut Queue, ahead: &EventsAhead, now: Micros) -> Vec<i64> {
         let next = std::iter::from_fn(|| queue.take_next(ahead, now));
         next.map(|due| due.event.number).collect()
     }
@@ -242,9 +242,9 @@ mod tests {
     #[test]
     fn events_of_one_agreement_wait_for_each_other_and_others_do_not() {
         use PartyEventKind::{Accepted, Ended, Started};
-        let mut ahead = Ahead::default();
+        let mut ahead = EventsAhead::default();
         let events = [(1, 1, Accepted), (2, 2, Accepted), (3, 1, Started), (4, 1, Ended)];
-        let events = events.map(|(number, of, kind)| event(number, of, kind));
+        let events = events.map(|(number, one_event, kind)| event(number, one_event, kind));
         let mut queue = Queue::of(events.into(), &ahead);
         assert_eq!(taken(&mut queue, &ahead, 0), [1, 2]);
         queue.done(&mut ahead, 2);
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn moves_of_an_agreement_without_another_event_between_them_are_one_event() {
         use PartyEventKind::{Accepted, Moved, Started};
-        let mut ahead = Ahead::default();
+        let mut ahead = EventsAhead::default();
         let events = [
             (1, 1, Accepted),
             (2, 1, Moved),
@@ -271,7 +271,7 @@ mod tests {
             (5, 1, Started),
             (6, 1, Moved),
         ];
-        let events = events.map(|(number, of, kind)| event(number, of, kind));
+        let events = events.map(|(number, one_event, kind)| event(number, one_event, kind));
         let mut queue = Queue::of(events.into(), &ahead);
         let mut told = Vec::new();
         while let Some(due) = queue.take_next(&ahead, 0) {
@@ -285,10 +285,12 @@ mod tests {
     #[test]
     fn an_event_that_cannot_be_told_keeps_its_agreement_waiting_and_is_dropped_after_a_day() {
         use PartyEventKind::{Accepted, Ended};
-        let mut ahead = Ahead::default();
+        let mut ahead = EventsAhead::default();
         let all = || {
             let events = [(1, 1, Accepted), (2, 1, Ended), (3, 2, Accepted)];
-            events.map(|(number, of, kind)| event(number, of, kind)).to_vec()
+            events
+                .map(|(number, one_event, kind)| event(number, one_event, kind))
+                .to_vec()
         };
         let mut queue = Queue::of(all(), &ahead);
         assert_eq!(taken(&mut queue, &ahead, 0), [1, 3]);
@@ -317,7 +319,7 @@ mod tests {
     #[test]
     fn an_event_that_is_never_taken_stops_no_others_and_is_dropped_where_too_many_are_ahead_of_it() {
         const LAST: u32 = 14_000;
-        let (mut ahead, mut now, mut cursor) = (Ahead::default(), 0, 0);
+        let (mut ahead, mut now, mut cursor) = (EventsAhead::default(), 0, 0);
         let (mut told, mut told_before_drop) = (0, None);
         for _ in 0..10 {
             let after = (1..=LAST).filter(|number| i64::from(*number) > cursor);
@@ -347,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_receiver_that_takes_other_events_is_tried_again_within_a_minute() {
-        let mut ahead = Ahead::default();
+        let mut ahead = EventsAhead::default();
         let events = [1_u32, 2].map(|number| event(number.into(), number.into(), PartyEventKind::Accepted));
         let mut queue = Queue::of(events.into(), &ahead);
         queue.failed(&mut ahead, 1, 0);

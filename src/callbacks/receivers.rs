@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::{debug, info, warn};
 
-use super::queue::{Ahead, Due, Queue, RETRY_OF_ALIVE_MAX};
+use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
 use super::{
-    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, EventBody, Failure, GIVEN_UP_AFTER, Line, Message, Outcome,
-    rows_or_none,
+    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, CallOutcome, EventBody, Failure, GIVEN_UP_AFTER,
+    Message, rows_or_none,
 };
 use crate::clock::Micros;
 use crate::store::Registration;
@@ -20,7 +20,7 @@ const TURN: Duration = CALL_WAIT;
 const NOTED_EVERY: Duration = Duration::from_millis(200);
 
 /// What came of an event.
-enum Came {
+enum EventOutcome {
     Told,
     Failed(String),
     /// Nothing more is to be told there.
@@ -30,11 +30,11 @@ enum Came {
 }
 
 /// How far a turn has come.
-struct Turn<'a> {
+struct ReceiverTurn<'a> {
     calls: &'a CallBacks,
     receiver: &'a Registration,
     queue: Queue,
-    ahead: Ahead,
+    ahead: EventsAhead,
     /// The cursor, and when it was stored.
     cursor: i64,
     noted: Instant,
@@ -54,7 +54,7 @@ impl CallBacks {
             .store
             .party_events(&receiver.party, receiver.told, ahead.window())
             .await;
-        let mut turn = Turn {
+        let mut turn = ReceiverTurn {
             queue: Queue::of(rows_or_none(events), &ahead),
             ahead,
             calls: self,
@@ -86,7 +86,7 @@ impl CallBacks {
         }
     }
 
-    fn lock_ahead(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<uuid::Uuid, Ahead>> {
+    fn lock_ahead(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<uuid::Uuid, EventsAhead>> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,9 +94,9 @@ impl CallBacks {
     async fn tell_event(
         &self,
         receiver: &Registration,
-        line: &Result<Line, String>,
-        due: Due,
-    ) -> (i64, String, Came) {
+        line: &Result<CallClient, String>,
+        due: DueEvent,
+    ) -> (i64, String, EventOutcome) {
         let (party, name, key) = (&receiver.party, &receiver.name, due.key());
         let body = EventBody::of(due.event, &self.address);
         let _place = self.places.take(party).await;
@@ -109,11 +109,11 @@ impl CallBacks {
                     name,
                     "nothing more is told: the call-back was removed or replaced, or no key of its party works"
                 );
-                return (key, body.id, Came::Stop);
+                return (key, body.id, EventOutcome::Stop);
             }
             Err(why) => {
                 warn!(error = %why, party, name, "it cannot be read whether events are still to be told");
-                return (key, body.id, Came::Stop);
+                return (key, body.id, EventOutcome::Stop);
             }
         }
         let message = Message {
@@ -123,17 +123,17 @@ impl CallBacks {
             secret: Some(&receiver.secret),
         };
         let came = match self.send(line.as_ref(), message).await {
-            Ok(()) => Came::Told,
-            Err(Failure::Failed(why)) => Came::Failed(why),
-            Err(Failure::Unwanted) => Came::Gone,
+            Ok(()) => EventOutcome::Told,
+            Err(Failure::Failed(why)) => EventOutcome::Failed(why),
+            Err(Failure::Unwanted) => EventOutcome::Gone,
         };
         (key, body.id, came)
     }
 }
 
-impl Turn<'_> {
+impl ReceiverTurn<'_> {
     /// Tells events until the turn is over; false where the receiver is gone.
-    async fn tell_all(&mut self, line: &Result<Line, String>) -> bool {
+    async fn tell_all(&mut self, line: &Result<CallClient, String>) -> bool {
         let (calls, receiver) = (self.calls, self.receiver);
         let (party, name) = (&receiver.party, &receiver.name);
         let began = Instant::now();
@@ -152,12 +152,12 @@ impl Turn<'_> {
                 return true;
             };
             match came {
-                Came::Told => {
+                EventOutcome::Told => {
                     info!(party, name, event, "an event was told");
                     self.queue.done(&mut self.ahead, key);
                     (self.told, self.failed_in_row) = (self.told + 1, 0);
                 }
-                Came::Failed(why) => {
+                EventOutcome::Failed(why) => {
                     let attempt = self.queue.failed(&mut self.ahead, key, calls.clock.micros());
                     info!(
                         party,
@@ -166,13 +166,13 @@ impl Turn<'_> {
                     self.failed_in_row += 1;
                     self.has_failed = true;
                 }
-                Came::Stop => is_stopped = true,
-                Came::Gone => {
+                EventOutcome::Stop => is_stopped = true,
+                EventOutcome::Gone => {
                     info!(
                         party,
                         name, "the address is gone: no event is told there any more"
                     );
-                    calls.record(Outcome::Gone(receiver.id)).await;
+                    calls.record(CallOutcome::Gone(receiver.id)).await;
                     return false;
                 }
             }
@@ -194,7 +194,7 @@ impl Turn<'_> {
     /// Stores what was told.
     async fn note(&mut self) {
         let now = self.calls.clock.micros();
-        let outcome = Outcome::Told(self.receiver.id, self.cursor, now);
+        let outcome = CallOutcome::Told(self.receiver.id, self.cursor, now);
         self.calls.record(outcome).await;
         (self.noted, self.is_noted) = (Instant::now(), true);
     }
@@ -211,7 +211,7 @@ impl Turn<'_> {
             if is_alive {
                 self.note().await;
             } else {
-                calls.record(Outcome::Dropped(receiver.id, self.cursor)).await;
+                calls.record(CallOutcome::Dropped(receiver.id, self.cursor)).await;
             }
         }
         let failing = receiver.failing.filter(|_| !is_alive);
@@ -233,7 +233,7 @@ impl Turn<'_> {
             Some(next) if !self.queue.has_ready(&self.ahead, now) => next.min(now + RETRY_OF_ALIVE_MAX),
             _ => return,
         };
-        calls.record(Outcome::Untold(receiver.id, due, now)).await;
+        calls.record(CallOutcome::Untold(receiver.id, due, now)).await;
     }
 
     /// Drops all events that happened before an instant: their receiver has taken none since then. Returns how many they were.
@@ -248,7 +248,7 @@ impl Turn<'_> {
                 let dropped = usize::try_from(count).unwrap_or(0) - self.ahead.done_until(last);
                 self.cursor = last;
                 self.ahead.forget_until(last);
-                calls.record(Outcome::Dropped(receiver.id, last)).await;
+                calls.record(CallOutcome::Dropped(receiver.id, last)).await;
                 dropped
             }
             Ok(None) => 0,
@@ -262,9 +262,9 @@ impl Turn<'_> {
 
 /// What could not be told since the start of the process. Clones count together.
 #[derive(Debug, Clone, Default)]
-pub struct Dropped(Arc<[std::sync::atomic::AtomicU64; 2]>);
+pub struct DroppedCounts(Arc<[std::sync::atomic::AtomicU64; 2]>);
 
-impl Dropped {
+impl DroppedCounts {
     pub(super) fn count_events(&self, count: usize) {
         self.0[0].fetch_add(count as u64, std::sync::atomic::Ordering::Relaxed);
     }
@@ -275,7 +275,7 @@ impl Dropped {
 
     /// The events and the decisions that were dropped.
     pub fn counts(&self) -> [(&'static str, u64); 2] {
-        let of = |at: usize| self.0[at].load(std::sync::atomic::Ordering::Relaxed);
-        [("event", of(0)), ("decision", of(1))]
+        let count_at = |at: usize| self.0[at].load(std::sync::atomic::Ordering::Relaxed);
+        [("event", count_at(0)), ("decision", count_at(1))]
     }
 }

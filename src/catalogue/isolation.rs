@@ -29,7 +29,7 @@ impl Isolation {
     /// The key with a wrong value, if there is one.
     pub(super) fn wrong_key(&self) -> Option<&'static str> {
         let is_right = |path: &PathBuf| {
-            let is_plain = |of| matches!(of, Component::RootDir | Component::Normal(_));
+            let is_plain = |each| matches!(each, Component::RootDir | Component::Normal(_));
             path.is_absolute()
                 && path.components().count() > 1
                 && path.components().all(is_plain)

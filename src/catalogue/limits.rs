@@ -91,12 +91,15 @@ mod tests {
 
     #[test]
     fn the_nearer_limit_counts_and_what_it_does_not_say_comes_from_the_farther() {
-        let of = |memory, processes| JobLimits {
+        let limits = |memory, processes| JobLimits {
             memory,
             processes,
             ..JobLimits::default()
         };
-        assert_eq!(of(Some(1), None).or(of(Some(2), Some(3))), of(Some(1), Some(3)));
+        assert_eq!(
+            limits(Some(1), None).or(limits(Some(2), Some(3))),
+            limits(Some(1), Some(3))
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 /// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
-    ($($words:tt)*) => { advisor::say::say_line("bespeak", 3, format_args!($($words)*)) };
+    ($($words:tt)*) => { advisor::output::say_line("bespeak", 3, format_args!($($words)*)) };
 }
 
 mod bench;
@@ -92,7 +92,7 @@ enum Command {
     #[command(
         after_help = "Examples:\n  bespeak show 01a1fc5d835f\n  bespeak show nightly        by its name"
     )]
-    Show(client::One),
+    Show(client::AgreementOptions),
     /// Explain the place of an agreement, or the answers to offers.
     Explain(client::explain::Options),
     /// Follow an agreement until it ends.
@@ -190,9 +190,9 @@ const WITH_SERVICE: [&str; 2] = ["remote", "running"];
 
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
-    let command = Cli::command().mut_subcommands(|of| {
-        let (name, examples) = (of.get_name().to_owned(), help_after(&of));
-        of.mut_subcommands(|below| {
+    let command = Cli::command().mut_subcommands(|each| {
+        let (name, examples) = (each.get_name().to_owned(), help_after(&each));
+        each.mut_subcommands(|below| {
             if below.get_after_help().is_some() {
                 return below;
             }
@@ -205,9 +205,9 @@ fn build_command_line() -> clap::Command {
     let mut groups = String::new();
     for (heading, names) in GROUPS {
         groups += &format!("\n{heading}:\n");
-        for of in names.split(' ').filter_map(|name| command.find_subcommand(name)) {
-            let about = of.get_about().map(ToString::to_string).unwrap_or_default();
-            groups += &format!("  {:<13} {about}\n", of.get_name());
+        for verb in names.split(' ').filter_map(|name| command.find_subcommand(name)) {
+            let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+            groups += &format!("  {:<13} {about}\n", verb.get_name());
         }
     }
     command.help_template(format!(
@@ -511,23 +511,25 @@ mod tests {
         command.clone().debug_assert();
         let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.split(' ')).collect();
         listed.sort_unstable();
-        let visible = command.get_subcommands().filter(|of| !of.is_hide_set());
+        let visible = command
+            .get_subcommands()
+            .filter(|get_subcommand| !get_subcommand.is_hide_set());
         let visible: Vec<&clap::Command> = visible.collect();
-        let mut names: Vec<&str> = visible.iter().map(|of| of.get_name()).collect();
+        let mut names: Vec<&str> = visible.iter().map(|visible| visible.get_name()).collect();
         names.sort_unstable();
         assert_eq!(listed, names);
-        for of in visible {
-            let name = of.get_name();
-            assert!(help_after(of).contains("Examples:\n  bespeak "), "{name}");
-            for below in of.get_subcommands() {
+        for verb in visible {
+            let name = verb.get_name();
+            assert!(help_after(verb).contains("Examples:\n  bespeak "), "{name}");
+            for below in verb.get_subcommands() {
                 let example = format!("Examples:\n  bespeak {name} {}", below.get_name());
                 assert!(help_after(below).contains(&example), "{example}");
             }
         }
         for path in WITHOUT_SERVICE {
-            let below = |of: &clap::Command, name| of.find_subcommand(name).cloned();
+            let below = |command: &clap::Command, name| command.find_subcommand(name).cloned();
             let mut names = path.split(' ');
-            let found = names.try_fold(command.clone(), |of, name| below(&of, name));
+            let found = names.try_fold(command.clone(), |one_name, name| below(&one_name, name));
             assert!(found.is_some(), "{path}");
         }
     }

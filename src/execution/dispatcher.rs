@@ -21,12 +21,12 @@ use crate::agreement::Agreement;
 use crate::catalogue::Catalogue;
 use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::execution::executors::Executors;
-use crate::execution::faults::{Doing, Faults};
+use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::{Hosts, Lead};
 use crate::execution::staging::Stager;
 
-pub use crate::execution::lane::Shared;
+pub use crate::execution::lane::SharedExecutor;
 use crate::execution::lane::{Context, Failure};
 use crate::execution::lanes::Lanes;
 use crate::planner::Planner;
@@ -44,7 +44,7 @@ const RETRY: (Duration, Duration) = (TICK, Duration::from_secs(2));
 pub struct Dispatcher {
     context: Arc<Context>,
     lanes: Lanes,
-    attending: JoinSet<Attended>,
+    attending: JoinSet<LaneResult>,
     /// The resources with a lane at work.
     busy: HashSet<String>,
     /// The present faults.
@@ -54,7 +54,7 @@ pub struct Dispatcher {
 }
 
 /// The result of a lane: its resource, and each agreement's.
-type Attended = (String, Vec<(Uuid, Result<(), Failure>)>);
+type LaneResult = (String, Vec<(Uuid, Result<(), Failure>)>);
 
 /// The part that fails.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -84,8 +84,10 @@ impl Dispatcher {
         clock: Clock,
     ) -> Self {
         let resources = planner.resources();
-        let clusters = resources.iter().filter(|of| of.closed && !of.is_retired());
-        let (unseen, _) = watch::channel(clusters.map(|of| of.name.clone()).collect());
+        let clusters = resources
+            .iter()
+            .filter(|resource| resource.closed && !resource.is_retired());
+        let (unseen, _) = watch::channel(clusters.map(|cluster| cluster.name.clone()).collect());
         let lead = Lead::Here(planner.clone());
         let context = Arc::new(Context {
             unseen,
@@ -202,7 +204,7 @@ impl Dispatcher {
         }
         let mut outcome = self.running_agreements(following).await;
         if let Ok(running) = &outcome {
-            let there = running.iter().map(|of| of.resource.as_str()).collect();
+            let there = running.iter().map(|running| running.resource.as_str()).collect();
             if let Err(why) = self.lanes.follow(&there, stop).await {
                 outcome = Err(why.into());
             }
@@ -212,7 +214,7 @@ impl Dispatcher {
         // A leader elsewhere says only when it is asked that something is to run.
         let any = !running.is_empty() || matches!(self.context.lead, Lead::Elsewhere(..));
         let ids: HashSet<Uuid> = running.iter().map(|agreement| agreement.id).collect();
-        let is_over = |of: &Concern| matches!(of, Concern::Agreement(id) if !ids.contains(id));
+        let is_over = |concern: &Concern| matches!(concern, Concern::Agreement(id) if !ids.contains(id));
         self.retries.retain(|concern, _| !is_over(concern));
         let over =
             |(id, (resource, _)): (&Uuid, &(String, Failure))| (!ids.contains(id)).then(|| resource.clone());
@@ -239,7 +241,7 @@ impl Dispatcher {
         }
         let mut running = planner.running().await?;
         // Those of another replica are carried out there.
-        running.retain(|of| self.context.hosts.elsewhere(&of.resource).is_none());
+        running.retain(|running| self.context.hosts.elsewhere(&running.resource).is_none());
         Ok(running)
     }
 
@@ -272,7 +274,7 @@ impl Dispatcher {
     }
 
     /// Takes note of the result of a lane.
-    fn note_attended(&mut self, attended: Result<Attended, tokio::task::JoinError>) {
+    fn note_attended(&mut self, attended: Result<LaneResult, tokio::task::JoinError>) {
         let attended = attended.inspect_err(|cut_off| error!(%cut_off, "attending to a resource failed"));
         let Ok((resource, results)) = attended else {
             // Its agreement is not known; an agreement that is attended to already is not attended to twice.
@@ -303,10 +305,13 @@ impl Dispatcher {
 
     /// Notes how a resource runs its jobs: whether its executor hangs, or lacks records of some of them.
     fn note_doing(&self, resource: &str, hangs: Option<&Failure>) {
-        let mut unrecorded = self.unrecorded.values().filter(|(of, _)| of == resource);
+        let mut unrecorded = self
+            .unrecorded
+            .values()
+            .filter(|(unrecorded, _)| unrecorded == resource);
         let failure = hangs.or_else(|| unrecorded.next().map(|(_, failure)| failure));
         if let Some(lane) = self.lanes.get(resource) {
-            lane.note(Doing::RunJobs, failure);
+            lane.note(ResourceUse::RunJobs, failure);
         }
     }
 

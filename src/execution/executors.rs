@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::execution::lane::Shared;
+use crate::execution::lane::SharedExecutor;
 use crate::planner::Resource;
 
 /// Makes the executor of a resource; the error says in words why it cannot be made.
-type Make = dyn Fn(&Resource) -> Result<Shared, String> + Send + Sync;
+type ExecutorFactory = dyn Fn(&Resource) -> Result<SharedExecutor, String> + Send + Sync;
 
 /// The executors of resources, by the names of these: cheap to clone, and one for all clones.
 #[derive(Clone)]
 pub struct Executors {
-    make: Arc<Make>,
-    present: Arc<RwLock<BTreeMap<String, Shared>>>,
+    make: Arc<ExecutorFactory>,
+    present: Arc<RwLock<BTreeMap<String, SharedExecutor>>>,
 }
 
 impl Executors {
     /// None yet; `make` makes the executor of a resource that comes.
-    pub fn made_by(make: impl Fn(&Resource) -> Result<Shared, String> + Send + Sync + 'static) -> Self {
+    pub fn made_by(
+        make: impl Fn(&Resource) -> Result<SharedExecutor, String> + Send + Sync + 'static,
+    ) -> Self {
         Self {
             make: Arc::new(make),
             present: Arc::default(),
@@ -26,8 +28,8 @@ impl Executors {
     }
 
     /// Those of the resources with these names.
-    pub fn of(executors: impl IntoIterator<Item = (String, Shared)>) -> Self {
-        let known: BTreeMap<String, Shared> = executors.into_iter().collect();
+    pub fn of(executors: impl IntoIterator<Item = (String, SharedExecutor)>) -> Self {
+        let known: BTreeMap<String, SharedExecutor> = executors.into_iter().collect();
         Self::made_by(move |resource| {
             let found = known.get(&resource.name).cloned();
             found.ok_or_else(|| format!("there is no executor for {}", resource.name))
@@ -35,28 +37,32 @@ impl Executors {
     }
 
     /// The executor of a resource.
-    pub fn get(&self, resource: &str) -> Option<Shared> {
+    pub fn get(&self, resource: &str) -> Option<SharedExecutor> {
         let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
         present.get(resource).cloned()
     }
 
     /// The clusters among them.
-    pub fn clusters(&self) -> Vec<(String, Shared)> {
+    pub fn clusters(&self) -> Vec<(String, SharedExecutor)> {
         let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
-        let clusters = present.iter().filter(|(_, of)| of.is_cluster());
-        clusters.map(|(name, of)| (name.clone(), of.clone())).collect()
+        let clusters = present.iter().filter(|(_, present)| present.is_cluster());
+        clusters
+            .map(|(name, cluster)| (name.clone(), cluster.clone()))
+            .collect()
     }
 
     /// Those among them that judge jobs before they are promised.
-    pub fn judges(&self) -> Vec<(String, Shared)> {
+    pub fn judges(&self) -> Vec<(String, SharedExecutor)> {
         let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
-        let judges = present.iter().filter(|(_, of)| of.judges_jobs());
-        judges.map(|(name, of)| (name.clone(), of.clone())).collect()
+        let judges = present.iter().filter(|(_, executor)| executor.judges_jobs());
+        judges
+            .map(|(name, judge)| (name.clone(), judge.clone()))
+            .collect()
     }
 
     /// Makes the executor of a resource, in the place of another one where it had one: calls of that which have not returned count
     /// as calls of this one.
-    pub(super) fn begin(&self, resource: &Resource) -> Result<Shared, String> {
+    pub(super) fn begin(&self, resource: &Resource) -> Result<SharedExecutor, String> {
         let mut made = (self.make)(resource)?;
         let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = present.get(&resource.name) {

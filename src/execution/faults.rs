@@ -11,7 +11,7 @@ const MESSAGE_MAX: usize = 500;
 
 /// The use that needs a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Doing {
+pub enum ResourceUse {
     /// To keep nodes for the plan.
     FollowPlan,
     /// To tell how its nodes stand.
@@ -22,7 +22,7 @@ pub enum Doing {
     PassChecks,
 }
 
-impl Doing {
+impl ResourceUse {
     /// The same in words.
     pub fn words(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Doing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The use that needs it.
-    pub doing: Doing,
+    pub doing: ResourceUse,
     /// The last message about it.
     pub message: String,
     /// Since when it has failed without a success in between.
@@ -48,13 +48,13 @@ pub struct Fault {
 /// The faults of resources, by their names: cheap to clone, and one for all clones.
 #[derive(Debug, Clone, Default)]
 pub struct Faults {
-    current: Arc<Mutex<BTreeMap<(String, Doing), Fault>>>,
+    current: Arc<Mutex<BTreeMap<(String, ResourceUse), Fault>>>,
 }
 
 impl Faults {
     /// Takes note of a failure, or of a success where there is no message. Answers whether that is something new: another
     /// message, or the end of a fault.
-    pub fn note(&self, resource: &str, doing: Doing, message: Option<String>, now: Micros) -> bool {
+    pub fn note(&self, resource: &str, doing: ResourceUse, message: Option<String>, now: Micros) -> bool {
         let key = (resource.to_owned(), doing);
         let mut current = lock(&self.current);
         let Some(message) = message else {
@@ -81,15 +81,15 @@ impl Faults {
     /// The faults of a resource.
     pub fn of(&self, resource: &str) -> Vec<Fault> {
         let current = lock(&self.current);
-        let of = current.iter().filter(|((name, _), _)| name == resource);
-        of.map(|(_, fault)| fault.clone()).collect()
+        let one_current = current.iter().filter(|((name, _), _)| name == resource);
+        one_current.map(|(_, fault)| fault.clone()).collect()
     }
 
     /// The resources that fail in something.
-    pub fn failing_in(&self, doing: Doing) -> Vec<String> {
+    pub fn failing_in(&self, doing: ResourceUse) -> Vec<String> {
         let current = lock(&self.current);
-        let of = current.keys().filter(|(_, of)| *of == doing);
-        of.map(|(name, _)| name.clone()).collect()
+        let one_current = current.keys().filter(|(_, current)| *current == doing);
+        one_current.map(|(name, _)| name.clone()).collect()
     }
 }
 
@@ -100,21 +100,23 @@ mod tests {
     #[test]
     fn a_trouble_is_new_once_lasts_from_its_first_failure_and_ends_with_a_success() {
         let faults = Faults::default();
-        let fails =
-            |message: &str, now| faults.note("cluster", Doing::FollowPlan, Some(message.to_owned()), now);
+        let fails = |message: &str, now| {
+            faults.note("cluster", ResourceUse::FollowPlan, Some(message.to_owned()), now)
+        };
         assert!(fails("down", 1) && !fails("down", 2) && fails("slow", 3));
-        let of = faults.of("cluster");
+        let found = faults.of("cluster");
         assert_eq!(
-            of.iter()
-                .map(|of| (of.message.as_str(), of.since))
+            found
+                .iter()
+                .map(|fault| (fault.message.as_str(), fault.since))
                 .collect::<Vec<_>>(),
             [("slow", 1)]
         );
         assert!(faults.of("other").is_empty());
-        assert!(!faults.note("cluster", Doing::TellNodes, None, 4));
-        assert!(faults.note("cluster", Doing::FollowPlan, None, 5));
+        assert!(!faults.note("cluster", ResourceUse::TellNodes, None, 4));
+        assert!(faults.note("cluster", ResourceUse::FollowPlan, None, 5));
         assert!(faults.of("cluster").is_empty() && fails("down", 6));
         faults.forget("cluster");
-        assert!(faults.failing_in(Doing::FollowPlan).is_empty());
+        assert!(faults.failing_in(ResourceUse::FollowPlan).is_empty());
     }
 }

@@ -22,7 +22,7 @@ use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, Prospective
 use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::execution::faults::{Doing, Faults};
+use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::{InputFiles, MirrorError};
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::limits::{Allowance, OUTPUT_LIMIT};
@@ -31,7 +31,7 @@ use crate::execution::lead::{Hosts, Lead, Report};
 use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
 use crate::metrics::Histogram;
-use crate::planner::{self, Planner, Unable};
+use crate::planner::{self, CannotStart, Planner};
 use crate::store::Condition;
 use crate::task::{self, KeptTasks};
 
@@ -68,17 +68,17 @@ pub(super) struct Context {
 }
 
 /// The object of a call: a resource, and the agreement where it is about one.
-type About = (String, Option<Uuid>);
+type CallSubject = (String, Option<Uuid>);
 
 /// An executor with the calls that it is at.
 #[derive(Clone)]
-pub struct Shared {
+pub struct SharedExecutor {
     pub(super) executor: Arc<dyn Executor>,
     calls: Arc<Semaphore>,
     /// Likewise for jobs that may be promised.
     judging: Arc<Semaphore>,
     /// The objects of calls that have not returned.
-    asked: Arc<Mutex<HashSet<About>>>,
+    asked: Arc<Mutex<HashSet<CallSubject>>>,
     /// The limits of jobs.
     allowance: Allowance,
     /// The folders of all jobs, where parties have a quota of them.
@@ -87,7 +87,7 @@ pub struct Shared {
     pub(super) delays: Arc<Mutex<Histogram>>,
 }
 
-impl Shared {
+impl SharedExecutor {
     /// The condition of the resource, from [`Executor::condition`].
     pub fn condition(&self) -> Option<Condition> {
         self.executor.condition()
@@ -201,7 +201,7 @@ pub(super) enum Failure {
 /// One resource with its executor.
 pub(super) struct Lane {
     pub(super) resource: String,
-    pub(super) shared: Shared,
+    pub(super) shared: SharedExecutor,
     pub(super) context: Arc<Context>,
     /// Whether the plan has been handed over once since the start: it is known then how early slots are reserved.
     pub(super) has_followed: AtomicBool,
@@ -212,14 +212,14 @@ pub(super) struct Lane {
 }
 
 /// Why a job is not started.
-enum Unstarted {
+enum StartFailure {
     /// Its time is over, one way or another.
     Over(RunOutcome),
     /// It never can be.
-    Unable(Unable),
+    CannotStart(CannotStart),
 }
 
-impl From<RunOutcome> for Unstarted {
+impl From<RunOutcome> for StartFailure {
     fn from(outcome: RunOutcome) -> Self {
         Self::Over(outcome)
     }
@@ -227,8 +227,8 @@ impl From<RunOutcome> for Unstarted {
 
 /// Says on its end that a call has returned.
 struct OpenCall {
-    shared: Shared,
-    about: About,
+    shared: SharedExecutor,
+    about: CallSubject,
 }
 
 impl Drop for OpenCall {
@@ -239,7 +239,7 @@ impl Drop for OpenCall {
 
 impl Lane {
     /// A lane for a resource with this executor.
-    pub(super) fn new(resource: String, shared: Shared, context: Arc<Context>) -> Self {
+    pub(super) fn new(resource: String, shared: SharedExecutor, context: Arc<Context>) -> Self {
         Self {
             resource,
             shared,
@@ -297,8 +297,8 @@ impl Lane {
         let end = slot_end(&agreement);
         // It goes on as it was started where its application can no longer save it.
         let application = self.application_of(&agreement);
-        let application = application.filter(|of| of.checkpoint.is_some());
-        let save = application.map(|of| save_of_running_work(&agreement, &of));
+        let application = application.filter(|application| application.checkpoint.is_some());
+        let save = application.map(|application| save_of_running_work(&agreement, &application));
         let is_over = agreement.state.is_final();
         let look = move |executor: &dyn Executor| {
             let status = executor.poll(own)?;
@@ -322,11 +322,11 @@ impl Lane {
             }
             JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
                 Ok(job) => self.bring_and_start(&agreement, job).await,
-                Err(Unstarted::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
+                Err(StartFailure::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
                     Some(end) => self.report_ended(&agreement, end).await,
                     None => Ok(()),
                 },
-                Err(Unstarted::Unable(why)) => self.report_unable(&agreement, why).await,
+                Err(StartFailure::Unable(why)) => self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
@@ -357,7 +357,7 @@ impl Lane {
         if self.call(Some(agreement.execution_id()), start).await? {
             return Ok(());
         }
-        self.report_unable(agreement, Unable::NothingSaved).await
+        self.report_unable(agreement, CannotStart::NothingSaved).await
     }
 
     /// The catalogue's entry for the application of an agreement.
@@ -369,7 +369,7 @@ impl Lane {
     }
 
     /// The job of an agreement that was not started; where it is not to be started, why.
-    fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, Unstarted> {
+    fn job_to_start(&self, agreement: &Agreement) -> Result<JobSpec, StartFailure> {
         if agreement.state == AgreementState::ObservedAndTerminating {
             return Err(RunOutcome::Terminated.into());
         }
@@ -383,7 +383,7 @@ impl Lane {
         let job = agreement.job.as_ref().ok_or(RunOutcome::Lost)?;
         let Some(application) = self.application_of(agreement) else {
             error!(agreement = %agreement.id, application = job.application, "no longer in the catalogue");
-            return Err(Unstarted::Unable(Unable::NoApplication));
+            return Err(StartFailure::Unable(CannotStart::NoApplication));
         };
         let folders = self.shared.folders.as_ref();
         if folders.is_some_and(|folders| folders.excess(&agreement.party).is_some()) {
@@ -466,7 +466,7 @@ impl Lane {
         lock(&self.shared.delays).observe(delay.as_secs_f64());
     }
 
-    async fn report_unable(&self, agreement: &Agreement, why: Unable) -> Result<(), Failure> {
+    async fn report_unable(&self, agreement: &Agreement, why: CannotStart) -> Result<(), Failure> {
         let told = self
             .context
             .lead
@@ -479,7 +479,7 @@ impl Lane {
     }
 
     /// Keeps account of failures: reports each when it is new, and when it is over.
-    pub(super) fn note(&self, doing: Doing, failure: Option<&Failure>) {
+    pub(super) fn note(&self, doing: ResourceUse, failure: Option<&Failure>) {
         let (resource, what) = (&self.resource, doing.words());
         let message = failure.map(ToString::to_string);
         let now = self.context.clock.micros();
@@ -528,10 +528,10 @@ impl Lane {
 
 /// The data for the job of an agreement about the slot that it serves.
 fn piece_of(agreement: &Agreement, application: &Application) -> Option<PieceSpec> {
-    let of = agreement.slots.is_split().then_some(agreement.slots.len())?;
+    let pieces = agreement.slots.is_split().then_some(agreement.slots.len())?;
     Some(PieceSpec {
         number: agreement.slot_number(),
-        of: u32::try_from(of).ok()?,
+        of: u32::try_from(pieces).ok()?,
         save: save_of_running_work(agreement, application),
     })
 }

@@ -25,7 +25,7 @@ const LATE: Duration = Duration::from_mins(15);
 pub(super) struct Lanes {
     context: Arc<Context>,
     executors: Executors,
-    present: HashMap<String, Present>,
+    present: HashMap<String, ResourceLane>,
     /// The resources as they were last seen, and how often their replicas had changed by then.
     seen: Option<(Arc<[Resource]>, u64)>,
     /// Why nodes of this machine have no processors of their own, as was said last.
@@ -33,7 +33,7 @@ pub(super) struct Lanes {
 }
 
 /// A lane, and the resource that it was made for.
-struct Present {
+struct ResourceLane {
     lane: Arc<Lane>,
     resource: Resource,
     stop: CancellationToken,
@@ -58,7 +58,7 @@ impl Lanes {
 
     /// The lane of a resource.
     pub(super) fn get(&self, resource: &str) -> Option<&Arc<Lane>> {
-        self.present.get(resource).map(|of| &of.lane)
+        self.present.get(resource).map(|lane| &lane.lane)
     }
 
     /// Begins a lane for each resource in service that has none, and another for one that has another executor. Lanes of retired
@@ -77,12 +77,12 @@ impl Lanes {
         let is_seen =
             |(seen, then): &(Arc<[Resource]>, u64)| Arc::ptr_eq(seen, &resources) && *then == changes;
         let is_same = self.seen.as_ref().is_some_and(is_seen);
-        let ends = |of: &Present| of.resource.is_retired();
+        let ends = |lane: &ResourceLane| lane.resource.is_retired();
         if is_same && !self.present.values().any(ends) {
             return Ok(());
         }
         let hosts = self.context.hosts.clone();
-        let is_here = |of: &&Resource| hosts.elsewhere(&of.name).is_none();
+        let is_here = |resource: &&Resource| hosts.elsewhere(&resource.name).is_none();
         for resource in resources.iter().filter(is_here) {
             let has_lane = self.present.contains_key(&resource.name);
             if !resource.is_retired() || has_lane && self.has_work(resource, running).await? {
@@ -102,7 +102,9 @@ impl Lanes {
     /// Warns once where jobs of this machine can take each other's processors.
     fn say_whether_bound(&mut self, resources: &[Resource]) {
         let hosts = &self.context.hosts;
-        let is_here = |of: &&Resource| of.kind == "local" && !of.is_retired() && hosts.is_own(&of.name);
+        let is_here = |resource: &&Resource| {
+            resource.kind == "local" && !resource.is_retired() && hosts.is_own(&resource.name)
+        };
         let why = why_nodes_share_processors(&own_processors(), resources.iter().filter(is_here));
         if let Some(why) = why.as_ref().filter(|why| self.shared.as_ref() != Some(*why)) {
             warn!(why, "jobs of this machine can take each other's processors");
@@ -123,7 +125,7 @@ impl Lanes {
             return Ok(true);
         }
         let planned = self.context.planner.planned_on(name.clone()).await?;
-        let lane = self.present.get(name).map(|of| &of.lane);
+        let lane = self.present.get(name).map(|lane| &lane.lane);
         let is_cleared =
             |lane: &&Arc<Lane>| !lane.shared.is_cluster() || lane.is_cleared.load(Ordering::Relaxed);
         Ok(!planned.agreements.is_empty() || !lane.as_ref().is_none_or(is_cleared))
@@ -132,13 +134,13 @@ impl Lanes {
     /// Has a resource have a lane with its executor.
     pub(super) fn keep(&mut self, resource: &Resource, stop: &CancellationToken) {
         let name = &resource.name;
-        if let Some(of) = self.present.get_mut(name)
-            && have_same_executor(&of.resource, resource)
+        if let Some(lane) = self.present.get_mut(name)
+            && have_same_executor(&lane.resource, resource)
         {
-            if of.resource.is_retired() && !resource.is_retired() {
-                of.lane.look_now.notify_one();
+            if lane.resource.is_retired() && !resource.is_retired() {
+                lane.lane.look_now.notify_one();
             }
-            of.resource = resource.clone();
+            lane.resource = resource.clone();
             return;
         }
         let shared = match self.executors.begin(resource) {
@@ -158,7 +160,7 @@ impl Lanes {
                 Arc::clone(&informs).keep_informed(stop)
             });
         }
-        let present = Present {
+        let present = ResourceLane {
             lane,
             resource: resource.clone(),
             stop,
@@ -170,8 +172,8 @@ impl Lanes {
     }
 
     fn end(&mut self, name: &str) {
-        if let Some(of) = self.present.remove(name) {
-            of.stop.cancel();
+        if let Some(removed_lane) = self.present.remove(name) {
+            removed_lane.stop.cancel();
             self.executors.end(name);
             self.context.faults.forget(name);
             info!(resource = name, "is retired, and nothing is left to do there");
@@ -181,7 +183,7 @@ impl Lanes {
 
 /// Whether two resources of one name have the same executor.
 fn have_same_executor(one: &Resource, other: &Resource) -> bool {
-    let of = |resource: &Resource| {
+    let lane_of = |resource: &Resource| {
         (
             resource.kind.clone(),
             resource.executor.clone(),
@@ -189,5 +191,5 @@ fn have_same_executor(one: &Resource, other: &Resource) -> bool {
         )
     };
     let memory = |resource: &Resource| resource.attributes.get("memory_bytes").cloned();
-    of(one) == of(other) && memory(one) == memory(other)
+    lane_of(one) == lane_of(other) && memory(one) == memory(other)
 }

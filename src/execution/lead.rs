@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Brought, JobEnd, Run, StagingEnd};
+use crate::agreement::{Agreement, BroughtFiles, JobEnd, Run, StagingEnd};
 use crate::clock::Micros;
-use crate::planner::{self, Planner, Unable};
+use crate::planner::{self, CannotStart, Planner};
 
 /// Questions to the leader that may wait: more than the calls of all local resources at a time.
 const WAITING_MAX: usize = 256;
@@ -25,17 +25,17 @@ pub enum Report {
     /// Its process has started then.
     Started(Micros),
     /// Its process has started with these files, which were brought since then.
-    Brought(Micros, Brought),
+    BroughtFiles(Micros, BroughtFiles),
     /// It has ended; and what became of its files, which the end does not carry.
     Ended(Box<JobEnd>, Option<Box<StagingEnd>>),
     /// It can never be started.
-    Unable(Unable),
+    CannotStart(CannotStart),
 }
 
 /// A question to the leader.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Question {
+pub enum LeaderQuestion {
     /// The agreements with a job that should run on the local resources of the replica of this name.
     Running(String),
     /// Whether there is another slot for the job of an agreement.
@@ -50,7 +50,7 @@ pub enum Question {
 
 /// The answer of the leader.
 #[derive(Debug, Clone)]
-pub enum Answer {
+pub enum LeaderAnswer {
     /// These agreements.
     Agreements(Vec<Agreement>),
     /// These nodes.
@@ -62,7 +62,10 @@ pub enum Answer {
 }
 
 /// A question that waits for its answer.
-pub type Asked = (Question, oneshot::Sender<Result<Answer, planner::Error>>);
+pub type PendingQuestion = (
+    LeaderQuestion,
+    oneshot::Sender<Result<LeaderAnswer, planner::Error>>,
+);
 
 /// The planner of this process, or the way to the leader's.
 #[derive(Clone)]
@@ -70,12 +73,12 @@ pub enum Lead {
     /// This process leads.
     Here(Planner),
     /// Another process leads: questions to it, and the name of this one.
-    Elsewhere(mpsc::Sender<Asked>, Arc<str>),
+    Elsewhere(mpsc::Sender<PendingQuestion>, Arc<str>),
 }
 
 impl Lead {
     /// The way to the leader for the replica of a name, and the questions that it is to be asked.
-    pub fn elsewhere(own: &str) -> (Self, mpsc::Receiver<Asked>) {
+    pub fn elsewhere(own: &str) -> (Self, mpsc::Receiver<PendingQuestion>) {
         let (sender, asked) = mpsc::channel(WAITING_MAX);
         (Self::Elsewhere(sender, own.into()), asked)
     }
@@ -85,37 +88,41 @@ impl Lead {
         let Self::Elsewhere(_, own) = self else {
             return Ok(None);
         };
-        match self.ask(Question::Running(own.to_string())).await? {
-            Answer::Agreements(running) => Ok(Some(running)),
-            Answer::Nodes(_) | Answer::Is(_) | Answer::Noted => Err(planner::Error::Unavailable),
+        match self.ask(LeaderQuestion::Running(own.to_string())).await? {
+            LeaderAnswer::Agreements(running) => Ok(Some(running)),
+            LeaderAnswer::Nodes(_) | LeaderAnswer::Is(_) | LeaderAnswer::Noted => {
+                Err(planner::Error::Unavailable)
+            }
         }
     }
 
     /// As [`Planner::could_start_later`].
     pub(super) async fn could_start_later(&self, id: Uuid) -> Result<bool, planner::Error> {
-        let answer = self.ask(Question::CouldStartLater(id)).await?;
-        Ok(matches!(answer, Answer::Is(true)))
+        let answer = self.ask(LeaderQuestion::CouldStartLater(id)).await?;
+        Ok(matches!(answer, LeaderAnswer::Is(true)))
     }
 
     /// As [`Planner::nodes_of`]. A leader of the version before does not answer.
     pub(super) async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>, planner::Error> {
-        match self.ask(Question::Nodes(id)).await? {
-            Answer::Nodes(nodes) => Ok(nodes),
-            Answer::Agreements(_) | Answer::Is(_) | Answer::Noted => Err(planner::Error::Unavailable),
+        match self.ask(LeaderQuestion::Nodes(id)).await? {
+            LeaderAnswer::Nodes(nodes) => Ok(nodes),
+            LeaderAnswer::Agreements(_) | LeaderAnswer::Is(_) | LeaderAnswer::Noted => {
+                Err(planner::Error::Unavailable)
+            }
         }
     }
 
     /// Takes note of how a job stands; [`planner::Error::NotFound`] where it does not run any more.
     pub(super) async fn report(&self, run: Run, report: Report) -> Result<(), planner::Error> {
-        self.ask(Question::Report(run, report)).await.map(drop)
+        self.ask(LeaderQuestion::Report(run, report)).await.map(drop)
     }
 
     /// As [`Planner::report_stopped`].
     pub(super) async fn report_stopped(&self, id: Uuid) -> Result<(), planner::Error> {
-        self.ask(Question::Stopped(id)).await.map(drop)
+        self.ask(LeaderQuestion::Stopped(id)).await.map(drop)
     }
 
-    async fn ask(&self, question: Question) -> Result<Answer, planner::Error> {
+    async fn ask(&self, question: LeaderQuestion) -> Result<LeaderAnswer, planner::Error> {
         match self {
             Self::Here(planner) => question.ask(planner).await,
             Self::Elsewhere(leader, _) => {
@@ -131,16 +138,16 @@ impl Lead {
     }
 }
 
-impl Question {
+impl LeaderQuestion {
     /// Asks the planner of this process. Of the agreements with a job all are named, on whichever resource.
     ///
     /// # Errors
     /// Those of the planner's verbs.
-    pub async fn ask(self, planner: &Planner) -> Result<Answer, planner::Error> {
+    pub async fn ask(self, planner: &Planner) -> Result<LeaderAnswer, planner::Error> {
         let noted = match self {
-            Self::Running(_) => return planner.running().await.map(Answer::Agreements),
-            Self::CouldStartLater(id) => return planner.could_start_later(id).await.map(Answer::Is),
-            Self::Nodes(id) => return planner.nodes_of(id).await.map(Answer::Nodes),
+            Self::Running(_) => return planner.running().await.map(LeaderAnswer::Agreements),
+            Self::CouldStartLater(id) => return planner.could_start_later(id).await.map(LeaderAnswer::Is),
+            Self::Nodes(id) => return planner.nodes_of(id).await.map(LeaderAnswer::Nodes),
             Self::Stopped(id) => planner.report_stopped(id).await,
             Self::Report(run, report) => match report {
                 Report::Staging(since) => planner.report_staging(run, since).await,
@@ -150,7 +157,7 @@ impl Question {
                 Report::Unable(why) => planner.report_unable(run, why).await,
             },
         };
-        noted.map(|()| Answer::Noted)
+        noted.map(|()| LeaderAnswer::Noted)
     }
 }
 
@@ -214,7 +221,7 @@ impl Hosts {
     /// The local resources, each with its replica.
     pub fn all(&self) -> Vec<(String, String)> {
         let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
-        let each = known.iter().map(|(of, host)| (of.clone(), host.clone()));
+        let each = known.iter().map(|(known, host)| (known.clone(), host.clone()));
         each.collect()
     }
 }

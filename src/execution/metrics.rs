@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::execution::Cost;
-use crate::execution::lane::Shared;
+use crate::execution::lane::SharedExecutor;
 use crate::execution::lock::lock;
 use crate::metrics::{Exposition, metrics};
 
@@ -19,7 +19,7 @@ metrics! {
 }
 
 /// Writes the metrics of clusters, labelled with the names of their resources.
-pub fn expose_cluster_metrics(clusters: &[(String, Shared)], text: &mut Exposition) {
+pub fn expose_cluster_metrics(clusters: &[(String, SharedExecutor)], text: &mut Exposition) {
     if clusters.is_empty() {
         return;
     }
@@ -36,9 +36,9 @@ pub fn expose_cluster_metrics(clusters: &[(String, Shared)], text: &mut Expositi
     let costs = clusters.iter();
     let costs = costs.filter_map(|(resource, cluster)| Some((resource, cluster.executor.cost()?)));
     let costs: Vec<(&String, Cost)> = costs.collect();
-    let seconds = |of: fn(&Cost) -> Duration| {
+    let seconds = |function: fn(&Cost) -> Duration| {
         let costs = costs.iter();
-        costs.map(move |(resource, cost)| (resource, of(cost).as_secs()))
+        costs.map(move |(resource, cost)| (resource, function(cost).as_secs()))
     };
     text.numbers(RESERVED, "resource", seconds(|cost| cost.reserved));
     text.numbers(IDLED, "resource", seconds(|cost| cost.idled));

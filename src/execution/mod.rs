@@ -44,13 +44,13 @@ pub struct SetupCheck {
     pub what: &'static str,
     /// How it was found.
     #[serde(flatten)]
-    pub found: Found,
+    pub found: CheckResult,
 }
 
 /// How something was found, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "found", content = "words", rename_all = "camelCase")]
-pub enum Found {
+pub enum CheckResult {
     /// As it has to be.
     Good(String),
     /// It could not be looked at.

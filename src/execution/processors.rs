@@ -23,9 +23,9 @@ pub(super) fn processors_of_nodes<'r>(
     nodes: &[u32],
 ) -> Option<Vec<usize>> {
     let (mut all, mut first) = (0_usize, None);
-    for of in resources {
-        let capacity = usize::try_from(of.capacity).ok()?;
-        if of.name == resource {
+    for one_resource in resources {
+        let capacity = usize::try_from(one_resource.capacity).ok()?;
+        if one_resource.name == resource {
             first = Some((all, capacity));
         }
         all += capacity;
@@ -46,7 +46,7 @@ pub(super) fn why_nodes_share_processors<'r>(
     own: &[usize],
     resources: impl Iterator<Item = &'r Resource>,
 ) -> Option<String> {
-    let nodes: u64 = resources.map(|of| u64::from(of.capacity)).sum();
+    let nodes: u64 = resources.map(|resource| u64::from(resource.capacity)).sum();
     let count = u64::try_from(own.len()).unwrap_or(u64::MAX);
     (nodes > count).then(|| {
         let (nodes, processors) = (counted(nodes, "node"), counted(count, "processor"));
@@ -61,17 +61,20 @@ mod tests {
     #[test]
     fn nodes_divide_the_processors_of_the_machine_and_share_none() {
         let resources = [Resource::new("one", "local", 2), Resource::new("two", "local", 1)];
-        let of = |own: &[usize], resource: &str, nodes: &[u32]| {
+        let chosen = |own: &[usize], resource: &str, nodes: &[u32]| {
             processors_of_nodes(own, resources.iter(), resource, nodes)
         };
         let seven = [0, 1, 2, 3, 8, 9, 10];
-        assert_eq!(of(&seven, "one", &[0]), Some(vec![0, 1]));
-        assert_eq!(of(&seven, "one", &[1, 0]), Some(vec![2, 3, 0, 1]));
-        assert_eq!(of(&seven, "two", &[0]), Some(vec![8, 9]));
-        assert_eq!(of(&seven[..3], "two", &[0]), Some(vec![2]));
-        assert_eq!(of(&seven[..2], "two", &[0]), None, "fewer than nodes");
-        assert_eq!(of(&seven, "two", &[1]), None, "a node that was taken away");
-        assert_eq!((of(&seven, "two", &[]), of(&seven, "three", &[0])), (None, None));
+        assert_eq!(chosen(&seven, "one", &[0]), Some(vec![0, 1]));
+        assert_eq!(chosen(&seven, "one", &[1, 0]), Some(vec![2, 3, 0, 1]));
+        assert_eq!(chosen(&seven, "two", &[0]), Some(vec![8, 9]));
+        assert_eq!(chosen(&seven[..3], "two", &[0]), Some(vec![2]));
+        assert_eq!(chosen(&seven[..2], "two", &[0]), None, "fewer than nodes");
+        assert_eq!(chosen(&seven, "two", &[1]), None, "a node that was taken away");
+        assert_eq!(
+            (chosen(&seven, "two", &[]), chosen(&seven, "three", &[0])),
+            (None, None)
+        );
         assert_eq!(why_nodes_share_processors(&seven[..3], resources.iter()), None);
         let why = why_nodes_share_processors(&seven[..2], resources.iter());
         let expected = "the resources of kind local have 3 nodes, and this machine has 2 processors";

@@ -28,7 +28,7 @@ const SEEN_MAX: usize = 100_000;
 const PASSED_ON_PERCENT: u32 = 80;
 
 /// A request that the own domain cannot place exactly.
-pub struct Question<'a> {
+pub struct PeerQuestion<'a> {
     /// In its requester's words, without an open choice.
     pub offer: &'a AgreementOffer,
     /// How it has come here, where it came from another domain.
@@ -49,7 +49,7 @@ pub struct Question<'a> {
     pub changes: Option<&'a AtPeer>,
 }
 
-impl Question<'_> {
+impl PeerQuestion<'_> {
     /// The address of the agreement that a peer is asked to change, if it has that.
     fn address_to_change(&self, peer: &Peer) -> Option<String> {
         let there = self.changes.filter(|there| there.peer == peer.name());
@@ -84,7 +84,7 @@ pub struct FoundAtPeer {
 
 /// The requests that were seen lately.
 #[derive(Default)]
-pub(super) struct Seen(BTreeMap<Uuid, (Uuid, Instant)>);
+pub(super) struct RecentRequests(BTreeMap<Uuid, (Uuid, Instant)>);
 
 /// A negotiation at a peer in which it may hold something for us.
 pub(super) struct HeldThere {
@@ -111,9 +111,9 @@ impl Record {
     }
 }
 
-impl Seen {
+impl RecentRequests {
     /// Whether a request came before, in another negotiation than this one; it is known from now on.
-    fn has_come_before(&mut self, request: Uuid, negotiation: Uuid, now: Instant) -> bool {
+    fn note_request(&mut self, request: Uuid, negotiation: Uuid, now: Instant) -> bool {
         if self.0.len() >= SEEN_MAX {
             self.0.retain(|_, (_, at)| now.duration_since(*at) < SEEN_FOR);
         }
@@ -135,13 +135,13 @@ impl Federation {
             return Some("it has been in this domain before");
         }
         let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_again = seen.has_come_before(travel.request, negotiation, Instant::now());
+        let is_again = seen.note_request(travel.request, negotiation, Instant::now());
         is_again.then_some("it has come to this domain by another way, and is answered there")
     }
 
     /// Asks the peers that may be asked, side by side, and returns what they hold, in no order. It waits for the slowest, but no
     /// longer than is allowed; what comes later is given back.
-    pub async fn ask(&self, question: Question<'_>) -> Vec<FoundAtPeer> {
+    pub async fn ask(&self, question: PeerQuestion<'_>) -> Vec<FoundAtPeer> {
         let Some((travel, within)) = self.next_travel(&question) else {
             return Vec::new();
         };
@@ -185,7 +185,7 @@ impl Federation {
     }
 
     /// The way on of a request from here, and how long peers are waited for; none where it goes no further.
-    fn next_travel(&self, question: &Question<'_>) -> Option<(Travel, Duration)> {
+    fn next_travel(&self, question: &PeerQuestion<'_>) -> Option<(Travel, Duration)> {
         let settings = &self.0.settings;
         // Only a peer says where a request has been.
         let is_of_peer = self.0.settings.peer_of_party(question.party).is_some();
@@ -209,7 +209,7 @@ impl Federation {
         if came.is_none() {
             // It may come back by another way.
             let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
-            seen.has_come_before(request, question.negotiation, Instant::now());
+            seen.note_request(request, question.negotiation, Instant::now());
         }
         path.push(settings.name.clone());
         let own = u32::try_from(settings.ask_within.as_millis()).unwrap_or(u32::MAX);
@@ -241,11 +241,11 @@ impl Federation {
 
     /// Whether requests of a party that is a peer are passed on.
     fn passes_on_for(&self, party: &str) -> bool {
-        let of = self.0.settings.peer_of_party(party);
-        of.is_none_or(|of| of.forwards)
+        let peer_settings = self.0.settings.peer_of_party(party);
+        peer_settings.is_none_or(|each| each.forwards)
     }
 
-    fn may_ask(&self, peer: &Peer, travel: &Travel, question: &Question<'_>) -> bool {
+    fn may_ask(&self, peer: &Peer, travel: &Travel, question: &PeerQuestion<'_>) -> bool {
         let held = u128::from(self.node_seconds_held(peer.name())) + u128::from(question.node_seconds);
         // Files are not sent to one that would not be asked.
         peer.health().not_asked_for.is_none()
@@ -258,12 +258,12 @@ impl Federation {
     pub fn node_seconds_held(&self, peer: &str) -> u64 {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        for of in held.values_mut() {
-            of.retain(|of| of.until > now);
+        for holds in held.values_mut() {
+            holds.retain(|each| each.until > now);
         }
-        held.retain(|_, of| !of.is_empty());
-        let of_peer = held.values().flatten().filter(|of| of.peer == peer);
-        of_peer.map(|of| of.node_seconds).sum()
+        held.retain(|_, held| !held.is_empty());
+        let of_peer = held.values().flatten().filter(|held| held.peer == peer);
+        of_peer.map(|each| each.node_seconds).sum()
     }
 
     /// The offers of an answer that are held. A negotiation without any is ended there.
@@ -271,11 +271,14 @@ impl Federation {
         &self,
         peer: &Peer,
         (answer, received): (PeerAnswer, Instant),
-        question: &Question<'_>,
+        question: &PeerQuestion<'_>,
     ) -> Vec<FoundAtPeer> {
         let (negotiation, offers) = (answer.negotiation, answer.offers);
-        let held: Vec<PeerOffer> = offers.into_iter().filter(|of| of.held_for.is_some()).collect();
-        let Some(longest) = held.iter().filter_map(|of| of.held_for).max() else {
+        let held: Vec<PeerOffer> = offers
+            .into_iter()
+            .filter(|offer| offer.held_for.is_some())
+            .collect();
+        let Some(longest) = held.iter().filter_map(|offer| offer.held_for).max() else {
             end_there(peer, negotiation);
             return Vec::new();
         };
@@ -318,16 +321,17 @@ impl Federation {
         let Some(there) = all.remove(&negotiation) else {
             return;
         };
-        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|of| {
-            offer_here.is_some_and(|offer| offer != of.offer_here) || used.contains(&of.negotiation.as_str())
+        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|each| {
+            offer_here.is_some_and(|offer| offer != each.offer_here)
+                || used.contains(&each.negotiation.as_str())
         });
         if !stay.is_empty() {
             all.insert(negotiation, stay);
         }
         drop(all);
-        for of in go {
-            if let Some(peer) = self.peer(&of.peer) {
-                end_there(&peer, of.negotiation);
+        for held_there in go {
+            if let Some(peer) = self.peer(&held_there.peer) {
+                end_there(&peer, held_there.negotiation);
             }
         }
     }

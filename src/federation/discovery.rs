@@ -95,7 +95,7 @@ pub struct NamedDomain {
 
 /// The findings about a peer.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Found {
+pub struct PeerFindings {
     /// When it was last looked at, by our clock; none before.
     pub at: Option<Micros>,
     /// What it said of itself when it last did.
@@ -117,7 +117,7 @@ struct Inner {
     clock: Clock,
     /// The rule for addresses that peers tell.
     policy: Policy,
-    found: Mutex<BTreeMap<String, Found>>,
+    found: Mutex<BTreeMap<String, PeerFindings>>,
 }
 
 impl Domain {
@@ -137,21 +137,24 @@ impl Domain {
         if lists.iter().any(|length| *length > LISTED_MAX) {
             return Err(format!("at most {LISTED_MAX} entries of a list are expected"));
         }
-        let names = domain.domain.iter().chain(domain.peers.iter().map(|of| &of.name));
+        let names = domain
+            .domain
+            .iter()
+            .chain(domain.peers.iter().map(|peer| &peer.name));
         if let Some(name) = names.into_iter().find(|name| !is_resource_name(name)) {
             return Err(format!("the name of a domain is expected, not {name:.80?}"));
         }
         let resources = || domain.resources.iter();
-        if resources().any(|of| of.attributes.len() > ATTRIBUTES_MAX) {
+        if resources().any(|resource| resource.attributes.len() > ATTRIBUTES_MAX) {
             return Err(format!("at most {ATTRIBUTES_MAX} attributes are expected"));
         }
-        let attributes = || resources().flat_map(|of| &of.attributes);
+        let attributes = || resources().flat_map(|resource| &resource.attributes);
         if attributes().any(|(_, value)| !value.is_string() && !value.is_number()) {
             return Err("a text or a number is expected as an attribute".to_owned());
         }
         let texts = domain.templates.iter().chain(&domain.applications);
-        let texts = texts.chain(domain.peers.iter().map(|of| &of.address));
-        let texts = texts.chain(resources().map(|of| &of.name));
+        let texts = texts.chain(domain.peers.iter().map(|peer| &peer.address));
+        let texts = texts.chain(resources().map(|resource| &resource.name));
         let texts = texts.chain(attributes().map(|(name, _)| name));
         let mut texts = texts
             .map(String::as_str)
@@ -191,7 +194,7 @@ impl Neighbours {
     }
 
     /// What was found out about the peer of a name.
-    pub fn found(&self, name: &str) -> Found {
+    pub fn found(&self, name: &str) -> PeerFindings {
         self.lock().get(name).cloned().unwrap_or_default()
     }
 
@@ -231,13 +234,13 @@ impl Neighbours {
                 some.iter()
                     .cloned()
                     .zip(looked)
-                    .filter_map(|(at, of)| Some((at, of?))),
+                    .filter_map(|(at, some)| Some((at, some?))),
             );
         }
         for found in self.lock().values_mut() {
             let named = found.domain.iter().flat_map(|domain| &domain.peers);
-            let named = named.filter(|of| beyond.contains(&of.address));
-            let beyond = named.map(|of| (of.clone(), said.get(&of.address).cloned()));
+            let named = named.filter(|named| beyond.contains(&named.address));
+            let beyond = named.map(|named| (named.clone(), said.get(&named.address).cloned()));
             found.beyond = beyond.collect();
         }
     }
@@ -257,13 +260,18 @@ impl Neighbours {
 
     /// The addresses of peers' peers, but for this domain and its own peers.
     fn named_beyond(&self) -> Vec<String> {
-        let own: BTreeSet<&str> = self.peers().iter().map(|of| &*of.settings().address).collect();
+        let own: BTreeSet<&str> = self
+            .peers()
+            .iter()
+            .map(|peer| &*peer.settings().address)
+            .collect();
         let found = self.lock();
         let named = found.values().filter_map(|found| found.domain.as_ref());
         let named = named.flat_map(|domain| &domain.peers);
-        let named = named
-            .filter(|of| of.name != self.settings().name && !own.contains(of.address.trim_end_matches('/')));
-        let all: BTreeSet<&String> = named.map(|of| &of.address).collect();
+        let named = named.filter(|named| {
+            named.name != self.settings().name && !own.contains(named.address.trim_end_matches('/'))
+        });
+        let all: BTreeSet<&String> = named.map(|named| &named.address).collect();
         all.into_iter().take(BEYOND_MAX).cloned().collect()
     }
 
@@ -292,24 +300,24 @@ impl Neighbours {
             .map(|peer| (peer.name(), peer.health()))
             .collect();
         let mut family = text.family(QUESTIONS);
-        for (peer, of) in &health {
-            let offered = of.answered.saturating_sub(of.refused);
+        for (peer, one_health) in &health {
+            let offered = one_health.answered.saturating_sub(one_health.refused);
             for (outcome, count) in [
                 ("offered", offered),
-                ("refused", of.refused),
-                ("late", of.late),
-                ("failed", of.failed),
+                ("refused", one_health.refused),
+                ("late", one_health.late),
+                ("failed", one_health.failed),
             ] {
                 family.sample(&[("peer", peer), ("outcome", outcome)], count);
             }
         }
         let not_asked = health
             .iter()
-            .map(|(peer, of)| (peer, u8::from(of.not_asked_for.is_some())));
+            .map(|(peer, health)| (peer, u8::from(health.not_asked_for.is_some())));
         text.numbers(NOT_ASKED, "peer", not_asked);
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Found>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, PeerFindings>> {
         self.0.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,18 +1,18 @@
 //! A peer as the executor of its resource here: the peer runs the job, and the follower has looked how it stands.
 
-use super::followed::Followed;
+use super::followed_agreements::FollowedAgreements;
 use crate::agreement::Run;
 use crate::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 
 /// Tells of a peer's jobs what the follower has seen of them.
 pub struct PeerExecutor {
     peer: String,
-    followed: Followed,
+    followed: FollowedAgreements,
 }
 
 impl PeerExecutor {
     /// The executor of the resource of a peer.
-    pub fn new(peer: &str, followed: Followed) -> Self {
+    pub fn new(peer: &str, followed: FollowedAgreements) -> Self {
         Self {
             peer: peer.to_owned(),
             followed,

@@ -10,12 +10,12 @@ use scheduler::{Interval, Seconds, Time};
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::time::DateTime;
 
 use super::client::{Peer, PeerError, PeerStatus};
-use super::followed::Following;
-use super::{Federation, Followed};
+use super::followed_agreements::FollowedAgreement;
+use super::{Federation, FollowedAgreements};
 use crate::agreement::{
     AMOUNT_MAX, Agreement, AgreementState, AtPeer, GuaranteeAtPeer, GuaranteeState, JobEnd, Money,
     OfferTerms, RunOutcome, SeenAtPeer, ServiceState,
@@ -152,10 +152,10 @@ impl Follower {
     }
 
     /// Begins to look at those whose time has come: some of each peer at a time, so that one that is silent holds up nobody else's.
-    fn look_at_due(&mut self, followed: &Followed) {
+    fn look_at_due(&mut self, followed: &FollowedAgreements) {
         let now = Instant::now();
         let all = followed.all();
-        let present: BTreeSet<Uuid> = all.iter().map(|of| of.row.id).collect();
+        let present: BTreeSet<Uuid> = all.iter().map(|each| each.row.id).collect();
         self.next.retain(|id, _| present.contains(id));
         self.left.retain(|id| present.contains(id));
         for following in all {
@@ -166,7 +166,7 @@ impl Follower {
             if !is_due || at_work.len() >= LOOKS_MAX || !at_work.insert(id) {
                 continue;
             }
-            let look = Look {
+            let look = AgreementLook {
                 federation: self.federation.clone(),
                 planner: self.planner.clone(),
                 store: self.store.clone(),
@@ -192,16 +192,16 @@ impl Follower {
 }
 
 /// One look at one agreement.
-struct Look {
+struct AgreementLook {
     federation: Federation,
     planner: Planner,
     store: Store,
     clock: Clock,
 }
 
-impl Look {
+impl AgreementLook {
     /// Looks at an agreement and does what follows; answers how long there is nothing more to do.
-    async fn look(&self, mut following: Following) -> Duration {
+    async fn look(&self, mut following: FollowedAgreement) -> Duration {
         let row = &following.row;
         let Some(peer) = self.federation.peer(&row.peer) else {
             tracing::error!(agreement = %row.agreement, peer = row.peer, "its peer is not configured any more");
@@ -278,7 +278,7 @@ impl Look {
     async fn take_status(
         &self,
         peer: &Peer,
-        following: &Following,
+        following: &FollowedAgreement,
         ours: &Agreement,
         status: PeerStatus,
     ) -> Duration {
@@ -333,7 +333,7 @@ impl Look {
             JobStatus::Ended(end) if is_early && lost.is_none() => Some(end.clone()),
             _ => None,
         };
-        let seen = Seen {
+        let seen = PeerAgreementState {
             slot: planned_there(&status),
             started,
             lost,
@@ -355,7 +355,7 @@ impl Look {
     }
 
     /// Takes note that a peer knows nothing of an agreement any more.
-    async fn take_gone(&self, following: &Following, ours: &Agreement, why: String) -> Duration {
+    async fn take_gone(&self, following: &FollowedAgreement, ours: &Agreement, why: String) -> Duration {
         let row = AtPeer {
             state: AgreementState::Terminated.word().to_owned(),
             ..following.row.clone()
@@ -366,7 +366,7 @@ impl Look {
             RunOutcome::Lost
         };
         let ended = JobEnd::new(outcome, None, self.clock.micros());
-        let seen = Seen {
+        let seen = PeerAgreementState {
             slot: None,
             started: None,
             lost: (!following.row.lost).then(|| format!("{} does not know it any more: {why}", row.peer)),
@@ -379,15 +379,15 @@ impl Look {
     /// Tells the planner what has changed, and settles what is over here and there.
     async fn report(
         &self,
-        following: &Following,
+        following: &FollowedAgreement,
         ours: &Agreement,
         (mut row, job): (AtPeer, JobStatus),
-        Seen {
+        PeerAgreementState {
             slot,
             started,
             lost,
             ended,
-        }: Seen,
+        }: PeerAgreementState,
     ) -> Duration {
         let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let is_here = ours.resource == row.peer && !ours.state.is_final() && !following.row.lost;
@@ -432,7 +432,7 @@ impl Look {
 }
 
 /// The state of an agreement at its peer, as far as it concerns ours.
-struct Seen {
+struct PeerAgreementState {
     /// Where it lies there.
     slot: Option<Interval>,
     /// When its nodes were handed over there, where it runs nothing and that was not known.
@@ -474,8 +474,8 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 /// The sum in the currency of a price, in millionths.
 fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
     let Some(price) = price else { return 0 };
-    let own = sums.iter().filter(|of| of.currency == price.currency);
-    let sum = own.fold(0_i64, |sum, of| sum.saturating_add(of.micros));
+    let own = sums.iter().filter(|sum| sum.currency == price.currency);
+    let sum = own.fold(0_i64, |sum, each| sum.saturating_add(each.micros));
     // People settle the rest of what a peer claims.
     let most = price.micros.saturating_mul(TIMES_PRICE_MAX);
     sum.clamp(0, most.clamp(0, AMOUNT_MAX))

@@ -10,14 +10,14 @@ pub mod client;
 pub mod discovery;
 mod executor;
 mod follow;
-mod followed;
+mod followed_agreements;
 pub mod secret;
 pub mod settings;
 
-pub use ask::{FoundAtPeer, PassedFile, Question};
+pub use ask::{FoundAtPeer, PassedFile, PeerQuestion};
 pub use executor::PeerExecutor;
 pub use follow::{Follower, is_over_there};
-pub use followed::Followed;
+pub use followed_agreements::FollowedAgreements;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,16 +31,16 @@ use settings::Federation as FederationSettings;
 
 /// The peers of this domain. Cheap to clone.
 #[derive(Clone)]
-pub struct Federation(Arc<Shared>);
+pub struct Federation(Arc<FederationState>);
 
-struct Shared {
+struct FederationState {
     settings: FederationSettings,
     peers: Vec<Peer>,
-    followed: Followed,
+    followed: FollowedAgreements,
     /// The secret for the ids of requesters, which are opaque and always the same.
     secret: hmac::Key,
     /// The requests that were seen lately, each with the negotiation in which it is answered.
-    seen: Mutex<ask::Seen>,
+    seen: Mutex<ask::RecentRequests>,
     /// The holds at peers for the negotiations here.
     held: Mutex<BTreeMap<Uuid, Vec<ask::HeldThere>>>,
     /// Held from the look at what agreements at a peer cost until the next one is stored.
@@ -56,15 +56,15 @@ impl Federation {
     /// Why a peer cannot be spoken to, in words.
     pub fn new(
         settings: FederationSettings,
-        followed: Followed,
+        followed: FollowedAgreements,
         secret: &[u8],
         clock: &Clock,
     ) -> Result<Self, String> {
         let peers = settings
             .peers
             .iter()
-            .map(|of| Peer::new(of.clone(), clock.clone()));
-        Ok(Self(Arc::new(Shared {
+            .map(|peer| Peer::new(peer.clone(), clock.clone()));
+        Ok(Self(Arc::new(FederationState {
             peers: peers.collect::<Result<_, _>>()?,
             settings,
             followed,
@@ -92,7 +92,7 @@ impl Federation {
     }
 
     /// The agreements that peers carry out.
-    pub fn followed(&self) -> &Followed {
+    pub fn followed(&self) -> &FollowedAgreements {
         &self.0.followed
     }
 

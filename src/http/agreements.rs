@@ -13,7 +13,7 @@ use uuid::Uuid;
 use wsag::states::Part;
 
 use super::availability::read_instant_of_query;
-use super::body::{self, Posted};
+use super::body::{self, PostedBody};
 use super::call::Call;
 use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
 use super::format::{Format, xml_response};
@@ -23,7 +23,7 @@ use super::{Answer, Api, Error};
 use crate::access::Caller;
 use crate::agreement::AgreementState;
 use crate::negotiation::{
-    self, AcceptedView, AgreementFilter, EvictRequest, MoveRequest, Shown, TerminateRequest,
+    self, AcceptedView, AgreementDetails, AgreementFilter, EvictRequest, MoveRequest, TerminateRequest,
 };
 
 /// Which agreements are listed.
@@ -71,7 +71,7 @@ pub(super) async fn post_agreement(
     call: Call,
     format: Format,
     Query(asked): Query<CreateParameters>,
-    Posted { input, key }: Posted,
+    PostedBody { input, key }: PostedBody,
 ) -> Answer {
     let mut use_cases = call.use_cases(asked.dry_run);
     let mut key = key.filter(|_| !asked.dry_run);
@@ -118,14 +118,14 @@ pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Que
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
-pub(super) fn get_agreement_part(of: Option<Part>) -> MethodRouter<Api> {
+pub(super) fn get_agreement_part(one_part: Option<Part>) -> MethodRouter<Api> {
     get(async move |call: Call, format: Format, Id(id): Id| {
         let shown = call.negotiation.show_agreement(call.scope(), id).await?;
         let mut answer = match format {
-            Format::Xml => xml_response(shown.document(of)),
-            Format::Json => select_agreement_part(&shown, of),
+            Format::Xml => xml_response(shown.document(one_part)),
+            Format::Json => select_agreement_part(&shown, one_part),
         };
-        if of.is_none_or(|part| part == Part::State) && shown.view.has_unversioned() {
+        if one_part.is_none_or(|part| part == Part::State) && shown.view.has_unversioned() {
             answer.extensions_mut().insert(ChangesByItself);
         }
         Ok::<_, Error>(tag_agreement_version(answer, shown.view.version))
@@ -181,7 +181,7 @@ pub(super) async fn post_agreement_termination(
     Id(id): Id,
     IfMatch(versions): IfMatch,
     Query(asked): Query<ChangeParameters>,
-    Posted { input, key }: Posted,
+    PostedBody { input, key }: PostedBody,
 ) -> Answer {
     let order = TerminateRequest {
         id,
@@ -206,7 +206,7 @@ pub(super) async fn post_agreement_eviction(
     Id(id): Id,
     IfMatch(versions): IfMatch,
     Query(asked): Query<ChangeParameters>,
-    posted: Posted,
+    posted: PostedBody,
 ) -> Answer {
     require_evictor(&call.caller)?;
     let (body, key) = posted.json()?;
@@ -228,7 +228,7 @@ pub(super) async fn post_agreement_move(
     Id(id): Id,
     IfMatch(versions): IfMatch,
     Query(asked): Query<ChangeParameters>,
-    posted: Posted,
+    posted: PostedBody,
 ) -> Answer {
     require_operator(&call.caller)?;
     let (body, key) = posted.json()?;
@@ -262,7 +262,7 @@ fn tag_agreement_version(mut answer: Response, version: i64) -> Response {
 }
 
 /// The part of an agreement's flat rendering that has the part's name.
-fn select_agreement_part(shown: &Shown, part: Option<Part>) -> Response {
+fn select_agreement_part(shown: &AgreementDetails, part: Option<Part>) -> Response {
     let view = &shown.view;
     match part {
         Some(Part::State) => Json(json!({ "state": view.state, "version": view.version })).into_response(),

@@ -21,12 +21,12 @@ pub(super) const BODY_MAX: usize = 256 * 1_024;
 const READ_MAX: usize = 4 * BODY_MAX;
 
 /// The body of a request, and its key where it has one.
-pub(super) struct Posted {
+pub(super) struct PostedBody {
     pub(super) input: Input,
     pub(super) key: Option<RequestKey>,
 }
 
-impl FromRequest<Api> for Posted {
+impl FromRequest<Api> for PostedBody {
     type Rejection = Error;
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, Error> {
@@ -45,7 +45,7 @@ impl FromRequest<Api> for Posted {
     }
 }
 
-impl Posted {
+impl PostedBody {
     /// The body and the key of an operation that is in JSON only.
     pub(super) fn json(self) -> Result<(Vec<u8>, Option<RequestKey>), Error> {
         Ok((json_of_input(self.input)?, self.key))

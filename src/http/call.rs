@@ -10,11 +10,11 @@ use axum::response::Response;
 use super::path::read_filter_text;
 use super::{Api, Error, scope_of_caller, use_cases_of};
 use crate::access::Caller;
-use crate::negotiation::{Negotiation, Scope};
+use crate::negotiation::{Scope, Service};
 
 /// A call of an operation by a known caller.
 pub(super) struct Call {
-    pub(super) negotiation: Arc<Negotiation>,
+    pub(super) negotiation: Arc<Service>,
     pub(super) caller: Caller,
     /// The service's address in the endpoint references of its answer.
     pub(super) base: String,
@@ -53,7 +53,7 @@ impl Call {
     }
 
     /// The use cases, or what they would answer.
-    pub(super) fn use_cases(&self, is_dry: bool) -> Arc<Negotiation> {
+    pub(super) fn use_cases(&self, is_dry: bool) -> Arc<Service> {
         if is_dry {
             Arc::new(self.negotiation.dry())
         } else {

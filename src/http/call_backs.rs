@@ -19,8 +19,8 @@ pub(super) struct OfParty {
 }
 
 /// GET /call-backs.
-pub(super) async fn get_call_backs(call: Call, Query(of): Query<OfParty>) -> Answer {
-    let party = call.party_of(of.party)?;
+pub(super) async fn get_call_backs(call: Call, Query(agreement): Query<OfParty>) -> Answer {
+    let party = call.party_of(agreement.party)?;
     let all = call.negotiation.call_backs(&party).await?;
     Ok(Json(all).into_response())
 }
@@ -51,9 +51,9 @@ pub(super) async fn put_call_back(
 pub(super) async fn delete_call_back(
     call: Call,
     Path(name): Path<String>,
-    Query(of): Query<OfParty>,
+    Query(agreement): Query<OfParty>,
 ) -> Answer {
-    let party = call.party_of(of.party)?;
+    let party = call.party_of(agreement.party)?;
     call.negotiation.unregister_call_back(&party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -102,7 +102,7 @@ impl Tags {
         let Self::These(tags) = self else { return true };
         let own = tag.map(|tag| tag.strip_prefix("W/").unwrap_or(tag).trim_matches('"'));
         tags.iter()
-            .any(|of| own == Some(of.text.as_str()) && !(strongly && of.is_weak))
+            .any(|tag| own == Some(tag.text.as_str()) && !(strongly && tag.is_weak))
     }
 }
 

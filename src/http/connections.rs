@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::shares::{Share, Taken};
+use super::shares::{Share, ShareCounts};
 
 /// The origin of a connection, as far as its bounds go: an address, or for IPv6 the network of 64 bits, since the holder of one
 /// address has all of it.
@@ -36,7 +36,7 @@ pub struct Connections {
     most: usize,
     /// The most connections that one origin may have.
     of_each: usize,
-    open: Taken<Origin>,
+    open: ShareCounts<Origin>,
     /// The origins of replicas, which pass on requests of many clients.
     replicas: Arc<RwLock<HashSet<Origin>>>,
     /// Since the process was started.
@@ -45,7 +45,7 @@ pub struct Connections {
 
 /// The numbers of connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Counted {
+pub(super) struct ConnectionCounts {
     pub(super) open: usize,
     pub(super) most: usize,
     pub(super) refused: u64,
@@ -97,9 +97,9 @@ impl Connections {
         replicas.insert(origin);
     }
 
-    pub(super) fn counted(&self) -> Counted {
+    pub(super) fn counted(&self) -> ConnectionCounts {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        Counted {
+        ConnectionCounts {
             open: open.values().sum(),
             most: self.most,
             refused: self.refused.load(Ordering::Relaxed),
@@ -124,7 +124,7 @@ mod tests {
         let other = connections.take(origin("192.0.2.2"));
         assert!(other.is_some());
         let (open, most, refused) = (3, 9, 1);
-        assert_eq!(connections.counted(), Counted { open, most, refused });
+        assert_eq!(connections.counted(), ConnectionCounts { open, most, refused });
         drop((mine, other));
         assert!(
             connections.open.lock().unwrap().is_empty(),

@@ -145,8 +145,8 @@ fn quality_of_text_xml(ranges: &[Range]) -> u16 {
 /// The quality of a media type: that of the most precise range that it lies in, and 0 where it lies in none.
 fn quality_of_media_type(ranges: &[Range], kind: &str, subtype: &str) -> u16 {
     let precision = |range: &Range| match (range.kind.as_str(), range.subtype.as_str()) {
-        (of, this) if of == kind && this == subtype => Some(2),
-        (of, "*") if of == kind => Some(1),
+        (range, this) if range == kind && this == subtype => Some(2),
+        (range, "*") if range == kind => Some(1),
         ("*", "*") => Some(0),
         _ => None,
     };

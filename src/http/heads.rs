@@ -24,7 +24,7 @@ const TARGET_MAX: usize = 8_000;
 const CUT: &[u8] = b" HTTP/1.1\n\n";
 
 /// A stream of requests, of which heads with two meanings cannot be read.
-pub(super) struct Unambiguous<S> {
+pub(super) struct UnambiguousStream<S> {
     stream: S,
     heads: Heads,
 }
@@ -32,7 +32,7 @@ pub(super) struct Unambiguous<S> {
 /// Where in the requests of a connection its bytes are.
 #[derive(Default)]
 struct Heads {
-    at: At,
+    at: HeadPosition,
     /// The line of the head, as far as it has come.
     line: Vec<u8>,
     /// The bytes of its first line behind the first space, without another space: of its target.
@@ -41,7 +41,7 @@ struct Heads {
 }
 
 #[derive(Default, Clone, Copy)]
-enum At {
+enum HeadPosition {
     #[default]
     Head,
     /// In a head of which so many bytes of the rest have been replaced by [`CUT`].
@@ -87,11 +87,11 @@ impl Fields {
     }
 
     /// What comes after the head. A connection ends after a body in chunks (`listener.rs`), and where hyper cannot read the length.
-    fn next(&self) -> At {
+    fn next(&self) -> HeadPosition {
         match (self.codings + self.lengths, self.length) {
-            (0, _) | (_, Some(0)) => At::Head,
-            (_, Some(length)) => At::Body(length),
-            (_, None) => At::End,
+            (0, _) | (_, Some(0)) => HeadPosition::Head,
+            (_, Some(length)) => HeadPosition::Body(length),
+            (_, None) => HeadPosition::End,
         }
     }
 }
@@ -102,37 +102,37 @@ impl Heads {
         let mut next = 0;
         while let Some(byte) = bytes.get_mut(next) {
             match self.at {
-                At::End => return,
-                At::Cut(done) => match CUT.get(done) {
+                HeadPosition::End => return,
+                HeadPosition::Cut(done) => match CUT.get(done) {
                     Some(instead) => {
                         *byte = *instead;
-                        self.at = At::Cut(done + 1);
+                        self.at = HeadPosition::Cut(done + 1);
                     }
-                    None => self.at = At::End,
+                    None => self.at = HeadPosition::End,
                 },
-                At::Body(left) => {
+                HeadPosition::Body(left) => {
                     let here = bytes.len() - next;
                     let step = usize::try_from(left).unwrap_or(here).min(here);
                     next += step;
                     self.at = match left - step as u64 {
-                        0 => At::Head,
-                        left => At::Body(left),
+                        0 => HeadPosition::Head,
+                        left => HeadPosition::Body(left),
                     };
                     continue;
                 }
-                At::Head if *byte == b'\n' => {
+                HeadPosition::Head if *byte == b'\n' => {
                     if self.end_of_line() {
                         *byte = 0;
-                        self.at = At::End;
+                        self.at = HeadPosition::End;
                     }
                 }
                 // It is refused for its size.
-                At::Head if self.line.len() == HEAD_MAX => self.at = At::End,
-                At::Head => {
+                HeadPosition::Head if self.line.len() == HEAD_MAX => self.at = HeadPosition::End,
+                HeadPosition::Head => {
                     self.line.push(*byte);
-                    if self.is_too_long(*byte) {
+                    if self.count_byte(*byte) {
                         *byte = CUT[0];
-                        self.at = At::Cut(1);
+                        self.at = HeadPosition::Cut(1);
                     }
                 }
             }
@@ -141,7 +141,7 @@ impl Heads {
     }
 
     /// Counts a byte of the first line. Whether it is one of a target that is so long that it is refused without it.
-    fn is_too_long(&mut self, byte: u8) -> bool {
+    fn count_byte(&mut self, byte: u8) -> bool {
         if self.fields.begun {
             return false;
         }
@@ -179,8 +179,13 @@ impl Heads {
 /// section 3.2). A connection ends after it: where the next head would begin is not known.
 pub(super) fn fault_of_head<B>(request: &axum::http::Request<B>) -> Option<Error> {
     let uri = request.uri();
-    let authority = uri.authority().map_or(0, |of| of.as_str().len());
-    if authority + uri.path_and_query().map_or(0, |of| of.as_str().len()) > TARGET_MAX {
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    if authority
+        + uri
+            .path_and_query()
+            .map_or(0, |path_and_query| path_and_query.as_str().len())
+        > TARGET_MAX
+    {
         return Some(Error::TargetTooLong(TARGET_MAX));
     }
     let is_host = match request.headers().get(header::HOST) {
@@ -218,14 +223,14 @@ fn is_host(value: &HeaderValue) -> bool {
     is_known && port.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-impl<S> Unambiguous<S> {
+impl<S> UnambiguousStream<S> {
     pub(super) fn of(stream: S) -> Self {
         let heads = Heads::default();
         Self { stream, heads }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Unambiguous<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for UnambiguousStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -238,7 +243,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Unambiguous<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Unambiguous<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for UnambiguousStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -11,7 +11,7 @@ use serde_json::json;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use super::body::Posted;
+use super::body::PostedBody;
 use super::call::Call;
 use super::path::{Id, NoParameters, Query};
 use super::{Answer, Api, Error, body, require_operator};
@@ -120,7 +120,7 @@ pub(super) async fn post_key(
     State(api): State<Api>,
     call: Call,
     Query(NoParameters {}): Query<NoParameters>,
-    Posted { input, key: once }: Posted,
+    PostedBody { input, key: once }: PostedBody,
 ) -> Answer {
     require_key_maker(&call.caller)?;
     let Input::Json(body) = input else {

@@ -25,7 +25,7 @@ use tower::ServiceExt;
 use tracing::{debug, warn};
 
 use super::connections::{Connections, Origin};
-use super::heads::{HEAD_MAX, Unambiguous, fault_of_head};
+use super::heads::{HEAD_MAX, UnambiguousStream, fault_of_head};
 use super::proxies::{Proxies, read_proxy_header};
 use super::shares::Share;
 use super::standby::Stage;
@@ -108,7 +108,7 @@ pub async fn serve(
         let (http, watcher, bounds) = (http.clone(), graceful.watcher(), bounds.clone());
         let (stage, starting) = (stage.clone(), starting.clone());
         task::spawn(async move {
-            let accepted = Accepted {
+            let accepted = AcceptedConnection {
                 stream,
                 address: peer.ip(),
                 is_proxy,
@@ -120,14 +120,16 @@ pub async fn serve(
             };
             let proxies = is_proxy.then(|| bounds.proxies.clone());
             let service = service_fn(move |mut request: Request<Incoming>| {
-                let client = proxies.as_ref().and_then(|of| of.client_of(request.headers()));
+                let client = proxies
+                    .as_ref()
+                    .and_then(|proxy| proxy.client_of(request.headers()));
                 request
                     .extensions_mut()
                     .insert(client.map_or(origin, Origin::from));
                 let mut stage = stage.clone();
                 let starting = starting.clone();
                 let waits = !super::health::is_for_one_that_starts(&request);
-                // Where the next head would begin is not known to `Unambiguous`.
+                // Where the next head would begin is not known to `UnambiguousStream`.
                 let is_last = request.headers().contains_key(header::TRANSFER_ENCODING)
                     || fault_of_head(&request).is_some();
                 async move {
@@ -146,13 +148,15 @@ pub async fn serve(
             let ended = match tls {
                 None => {
                     watcher
-                        .watch(http.serve_connection(TokioIo::new(Unambiguous::of(stream)), service))
+                        .watch(http.serve_connection(TokioIo::new(UnambiguousStream::of(stream)), service))
                         .await
                 }
                 Some(tls) => match tokio::time::timeout(bounds.header_timeout, tls.accept(stream)).await {
                     Ok(Ok(stream)) => {
                         watcher
-                            .watch(http.serve_connection(TokioIo::new(Unambiguous::of(stream)), service))
+                            .watch(
+                                http.serve_connection(TokioIo::new(UnambiguousStream::of(stream)), service),
+                            )
                             .await
                     }
                     Ok(Err(why)) => {
@@ -191,7 +195,7 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 }
 
 /// A connection that was accepted.
-struct Accepted {
+struct AcceptedConnection {
     stream: TcpStream,
     address: IpAddr,
     is_proxy: bool,
@@ -199,7 +203,7 @@ struct Accepted {
     is_secure: bool,
 }
 
-impl Accepted {
+impl AcceptedConnection {
     /// The connection with its client, which a proxy may have to name first; none where it names none, or the client has too many
     /// connections.
     async fn named(self, bounds: &Bounds) -> Option<(TcpStream, Origin, Share<Origin>)> {

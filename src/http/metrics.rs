@@ -48,7 +48,7 @@ const NO_ROUTE: &str = "none";
 
 /// The counts of requests while the process lives. Clones count together.
 #[derive(Debug, Clone)]
-pub struct Measured {
+pub struct RequestMetrics {
     started: Micros,
     counts: Arc<Mutex<Counts>>,
 }
@@ -61,7 +61,7 @@ struct Counts {
     errors: BTreeMap<&'static str, u64>,
 }
 
-impl Measured {
+impl RequestMetrics {
     /// Nothing yet, in a process that was started at an instant.
     pub fn since(started: Micros) -> Self {
         Self {
@@ -72,9 +72,9 @@ impl Measured {
 
     /// Counts an answer to a request for a route.
     pub(super) fn request(&self, route: Arc<str>, method: &Method, status: StatusCode, seconds: f64) {
-        let of = (route, method_name(method), class_of_status(status));
+        let labels = (route, method_name(method), class_of_status(status));
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = counts.requests.entry(of);
+        let histogram = counts.requests.entry(labels);
         histogram
             .or_insert_with(|| Histogram::new(SECONDS))
             .observe(seconds);
@@ -181,7 +181,7 @@ fn expose_process(text: &mut Exposition) {
         .map(|(_, fields)| {
             fields
                 .split_whitespace()
-                .map(|of| of.parse().unwrap_or(0))
+                .map(|split_whitespace| split_whitespace.parse().unwrap_or(0))
                 .collect()
         })
         .unwrap_or_default();
@@ -208,9 +208,13 @@ fn count_open_descriptors() -> Option<usize> {
 /// How the long-lived tasks stand.
 fn expose_tasks(tasks: &KeptTasks, text: &mut Exposition) {
     let states = tasks.states();
-    let of = |value: fn(&TaskState) -> f64| states.iter().map(move |task| (&task.name, value(task)));
-    text.numbers(TASK_AGE, "task", of(|task| task.age.as_secs_f64()));
-    text.numbers(TASK_LATE, "task", of(|task| f64::from(u8::from(task.is_late))));
+    let samples = |value: fn(&TaskState) -> f64| states.iter().map(move |task| (&task.name, value(task)));
+    text.numbers(TASK_AGE, "task", samples(|task| task.age.as_secs_f64()));
+    text.numbers(
+        TASK_LATE,
+        "task",
+        samples(|task| f64::from(u8::from(task.is_late))),
+    );
     let restarts = states.iter().map(|task| (&task.name, task.restarts));
     text.numbers(TASK_RESTARTS, "task", restarts);
 }

@@ -26,9 +26,9 @@ mod negotiations;
 mod openapi;
 mod path;
 mod peers;
-mod places;
 mod proxies;
 mod replicas;
+mod request_limits;
 mod resources;
 mod shares;
 mod standby;
@@ -64,17 +64,17 @@ pub(crate) use files::receive_upload;
 pub use keys::{KeyView, check_cap};
 pub(crate) use keys::{list_keys, make_key, require_key_keeper, require_key_maker};
 pub use listener::{Bounds, serve};
-pub use metrics::Measured;
+pub use metrics::RequestMetrics;
 pub(crate) use openapi::openapi_description;
-pub(crate) use places::Place;
-pub use places::Places;
 pub use proxies::{PROXY_PROTOCOL, Proxies};
+pub use request_limits::RequestLimits;
+pub(crate) use request_limits::RequestPlace;
 pub(crate) use resources::require_operator;
-pub use standby::{Stage, Way, router_standing_by};
+pub use standby::{LeaderProxy, Stage, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
 use crate::access::{Access, Caller, Role, hide_keys};
-use crate::negotiation::{self, Negotiation, OfferMessage, ResourceVerb, Scope};
+use crate::negotiation::{self, OfferMessage, ResourceVerb, Scope, Service};
 use crate::task::KeptTasks;
 
 /// Every answer has it, and every log line of its request.
@@ -104,17 +104,17 @@ pub struct Pages {
 #[derive(Clone)]
 pub struct Api {
     /// The use cases. Shared: each layer of each request has a copy of this.
-    pub negotiation: Arc<Negotiation>,
+    pub negotiation: Arc<Service>,
     /// The keys and sessions of callers.
     pub access: Access,
     /// How long a client may take for a body.
     pub body_timeout: Duration,
     /// For requests at work; more are turned away.
-    pub places: Places,
+    pub places: RequestLimits,
     /// The wrong keys that came lately.
     pub wrong_keys: WrongKeys,
     /// The counts of requests.
-    pub measured: Measured,
+    pub measured: RequestMetrics,
     /// The connections that they come on.
     pub connections: Connections,
     /// The long-lived tasks of the process.
@@ -323,7 +323,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
         ))
         .layer(middleware::from_fn_with_state(api.clone(), standby::take_origin))
         .layer(middleware::from_fn(trace_request))
-        .layer(CompressionLayer::new().compress_when(may_be_compressed()))
+        .layer(CompressionLayer::new().compress_when(compression_rule()))
         .with_state(api);
     if is_secure {
         router.layer(middleware::from_fn(keep_to_tls))
@@ -334,7 +334,7 @@ pub fn router(api: Api, pages: Pages) -> Router {
 
 /// The answers that are compressed for clients that ask for it: texts that are worth it. Neither streams of events, which are told at
 /// once, nor the files of jobs, which may be anything.
-fn may_be_compressed() -> impl Predicate {
+fn compression_rule() -> impl Predicate {
     DefaultPredicate::new()
         .and(SizeAbove::new(COMPRESSED_MIN))
         .and(NotForContentType::const_new("application/octet-stream"))
@@ -352,15 +352,15 @@ pub fn scope_of_caller(caller: &Caller) -> Scope {
 }
 
 /// The use cases for a caller: what its key may spend is counted, and an operator's has no bound of agreements and questions.
-pub(crate) fn use_cases_of(negotiation: &Arc<Negotiation>, caller: &Caller) -> Arc<Negotiation> {
-    let mut of = Cow::Borrowed(negotiation);
+pub(crate) fn use_cases_of(negotiation: &Arc<Service>, caller: &Caller) -> Arc<Service> {
+    let mut service = Cow::Borrowed(negotiation);
     if caller.role == Role::Operator {
-        of = Cow::Owned(Arc::new(of.unbounded()));
+        service = Cow::Owned(Arc::new(service.unbounded()));
     }
     if let Some(spender) = caller.spender() {
-        of = Cow::Owned(Arc::new(of.with_cap(spender)));
+        service = Cow::Owned(Arc::new(service.with_cap(spender)));
     }
-    of.into_owned()
+    service.into_owned()
 }
 
 /// Lets in callers whose key may change something.

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::agreements::read_filter_word;
 use super::availability::read_instant_of_query;
-use super::body::Posted;
+use super::body::PostedBody;
 use super::call::Call;
 use super::format::Format;
 use super::path::{Id, Query};
@@ -23,7 +23,7 @@ pub(super) async fn post_negotiation(
     call: Call,
     format: Format,
     Query(asked): Query<ChangeParameters>,
-    Posted { input, key }: Posted,
+    PostedBody { input, key }: PostedBody,
 ) -> Answer {
     let use_cases = call.use_cases(asked.dry_run);
     let key = key.filter(|_| !asked.dry_run);
@@ -97,7 +97,7 @@ pub(super) fn post_offers(message: OfferMessage) -> MethodRouter<Api> {
                     format: Format,
                     Id(id): Id,
                     Query(asked): Query<ChangeParameters>,
-                    Posted { input, key }: Posted| {
+                    PostedBody { input, key }: PostedBody| {
             let key = key.filter(|_| !asked.dry_run);
             let told = call
                 .use_cases(asked.dry_run)
@@ -114,7 +114,7 @@ pub(super) async fn post_negotiation_termination(
     format: Format,
     Id(id): Id,
     Query(asked): Query<ChangeParameters>,
-    Posted { input, key }: Posted,
+    PostedBody { input, key }: PostedBody,
 ) -> Answer {
     let key = key.filter(|_| !asked.dry_run);
     let told = call

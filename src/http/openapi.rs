@@ -25,7 +25,7 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
     }
     let schemas = description["components"]["schemas"].clone();
     for (_, path) in members_of(&mut description["paths"]) {
-        for (_, operation) in members_of(path).filter(|(_, of)| of.is_object()) {
+        for (_, operation) in members_of(path).filter(|(_, members_of)| members_of.is_object()) {
             let names = &words["documents"][operation["operationId"].as_str().unwrap_or_default()];
             if let Some(body) = operation.get_mut("requestBody") {
                 complete_bodies(body, &names[0], &schemas, &words["namespaces"]);
@@ -118,7 +118,7 @@ fn example_of_schema(schema: &Value, schemas: &Value) -> Option<Value> {
     if let Some(properties) = schema["properties"].as_object() {
         let members = properties
             .iter()
-            .filter_map(|(name, of)| Some((name.clone(), example_of_schema(of, schemas)?)));
+            .filter_map(|(name, property)| Some((name.clone(), example_of_schema(property, schemas)?)));
         return Some(Value::Object(members.collect()));
     }
     example_of_schema(schema["anyOf"].get(0)?, schemas)

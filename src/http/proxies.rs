@@ -59,7 +59,7 @@ impl Network {
 
 /// Where a proxy says which client speaks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-enum Says {
+enum ClientSource {
     #[default]
     AtBegin,
     In(HeaderName),
@@ -69,7 +69,7 @@ enum Says {
 #[derive(Debug, Clone, Default)]
 pub struct Proxies {
     trusted: Arc<[Network]>,
-    says: Says,
+    says: ClientSource,
 }
 
 impl Proxies {
@@ -80,11 +80,11 @@ impl Proxies {
     pub fn new(trusted: &[String], says: &str) -> Result<Self, String> {
         let trusted: Result<Arc<[Network]>, String> = trusted.iter().map(|text| text.parse()).collect();
         let says = if says == PROXY_PROTOCOL {
-            Says::AtBegin
+            ClientSource::AtBegin
         } else {
             // Forwarded has parameters beside addresses, which a client may have written.
             let name = HeaderName::from_str(says).ok().filter(|name| *name != FORWARDED);
-            Says::In(name.ok_or_else(|| {
+            ClientSource::In(name.ok_or_else(|| {
                 format!(
                     "expected {PROXY_PROTOCOL:?} or the name of a header that lists addresses alone, such as \
                      \"X-Forwarded-For\", found {says:?}"
@@ -104,13 +104,15 @@ impl Proxies {
 
     /// Whether a proxy begins its connections with the client.
     pub(super) fn say_at_begin(&self) -> bool {
-        self.says == Says::AtBegin
+        self.says == ClientSource::AtBegin
     }
 
     /// The client of a request that a proxy has sent: of the addresses that its header lists the last one that is no proxy, since the
     /// client may have written those before it. None where there is no such address.
     pub(super) fn client_of(&self, headers: &HeaderMap) -> Option<IpAddr> {
-        let Says::In(name) = &self.says else { return None };
+        let ClientSource::In(name) = &self.says else {
+            return None;
+        };
         let lines: Vec<&str> = headers
             .get_all(name)
             .iter()
@@ -184,8 +186,10 @@ async fn read_version_2<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<Opti
     match (version, family >> 4) {
         // LOCAL; and a family that is not said or is not of the internet.
         (0x20, _) | (0x21, 0 | 3) => Ok(None),
-        (0x21, 1) if length >= 12 => Ok(rest.first_chunk::<4>().map(|of| Ipv4Addr::from(*of).into())),
-        (0x21, 2) if length >= 36 => Ok(rest.first_chunk::<16>().map(|of| Ipv6Addr::from(*of).into())),
+        (0x21, 1) if length >= 12 => Ok(rest.first_chunk::<4>().map(|chunk| Ipv4Addr::from(*chunk).into())),
+        (0x21, 2) if length >= 36 => Ok(rest
+            .first_chunk::<16>()
+            .map(|chunk| Ipv6Addr::from(*chunk).into())),
         _ => Err(wrong("the header of the PROXY protocol is none of its version 2")),
     }
 }

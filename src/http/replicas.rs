@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::standby::FromReplica;
 use super::{Answer, Api, Error, body};
-use crate::negotiation::{Question, Scope};
+use crate::negotiation::{LeaderQuestion, Scope};
 use crate::replicas::QUESTIONS;
 
 /// The routes.
@@ -36,7 +36,7 @@ async fn require_replica(request: Request, next: Next) -> Answer {
 async fn post_question(
     State(api): State<Api>,
     Extension(FromReplica(name)): Extension<FromReplica>,
-    Json(question): Json<Question>,
+    Json(question): Json<LeaderQuestion>,
 ) -> Answer {
     Ok(Json(api.negotiation.answer_replica(&name, question).await?).into_response())
 }

@@ -78,10 +78,10 @@ pub(super) async fn post_configuration_reload(call: Call, Query(asked): Query<Ch
 /// Answers what became of resources, with a line in the log.
 pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
     if !told.dry_run {
-        for of in &told.resources {
+        for one_resource in &told.resources {
             tracing::info!(
-                resource = of.name,
-                change = of.change,
+                resource = one_resource.name,
+                change = one_resource.change,
                 party = call.party(),
                 moved = told.moved.len(),
                 broken = told.broken.len(),

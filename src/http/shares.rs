@@ -5,18 +5,18 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many each has. Clones count together.
-pub(super) type Taken<K> = Arc<Mutex<HashMap<K, usize>>>;
+pub(super) type ShareCounts<K> = Arc<Mutex<HashMap<K, usize>>>;
 
 /// One that somebody has, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Share<K: Eq + Hash> {
     whose: K,
-    taken: Taken<K>,
+    taken: ShareCounts<K>,
 }
 
 impl<K: Eq + Hash + Clone> Share<K> {
     /// One more for `whose`; none where it has `most` of them.
-    pub(super) fn take(taken: &Taken<K>, whose: K, most: usize) -> Option<Self> {
+    pub(super) fn take(taken: &ShareCounts<K>, whose: K, most: usize) -> Option<Self> {
         let mut counts = taken.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.get(&whose).copied().unwrap_or(0);
         if count >= most {

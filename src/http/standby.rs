@@ -23,7 +23,7 @@ use tracing::debug;
 
 use super::body::{BODY_MAX, refuse_announced_body};
 use super::health::task_lines;
-use super::places::Place;
+use super::request_limits::RequestPlace;
 use super::{
     Api, Error, Origin, PAGES, Pages, bearer_of_request, health, limit_requests, origin_of_request,
     trace_request,
@@ -56,7 +56,7 @@ pub enum Stage {
 
 /// The way of requests to the process that leads.
 #[derive(Clone)]
-pub struct Way {
+pub struct LeaderProxy {
     /// The others.
     pub replicas: Replicas,
     /// This process.
@@ -64,17 +64,17 @@ pub struct Way {
 }
 
 #[derive(Clone)]
-struct Passing {
-    way: Way,
+struct StandbyState {
+    way: LeaderProxy,
     api: Api,
     /// The routes that answer from the store.
     reads: Router,
 }
 
 /// The routes of a process that stands by: those of `api` for what the store knows.
-pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
+pub fn router_standing_by(api: Api, pages: Pages, way: LeaderProxy) -> Router {
     let reads = super::router(api.clone(), pages);
-    let passing = Passing {
+    let passing = StandbyState {
         way,
         api: api.clone(),
         reads,
@@ -89,7 +89,7 @@ pub fn router_standing_by(api: Api, pages: Pages, way: Way) -> Router {
 }
 
 /// GET /readyz of a process that stands by: whether it knows a process that leads.
-async fn answer_readiness(State(passing): State<Passing>) -> Response {
+async fn answer_readiness(State(passing): State<StandbyState>) -> Response {
     let leader = passing.way.replicas.leader().borrow().clone();
     let tasks: String = task_lines(&passing.api.tasks).map(|line| line + "\n").collect();
     if let Some(leader) = leader {
@@ -99,7 +99,7 @@ async fn answer_readiness(State(passing): State<Passing>) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, why).into_response()
 }
 
-async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> Response {
+async fn answer_or_pass_on(State(passing): State<StandbyState>, request: Request) -> Response {
     let is_passed_on = request.headers().contains_key(REPLICA);
     // Such a call is never passed on: the leader would take it for a call of this replica.
     if is_between_replicas(request.uri().path()) {
@@ -120,7 +120,7 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
     let answer = if is_open_to_all(request.uri().path()) {
         let has_body = !request.body().is_end_stream();
         match passing.take_unread(origin_of_request(&request), has_body) {
-            Ok(place) => pass_on(&passing, request, Held::UntilRead(place)).await,
+            Ok(place) => pass_on(&passing, request, HeldPlace::UntilRead(place)).await,
             Err(error) => Err(error),
         }
     } else {
@@ -142,19 +142,19 @@ async fn answer_or_pass_on(State(passing): State<Passing>, request: Request) -> 
 }
 
 /// The place of a request that is passed on.
-enum Held {
+enum HeldPlace {
     /// Among those of its address, until its body has been read; no place where it has no body.
-    UntilRead(Option<Place>),
+    UntilRead(Option<RequestPlace>),
     /// Among those of its party, until it is answered.
-    UntilAnswered(Place),
+    UntilAnswered(RequestPlace),
 }
 
-impl Passing {
+impl StandbyState {
     /// A place among those of its address for a request without a key, until its body has been read. A request without a body needs none.
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
-    fn take_unread(&self, origin: Option<Origin>, has_body: bool) -> Result<Option<Place>, Error> {
+    fn take_unread(&self, origin: Option<Origin>, has_body: bool) -> Result<Option<RequestPlace>, Error> {
         if has_body {
             self.api.places.take_unread(origin)
         } else {
@@ -166,7 +166,11 @@ impl Passing {
     ///
     /// # Errors
     /// [`Error::TooManyAtOnce`] where they are taken.
-    async fn take_place(&self, origin: Option<Origin>, key: Option<String>) -> Result<Option<Held>, Error> {
+    async fn take_place(
+        &self,
+        origin: Option<Origin>,
+        key: Option<String>,
+    ) -> Result<Option<HeldPlace>, Error> {
         let places = &self.api.places;
         let Some(key) = key else {
             return Ok(None);
@@ -176,16 +180,16 @@ impl Passing {
             tokio::time::timeout(KEY_WAIT, self.api.access.authenticate(&key)).await
         };
         match looked_for {
-            Ok(Ok(Some(caller))) => Ok(Some(Held::UntilAnswered(places.take_of(&caller.party)?))),
+            Ok(Ok(Some(caller))) => Ok(Some(HeldPlace::UntilAnswered(places.take_of(&caller.party)?))),
             Ok(Ok(None)) => Ok(None),
             // The leader may reach the store all the same.
-            Ok(Err(_)) | Err(_) => Ok(Some(Held::UntilRead(places.take_unread(origin)?))),
+            Ok(Err(_)) | Err(_) => Ok(Some(HeldPlace::UntilRead(places.take_unread(origin)?))),
         }
     }
 }
 
 /// Whether no other process is known to lead: this one may by the time that the request has been read.
-fn may_lead_soon(way: &Way) -> bool {
+fn may_lead_soon(way: &LeaderProxy) -> bool {
     way.replicas.leader().borrow().is_none()
 }
 
@@ -236,7 +240,7 @@ async fn answer_with(router: Router, request: Request) -> Response {
 }
 
 /// A request that may be sent several times, as long as its body is kept.
-struct Passed {
+struct PassedRequest {
     parts: Parts,
     origin: Option<Origin>,
     kept: Bytes,
@@ -247,7 +251,7 @@ struct Passed {
 }
 
 /// What became of a try.
-enum Tried {
+enum TryOutcome {
     Answered(Response),
     /// The process does not lead, or was not reached: nothing was done.
     NotThere,
@@ -257,15 +261,15 @@ enum Tried {
 
 /// Sends a request to the process that leads, until one answers or the time is over. One that a lost process may have carried out is
 /// sent again only where that does no harm.
-async fn pass_on(passing: &Passing, request: Request, place: Held) -> Result<Response, Error> {
-    let Passing { way, api, .. } = passing;
-    let mut passed = Passed::read(request, api.body_timeout).await?;
+async fn pass_on(passing: &StandbyState, request: Request, place: HeldPlace) -> Result<Response, Error> {
+    let StandbyState { way, api, .. } = passing;
+    let mut passed = PassedRequest::read(request, api.body_timeout).await?;
     let _of_party = match place {
-        Held::UntilRead(place) => {
+        HeldPlace::UntilRead(place) => {
             drop(place);
             None
         }
-        Held::UntilAnswered(place) => Some(place),
+        HeldPlace::UntilAnswered(place) => Some(place),
     };
     let until = Instant::now() + LEADER_WAIT;
     let (mut own, mut leader) = (way.own.clone(), way.replicas.leader());
@@ -281,12 +285,12 @@ async fn pass_on(passing: &Passing, request: Request, place: Held) -> Result<Res
         if let Some(now) = now {
             let tried = tokio::select! {
                 tried = passed.send_to(&way.replicas, &now) => tried,
-                _ = leader.wait_for(|of| of.as_ref() != Some(&now)) => Tried::Lost,
+                _ = leader.wait_for(|present_leader| present_leader.as_ref() != Some(&now)) => TryOutcome::Lost,
             };
             match tried {
-                Tried::Answered(answer) => return Ok(end_events(answer, &api.stopping)),
-                Tried::Lost if !passed.may_come_twice() => return Err(Error::LeaderLost),
-                Tried::Lost | Tried::NotThere => {}
+                TryOutcome::Answered(answer) => return Ok(end_events(answer, &api.stopping)),
+                TryOutcome::Lost if !passed.may_come_twice() => return Err(Error::LeaderLost),
+                TryOutcome::Lost | TryOutcome::NotThere => {}
             }
         }
         if Instant::now() >= until || passed.is_spent() {
@@ -301,7 +305,7 @@ async fn pass_on(passing: &Passing, request: Request, place: Held) -> Result<Res
     }
 }
 
-impl Passed {
+impl PassedRequest {
     async fn read(request: Request, body_timeout: Duration) -> Result<Self, Error> {
         // Uploads, which pages take too, may have more.
         let path = request.uri().path();
@@ -367,14 +371,14 @@ impl Passed {
         Some(request)
     }
 
-    async fn send_to(&mut self, replicas: &Replicas, leader: &Leader) -> Tried {
+    async fn send_to(&mut self, replicas: &Replicas, leader: &Leader) -> TryOutcome {
         let path = self.parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let made = replicas.request(self.parts.method.clone(), &leader.address, path);
         let request = match made.await {
             Ok(request) => request.headers(self.headers()),
             Err(why) => {
                 debug!(why, leader = leader.name, "cannot be asked");
-                return Tried::NotThere;
+                return TryOutcome::NotThere;
             }
         };
         let body = match self.rest.take() {
@@ -386,15 +390,15 @@ impl Passed {
             }
         };
         match request.body(body).send().await {
-            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => Tried::NotThere,
-            Ok(answer) => Tried::Answered(answer_of_leader(answer)),
+            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => TryOutcome::NotThere,
+            Ok(answer) => TryOutcome::Answered(answer_of_leader(answer)),
             Err(why) => {
                 let words = replicas.note_failure(&leader.address, &why);
                 debug!(why = words, leader = leader.name, "does not answer");
                 if why.is_connect() {
-                    Tried::NotThere
+                    TryOutcome::NotThere
                 } else {
-                    Tried::Lost
+                    TryOutcome::Lost
                 }
             }
         }
@@ -443,7 +447,7 @@ fn answer_of_leader(answer: reqwest::Response) -> Response {
 /// Events have no end of their own: they end when this process stops, and the page asks another one.
 fn end_events(answer: Response, stopping: &CancellationToken) -> Response {
     let content_type = answer.headers().get(header::CONTENT_TYPE);
-    if content_type.is_none_or(|of| of != "text/event-stream") {
+    if content_type.is_none_or(|content_type| content_type != "text/event-stream") {
         return answer;
     }
     let stopping = stopping.clone().cancelled_owned();
@@ -473,7 +477,7 @@ pub(super) async fn take_origin(State(api): State<Api>, mut request: Request, ne
     let text = |headers: &HeaderMap, name| {
         headers
             .get(name)
-            .and_then(|of| of.to_str().ok())
+            .and_then(|header| header.to_str().ok())
             .map(str::to_owned)
     };
     let headers = request.headers();

@@ -20,10 +20,10 @@ const ADDRESSES_MAX: usize = 10_000;
 
 /// The wrong keys of the last time. Clones count together.
 #[derive(Debug, Clone, Default)]
-pub struct WrongKeys(Arc<Mutex<Seen>>);
+pub struct WrongKeys(Arc<Mutex<WrongKeyCounts>>);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct WrongKeyCounts {
     /// By address, how many keys were wrong, and when the last one came.
     by_address: HashMap<Origin, (u32, Instant)>,
     /// Answers that were delayed since the process was started.

@@ -1,9 +1,9 @@
 //! The calendar: when nodes are free, and what of the rest is the viewer's own.
 
 use crate::negotiation::views::calendar::{CalendarQuery, CalendarView};
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Result, Service};
 
-impl Negotiation {
+impl Service {
     /// The plan as a party may see it: never which parties have what is not its own, unless it sees all. It is read from a picture of the
     /// plan that may be a second old.
     ///

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::error::{Error, Result, violation_at_path};
-use super::request::json::{At, Json, JsonCheck};
-use super::service::{Negotiation, cut_page, length_of_page};
+use super::request::json::{Json, JsonCheck, LocatedValue};
+use super::service::{Service, cut_page, length_of_page};
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
 use crate::planner::is_resource_name;
@@ -59,20 +59,20 @@ pub struct EventsView {
 }
 
 impl CallBackView {
-    fn of(of: Registration) -> Self {
+    fn of(one_registration: Registration) -> Self {
         Self {
-            name: of.name,
-            address: of.address,
-            created: instant_as_date_time(of.created),
-            cursor: of.told,
-            failures: of.attempts,
-            next_attempt: (of.attempts > 0).then(|| instant_as_date_time(of.due)),
+            name: one_registration.name,
+            address: one_registration.address,
+            created: instant_as_date_time(one_registration.created),
+            cursor: one_registration.told,
+            failures: one_registration.attempts,
+            next_attempt: (one_registration.attempts > 0).then(|| instant_as_date_time(one_registration.due)),
             secret: None,
         }
     }
 }
 
-impl Negotiation {
+impl Service {
     /// Has the events of a party told to an address from now on, under a name and with a new secret, which is answered. What had the
     /// name before is replaced, and its address is told nothing more. The body is an object with `address`; for the name `decisions` it
     /// is empty.
@@ -117,10 +117,10 @@ impl Negotiation {
         let body = Json::parse(body)?;
         let mut check = JsonCheck::default();
         if name == DECISIONS {
-            let read = check.object(&At::root(&body), &[]).map(|_| None);
+            let read = check.object(&LocatedValue::root(&body), &[]).map(|_| None);
             return check.finish(read);
         }
-        let object = check.object(&At::root(&body), &["address"]);
+        let object = check.object(&LocatedValue::root(&body), &["address"]);
         let address = object.and_then(|object| {
             object.read_required(&mut check, "address", |check, at| {
                 let address = check.text(at)?;
@@ -149,7 +149,9 @@ impl Negotiation {
     /// [`Error::NotFound`], [`Error::Unavailable`].
     pub async fn registered_call_back(&self, party: &str, name: &str) -> Result<CallBackView> {
         let all = self.call_backs(party).await?.call_backs;
-        all.into_iter().find(|of| of.name == name).ok_or(Error::NotFound)
+        all.into_iter()
+            .find(|each| each.name == name)
+            .ok_or(Error::NotFound)
     }
 
     /// Removes one of them.
@@ -173,8 +175,8 @@ impl Negotiation {
     ) -> Result<EventsView> {
         let limit = length_of_page(limit, PAGE)?;
         let found = self.store.party_events(party, after.unwrap_or(0), limit + 1);
-        let (found, next) = cut_page(found.await?, limit, |of| of.number);
-        let events = found.into_iter().map(|of| EventBody::of(of, &self.address));
+        let (found, next) = cut_page(found.await?, limit, |each| each.number);
+        let events = found.into_iter().map(|found| EventBody::of(found, &self.address));
         Ok(EventsView {
             events: events.collect(),
             next,

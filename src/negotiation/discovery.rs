@@ -4,9 +4,9 @@ use crate::negotiation::views::discovery::{
     ApplicationView, ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView,
     PricesView,
 };
-use crate::negotiation::{Negotiation, QuotationView};
+use crate::negotiation::{QuotationView, Service};
 
-impl Negotiation {
+impl Service {
     /// The applications of the catalogue, in the provider's order.
     pub fn applications(&self) -> ApplicationsView {
         let catalogue = self.catalogue();
@@ -18,7 +18,7 @@ impl Negotiation {
     /// The resources on which something can be placed: what they have, and nothing of how they are used.
     pub fn offered_resources(&self) -> OfferedResourcesView {
         let resources = self.planner.resources();
-        let in_service = resources.iter().filter(|of| of.takes_new());
+        let in_service = resources.iter().filter(|resource| resource.takes_new());
         OfferedResourcesView {
             resources: in_service.map(OfferedResourceView::of).collect(),
         }

@@ -2,7 +2,7 @@
 
 use crate::agreement::EventKind;
 use crate::negotiation::views::gantt::{GanttQuery, GanttView, PlanChangeView};
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Result, Service};
 
 /// The last lines of the audit trail that are looked at for changes of the plan.
 const LINES: u32 = 1_000;
@@ -16,7 +16,7 @@ const CHANGES: [EventKind; 4] = [
     EventKind::Overrun,
 ];
 
-impl Negotiation {
+impl Service {
     /// The plan of a resource on its nodes. It is read from a picture of the plan that may be a second old. For operators.
     ///
     /// # Errors

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::error::{Error, Result};
-use super::service::Negotiation;
+use super::service::Service;
 use super::views::agreement::AcceptedView;
 use super::views::refusal::RefusalView;
-use crate::planner::{self, Accepted, Idempotency};
+use crate::planner::{self, AcceptedOffer, Idempotency};
 use crate::store::{IDEMPOTENCY_KEPT, hex};
 
 /// The key of a request, and the marks that distinguish it from others under the same key.
@@ -64,9 +64,9 @@ impl RequestKey {
     /// The same for a request on behalf of another party: for each it is another request.
     #[must_use]
     pub fn on_behalf_of(self, party: &str) -> Self {
-        let of = Self::new(&self.party, &self.key, &self.hash, party.as_bytes());
+        let request_key = Self::new(&self.party, &self.key, &self.hash, party.as_bytes());
         Self {
-            hash: of.hash,
+            hash: request_key.hash,
             ..self
         }
     }
@@ -92,12 +92,12 @@ impl RequestKey {
     }
 
     /// For an offer that may become an agreement.
-    pub(super) fn of_acceptance(self) -> Idempotency<Accepted> {
+    pub(super) fn of_acceptance(self) -> Idempotency<AcceptedOffer> {
         self.kept(|accepted| text_to_keep(&AcceptedView::of(accepted)))
     }
 }
 
-impl Negotiation {
+impl Service {
     /// The earlier answer to a request, if its key has been used.
     ///
     /// # Errors

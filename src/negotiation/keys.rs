@@ -1,7 +1,7 @@
 //! The bodies of requests about keys, as far as they say something by themselves; `access` decides about keys.
 
 use super::error::Result;
-use super::request::json::{At, Json, JsonCheck};
+use super::request::json::{Json, JsonCheck, LocatedValue};
 use super::request::read_budget;
 use crate::agreement::{Currency, Money};
 use crate::clock::{MICROS_PER_SECOND, Micros};
@@ -32,7 +32,7 @@ impl KeyRequest {
         let body = Json::parse(body)?;
         let mut check = JsonCheck::default();
         let known = ["party", "role", "label", "expires", "readOnly", "spendingCap"];
-        let object = check.object(&At::root(&body), &known);
+        let object = check.object(&LocatedValue::root(&body), &known);
         let read = object.and_then(|object| {
             let party = object.read_required(&mut check, "party", JsonCheck::text);
             let role = object.read_required(&mut check, "role", |check, at| {
@@ -66,19 +66,21 @@ impl KeyRequest {
 pub fn read_key_expiry(body: &[u8]) -> Result<Option<Micros>> {
     let body = Json::parse(body)?;
     let mut check = JsonCheck::default();
-    let read = check.object(&At::root(&body), &["expires"]).and_then(|object| {
-        if object.is_null("expires") {
-            return Some(None);
-        }
-        object
-            .read_required(&mut check, "expires", read_instant)
-            .map(Some)
-    });
+    let read = check
+        .object(&LocatedValue::root(&body), &["expires"])
+        .and_then(|object| {
+            if object.is_null("expires") {
+                return Some(None);
+            }
+            object
+                .read_required(&mut check, "expires", read_instant)
+                .map(Some)
+        });
     check.finish(read)
 }
 
 /// A sum of money.
-fn read_cap(check: &mut JsonCheck, at: &At<'_>) -> Option<Money> {
+fn read_cap(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Money> {
     let cap = read_budget(check, at)?;
     let currency = Currency::parse(&cap.currency);
     let currency = currency.or_else(|| check.wrong(at, "three capital letters of a currency are expected"));
@@ -86,7 +88,7 @@ fn read_cap(check: &mut JsonCheck, at: &At<'_>) -> Option<Money> {
 }
 
 /// An instant, to the second.
-fn read_instant(check: &mut JsonCheck, at: &At<'_>) -> Option<Micros> {
+fn read_instant(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Micros> {
     let time = check.date_time(at)?;
     Some(time.floor().saturating_mul(MICROS_PER_SECOND))
 }

@@ -3,20 +3,20 @@
 use uuid::Uuid;
 
 use crate::clock::second_of;
-use crate::negotiation::request::json::{At, Json, JsonCheck};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::maintenance::{MaintenanceView, MaintenancesView};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::views::resources::ResourceChangesView;
-use crate::negotiation::{Error, Negotiation};
+use crate::negotiation::{Error, Service};
 use crate::planner::{AddedMaintenance, CAPACITY_MAX, ResourceVerb};
 
-impl Negotiation {
+impl Service {
     /// The planned times without nodes that are not over, by resource and by start. For operators.
     pub fn maintenance(&self) -> MaintenancesView {
         let now = second_of(self.clock.micros());
         let resources = self.planner.resources();
         let all = resources.iter().flat_map(MaintenanceView::all_of);
-        let mut maintenance: Vec<MaintenanceView> = all.filter(|of| of.end > now).collect();
+        let mut maintenance: Vec<MaintenanceView> = all.filter(|each| each.end > now).collect();
         maintenance.sort_by(|a, b| (&a.resource, a.start, a.end).cmp(&(&b.resource, b.start, b.end)));
         MaintenancesView { maintenance }
     }
@@ -38,11 +38,13 @@ impl Negotiation {
         let verb = ResourceVerb::AddMaintenance(added.clone());
         let mut told = self.change_resource(party, &resource, verb, is_dry).await?;
         let resources = self.planner.resources();
-        let of = resources.iter().filter(|of| of.name == resource);
-        let known = of
-            .flat_map(|of| &of.added_maintenance)
-            .find(|of| of.is_same(&added));
-        told.maintenance = known.map(|of| of.id);
+        let one_resource = resources
+            .iter()
+            .filter(|one_resource| one_resource.name == resource);
+        let known = one_resource
+            .flat_map(|each| &each.added_maintenance)
+            .find(|each| each.is_same(&added));
+        told.maintenance = known.map(|known| known.id);
         Ok(told)
     }
 
@@ -58,10 +60,16 @@ impl Negotiation {
         is_dry: bool,
     ) -> Result<ResourceChangesView, Error> {
         let resources = self.planner.resources();
-        let has_it = |of: &&crate::planner::Resource| of.added_maintenance.iter().any(|of| of.id == id);
-        let of = resources.iter().find(has_it).ok_or(Error::NotFound)?;
+        let has_it = |resource: &&crate::planner::Resource| {
+            resource
+                .added_maintenance
+                .iter()
+                .any(|added_maintenance| added_maintenance.id == id)
+        };
+        let one_resource = resources.iter().find(has_it).ok_or(Error::NotFound)?;
         let verb = ResourceVerb::RemoveMaintenance(id);
-        self.change_resource(party, &of.name, verb, is_dry).await
+        self.change_resource(party, &one_resource.name, verb, is_dry)
+            .await
     }
 }
 
@@ -70,23 +78,25 @@ fn read_maintenance(body: &[u8], party: &str) -> Result<(String, AddedMaintenanc
     let value = Json::parse(body)?;
     let mut check = JsonCheck::default();
     let known = ["resource", "start", "end", "nodes", "reason"];
-    let read = check.object(&At::root(&value), &known).and_then(|object| {
-        let resource = object.read_required(&mut check, "resource", JsonCheck::token);
-        let start = object.read_required(&mut check, "start", JsonCheck::date_time);
-        let end = object.read_required(&mut check, "end", JsonCheck::date_time);
-        let nodes = object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX));
-        let reason = object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
-        let added = AddedMaintenance {
-            id: Uuid::now_v7(),
-            // Whole seconds that hold all of it.
-            start: start?.floor(),
-            end: end?.ceil(),
-            nodes,
-            reason,
-            party: party.to_owned(),
-        };
-        Some((resource?, added))
-    });
+    let read = check
+        .object(&LocatedValue::root(&value), &known)
+        .and_then(|object| {
+            let resource = object.read_required(&mut check, "resource", JsonCheck::token);
+            let start = object.read_required(&mut check, "start", JsonCheck::date_time);
+            let end = object.read_required(&mut check, "end", JsonCheck::date_time);
+            let nodes = object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX));
+            let reason = object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
+            let added = AddedMaintenance {
+                id: Uuid::now_v7(),
+                // Whole seconds that hold all of it.
+                start: start?.floor(),
+                end: end?.ceil(),
+                nodes,
+                reason,
+                party: party.to_owned(),
+            };
+            Some((resource?, added))
+        });
     check.finish(read)
 }
 

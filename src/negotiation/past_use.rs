@@ -10,7 +10,7 @@ use crate::agreement::{Agreement, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::negotiation::views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 use crate::negotiation::views::values::instant_as_date_time;
-use crate::negotiation::{Error, Negotiation, Result};
+use crate::negotiation::{Error, Result, Service};
 use crate::store::PastUse;
 use crate::task;
 
@@ -19,7 +19,7 @@ const PERIODS: [Seconds; 2] = [86_400, 7 * 86_400];
 /// For how long sums are shown before others are made.
 const KEPT: Micros = 600 * MICROS_PER_SECOND;
 
-impl Negotiation {
+impl Service {
     /// How the resources were used lately, as it was added up last; none where this is the first question since the start. Sums that are
     /// older than ten minutes are made anew, without waiting for them.
     pub fn past_use(&self) -> Option<PastUseView> {
@@ -51,18 +51,21 @@ impl Negotiation {
         let mut found: [BTreeMap<String, PastUse>; 2] = Default::default();
         for (found, period) in found.iter_mut().zip(PERIODS) {
             *found = self.store.past_use(second - period, second).await?;
-            for of in live.iter().filter(|of| of.service == ServiceState::Processing) {
-                let used = used_by_running(of, (second - period).seconds() * MICROS_PER_SECOND, now);
-                found.entry(of.resource.clone()).or_default().used += used;
+            for running in live
+                .iter()
+                .filter(|running| running.service == ServiceState::Processing)
+            {
+                let used = used_by_running(running, (second - period).seconds() * MICROS_PER_SECOND, now);
+                found.entry(running.resource.clone()).or_default().used += used;
             }
         }
         let resources = self.planner.resources();
-        let in_use = resources.iter().filter(|of| !of.is_retired());
-        let resources = in_use.map(|of| ResourcePastUseView {
-            name: of.name.clone(),
+        let in_use = resources.iter().filter(|resource| !resource.is_retired());
+        let resources = in_use.map(|each| ResourcePastUseView {
+            name: each.name.clone(),
             periods: [0, 1].map(|period| {
-                let past = found[period].get(&of.name).copied().unwrap_or_default();
-                PeriodUseView::of(past, i64::from(of.capacity).saturating_mul(PERIODS[period]))
+                let past = found[period].get(&each.name).copied().unwrap_or_default();
+                PeriodUseView::of(past, i64::from(each.capacity).saturating_mul(PERIODS[period]))
             }),
         });
         Ok(PastUseView {
@@ -73,8 +76,8 @@ impl Negotiation {
 }
 
 /// The node-microseconds since an instant of the processes of an agreement that run.
-fn used_by_running(of: &Agreement, since: Micros, now: Micros) -> Micros {
-    let running = of.slots.iter().filter(|slot| slot.ended.is_none());
+fn used_by_running(agreement: &Agreement, since: Micros, now: Micros) -> Micros {
+    let running = agreement.slots.iter().filter(|slot| slot.ended.is_none());
     let used = running.filter_map(|slot| {
         let ran = (now - slot.started?.max(since)).max(0);
         Some(ran.saturating_mul(slot.nodes.into()))

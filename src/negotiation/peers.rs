@@ -2,10 +2,10 @@
 
 use crate::federation::client::Peer;
 use crate::federation::discovery::{Domain, DomainPolicy, DomainResource};
-use crate::negotiation::Negotiation;
+use crate::negotiation::Service;
 use crate::negotiation::views::peers::{PeerView, PeersView};
 
-impl Negotiation {
+impl Service {
     /// What this domain says of itself to everybody: nothing where the configuration gives it no name among others.
     pub fn domain(&self) -> Domain {
         let Some(neighbours) = &self.neighbours else {
@@ -19,16 +19,16 @@ impl Negotiation {
             domain: Some(settings.name.clone()),
             templates: templates.ids().into_iter().map(str::to_owned).collect(),
             resources: resources
-                .map(|of| DomainResource {
-                    name: of.name,
-                    nodes: of.nodes,
-                    attributes: of.attributes,
+                .map(|resource| DomainResource {
+                    name: resource.name,
+                    nodes: resource.nodes,
+                    attributes: resource.attributes,
                 })
                 .collect(),
             applications: applications
                 .applications()
                 .iter()
-                .map(|of| of.name.clone())
+                .map(|application| application.name.clone())
                 .collect(),
             policy: DomainPolicy {
                 forwards: settings.hops > 0 && !settings.peers.is_empty(),

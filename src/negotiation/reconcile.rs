@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::agreement::{AtPeer, Money};
 use crate::federation::client::{Peer, PeerError, PeerStatus};
-use crate::negotiation::{Error, Negotiation, Result};
+use crate::negotiation::{Error, Result, Service};
 
 /// Rows read at a time.
 const PAGE: u32 = 1_000;
@@ -38,7 +38,7 @@ pub struct DifferenceView {
     pub what: String,
 }
 
-impl Negotiation {
+impl Service {
     /// Compares what we have of the agreements with a peer with what the peer has: states and money of each, and whether each side knows
     /// those of the other. Takes a question to the peer for each agreement. For operators.
     ///
@@ -53,8 +53,12 @@ impl Negotiation {
             Err(PeerError::Refused { .. }) => None,
             Err(_) => return Err(Error::AskingPeer),
         };
-        let unlisted = listed.into_iter().flatten().filter(|of| of.state != "Rejected");
-        let mut unlisted: BTreeMap<String, String> = unlisted.map(|of| (of.id, of.state)).collect();
+        let unlisted = listed
+            .into_iter()
+            .flatten()
+            .filter(|listed| listed.state != "Rejected");
+        let mut unlisted: BTreeMap<String, String> =
+            unlisted.map(|at_peer| (at_peer.id, at_peer.state)).collect();
         let mut view = ReconciledView {
             peer: name.to_owned(),
             compared: 0,
@@ -117,14 +121,14 @@ impl Negotiation {
 
 /// How a settled agreement differs from the peer's, where it does; `posted` is what our ledger has for the peer, in millionths.
 fn differences(row: &AtPeer, status: &PeerStatus, posted: i64) -> Vec<String> {
-    use wsag::Named;
+    use wsag::NamedValue;
     let mut found = Vec::new();
     let there = status.state.name();
     if there != row.state {
         found.push(format!("it is {} here and {there} there", row.state));
     }
     if row.price.is_some() && status.price != row.price {
-        let price = |of: Option<Money>| of.map_or("nothing".to_owned(), |of| of.to_string());
+        let price = |money: Option<Money>| money.map_or("nothing".to_owned(), |each| each.to_string());
         let (here, there) = (price(row.price), price(status.price));
         found.push(format!("its price is {here} here and {there} there"));
     }
@@ -133,8 +137,8 @@ fn differences(row: &AtPeer, status: &PeerStatus, posted: i64) -> Vec<String> {
     };
     let sum = |sums: &[Money]| {
         sums.iter()
-            .filter(|of| of.currency == currency)
-            .map(|of| of.micros)
+            .filter(|sum| sum.currency == currency)
+            .map(|sum| sum.micros)
             .sum::<i64>()
     };
     let (charged, paid) = (sum(&status.charged), sum(&status.paid));

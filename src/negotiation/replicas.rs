@@ -1,12 +1,12 @@
 //! Other replicas of this service: their questions about the jobs of their machines, and the files of jobs that they have run.
 
 use super::error::{Error, Result};
-use super::service::Negotiation;
-use crate::execution::lead::{Answer, Question};
+use super::service::Service;
+use crate::execution::lead::{LeaderAnswer, LeaderQuestion};
 use crate::planner;
 use crate::replicas::{ReplicaError, Replicas, Reply};
 
-impl Negotiation {
+impl Service {
     /// Whether a request comes from the replica of this name; false also where that cannot be found out now.
     pub async fn is_replica(&self, name: &str, secret: &str) -> bool {
         match &self.replicas {
@@ -19,7 +19,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::NotFound`] about a job that does not run any more, [`Error::Unavailable`].
-    pub async fn answer_replica(&self, name: &str, question: Question) -> Result<Reply> {
+    pub async fn answer_replica(&self, name: &str, question: LeaderQuestion) -> Result<Reply> {
         let replicas = self.replicas.as_ref().ok_or(Error::Unavailable)?;
         replicas.note_heard(name);
         let answer = question.ask(&self.planner).await;
@@ -28,13 +28,13 @@ impl Negotiation {
             _ => Error::Unavailable,
         })?;
         Ok(match answer {
-            Answer::Nodes(nodes) => Reply::Nodes(nodes),
-            Answer::Is(so) => Reply::Is(so),
-            Answer::Noted => Reply::Noted,
-            Answer::Agreements(running) => {
+            LeaderAnswer::Nodes(nodes) => Reply::Nodes(nodes),
+            LeaderAnswer::Is(so) => Reply::Is(so),
+            LeaderAnswer::Noted => Reply::Noted,
+            LeaderAnswer::Agreements(running) => {
                 let own = replicas.hosts().of(name);
-                let there = running.iter().filter(|of| own.contains(&of.resource));
-                Reply::Agreements(there.map(|of| of.id).collect())
+                let there = running.iter().filter(|running| own.contains(&running.resource));
+                Reply::Agreements(there.map(|each| each.id).collect())
             }
         })
     }

@@ -9,18 +9,18 @@ use uuid::Uuid;
 
 use crate::catalogue::{JobLimits, LimitKeys};
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::request::json::{At, Json, JsonCheck};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::NodeView;
 use crate::negotiation::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
-use crate::negotiation::{Error, Negotiation, Templates};
+use crate::negotiation::{Error, Service, Templates};
 use crate::planner::{
     self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Reconfiguration, Resource,
     ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, is_resource_name,
 };
 
-impl Negotiation {
+impl Service {
     /// The resources and how they stand. For operators.
     ///
     /// # Errors
@@ -52,12 +52,12 @@ impl Negotiation {
     /// [`Error::Unavailable`].
     pub async fn recent_resources(&self) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
         let picture = self.planner.picture().await?;
-        let view = |of: &Resource| {
-            let drawn = picture.named(&of.name);
-            let has_work = drawn.is_some_and(|drawn| !of.is_retired() || !drawn.slots.is_empty());
+        let view = |resource: &Resource| {
+            let drawn = picture.named(&resource.name);
+            let has_work = drawn.is_some_and(|drawn| !resource.is_retired() || !drawn.slots.is_empty());
             let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
             let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
-            let view = ResourceView::of(of, counts, has_work, self.faults.of(&of.name));
+            let view = ResourceView::of(resource, counts, has_work, self.faults.of(&resource.name));
             (view, nodes.map(NodeView::of).collect())
         };
         Ok(self.planner.resources().iter().map(view).collect())
@@ -132,16 +132,16 @@ impl Negotiation {
     /// Those of [`Planner::configure`](crate::planner::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
     pub async fn configure(
         &self,
-        of: Reconfiguration,
+        reconfiguration: Reconfiguration,
         templates: &Templates,
     ) -> Result<ResourceChanges, Error> {
         let _alone = self.fitting.lock().await;
         let dry = Reconfiguration {
             is_dry: true,
-            ..of.clone()
+            ..reconfiguration.clone()
         };
         let would = self.planner.configure(dry).await?;
-        if of.is_dry {
+        if reconfiguration.is_dry {
             return Ok(would);
         }
         let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
@@ -151,12 +151,12 @@ impl Negotiation {
             there
                 .iter()
                 .chain(changed)
-                .map(|of| (of.name.clone(), of.clone())),
+                .map(|each| (each.name.clone(), each.clone())),
         );
         let resources: Vec<Resource> = resources.into_values().collect();
         let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
         self.store.keep_templates(&fitted.versions()).await?;
-        let changes = self.planner.configure(of).await?;
+        let changes = self.planner.configure(reconfiguration).await?;
         self.templates.replace(fitted);
         Ok(changes)
     }
@@ -184,7 +184,7 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
     let value = Json::parse(body)?;
     let mut check = JsonCheck::default();
     let known = ["kind", "nodes", "rate", "attributes", "limits"];
-    let read = check.object(&At::root(&value), &known).map(|object| {
+    let read = check.object(&LocatedValue::root(&value), &known).map(|object| {
         let expected = format!("a number from {} to {}", RATES.start(), RATES.end());
         ResourceWish {
             kind: object.read(&mut check, "kind", JsonCheck::text),
@@ -203,7 +203,7 @@ fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
 /// Attributes of nodes, by the names that the configuration has for them.
 pub(super) fn read_node_attributes(
     check: &mut JsonCheck,
-    at: &At<'_>,
+    at: &LocatedValue<'_>,
 ) -> Option<BTreeMap<String, Attribute>> {
     let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
     let object = check.object(at, &known)?;
@@ -226,7 +226,7 @@ pub(super) fn read_node_attributes(
 }
 
 /// The limits of jobs, with the keys of the configuration, as the executor has them.
-fn read_job_limits(check: &mut JsonCheck, at: &At<'_>) -> Option<Value> {
+fn read_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Value> {
     if at.members().is_none() {
         // The keys would be read from a list, too, by their order.
         return check.wrong(at, "an object is expected");

@@ -9,18 +9,18 @@ use uuid::Uuid;
 use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};
-use super::templates::{self, Offering, Templates};
+use super::templates::{self, OfferedTemplates, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::address::Policy;
 use crate::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
-use crate::callbacks::Dropped;
+use crate::callbacks::DroppedCounts;
 use crate::catalogue::Catalogue;
 use crate::clock::Clock;
 use crate::execution;
 use crate::execution::executors::Executors;
-use crate::execution::faults::{Doing, Faults};
+use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
@@ -69,10 +69,10 @@ impl Scope {
 
 /// The use cases: cheap to clone.
 #[derive(Clone)]
-pub struct Negotiation {
+pub struct Service {
     pub(super) planner: Planner,
     pub(super) store: Store,
-    pub(super) templates: Offering,
+    pub(super) templates: OfferedTemplates,
     /// The applications that offers may name.
     catalogue: watch::Receiver<Arc<Catalogue>>,
     pub(super) clock: Clock,
@@ -85,7 +85,7 @@ pub struct Negotiation {
     /// The allowed receivers of call-backs.
     pub(crate) may_call: Policy,
     /// The count of what could not be told.
-    pub(crate) dropped: Dropped,
+    pub(crate) dropped: DroppedCounts,
     /// The address of the service in call-backs.
     pub(crate) address: Arc<str>,
     /// The provider's rules for moving files of jobs.
@@ -132,7 +132,7 @@ impl Input {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// The use cases over a planner, a store and the provider's templates.
     pub fn new(
         planner: Planner,
@@ -147,14 +147,14 @@ impl Negotiation {
         Self {
             planner,
             store,
-            templates: Offering::of(templates),
+            templates: OfferedTemplates::of(templates),
             catalogue,
             clock,
             files,
             jobs,
             predictions: None,
             may_call: Policy::default(),
-            dropped: Dropped::default(),
+            dropped: DroppedCounts::default(),
             address: Arc::default(),
             staging: Rules::default(),
             faults: Faults::default(),
@@ -175,7 +175,7 @@ impl Negotiation {
     pub(super) fn predicted(
         &self,
         party: &str,
-        offered: &templates::Offered,
+        offered: &templates::OfferedTemplate,
         job: &Job,
         nodes: u32,
     ) -> Option<(Seconds, Scaling)> {
@@ -237,12 +237,12 @@ impl Negotiation {
 
     /// The resources on which nothing new is promised, because they have not passed their checks.
     pub fn closed_resources(&self) -> Vec<String> {
-        self.faults.failing_in(Doing::PassChecks)
+        self.faults.failing_in(ResourceUse::PassChecks)
     }
 
     /// The clusters that do not tell how their nodes stand.
     pub fn silent_clusters(&self) -> Vec<String> {
-        self.faults.failing_in(Doing::TellNodes)
+        self.faults.failing_in(ResourceUse::TellNodes)
     }
 
     /// Writes the counts of this module and the ones below.
@@ -255,8 +255,8 @@ impl Negotiation {
         self.planner.expose(text).await;
         execution::metrics::expose_cluster_metrics(&self.executors.clusters(), text);
         let resources = self.planner.resources();
-        let in_service = resources.iter().filter(|of| !of.is_retired());
-        let troubles = in_service.map(|of| (&of.name, self.faults.of(&of.name).len()));
+        let in_service = resources.iter().filter(|resource| !resource.is_retired());
+        let troubles = in_service.map(|each| (&each.name, self.faults.of(&each.name).len()));
         text.numbers(TROUBLES, "resource", troubles);
         let waiting = tokio::time::timeout(PING_WAIT, self.store.call_backs_waiting()).await;
         if let Ok(Ok(waiting)) = waiting {
@@ -374,23 +374,29 @@ impl Negotiation {
 
     /// The templates that are offered.
     pub fn templates(&self) -> Vec<TemplateView> {
-        self.templates.now().all().map(|of| of.view.clone()).collect()
+        self.templates
+            .now()
+            .all()
+            .map(|template| template.view.clone())
+            .collect()
     }
 
     /// The nodes and the seconds that the template proposes from which forms make their offers: the first, where it does.
     pub fn proposed_size(&self) -> (Option<u32>, Option<i32>) {
-        self.templates.first().map_or((None, None), |of| of.proposed())
+        self.templates
+            .first()
+            .map_or((None, None), |template| template.proposed())
     }
 
     /// A template and its document.
     pub fn template(&self, id: &str) -> Option<(TemplateView, String)> {
         let offered = self.templates.get(id);
-        offered.map(|of| (of.view.clone(), of.document.clone()))
+        offered.map(|template| (template.view.clone(), template.document.clone()))
     }
 
     /// The AgreementFactoryProperties with every template.
     pub fn factory_properties(&self) -> String {
-        agreement_factory_properties(self.templates.now().all().map(|of| &of.template))
+        agreement_factory_properties(self.templates.now().all().map(|template| &template.template))
     }
 }
 

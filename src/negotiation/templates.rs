@@ -18,7 +18,7 @@ use wsag::{Document, Message};
 
 use super::views::agreement::TemplateView;
 use crate::agreement::{Currency, Job};
-use crate::negotiation::request::worth::values_of_guarantee;
+use crate::negotiation::request::guarantee_values::values_of_guarantee;
 use crate::planner::{Pricing, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Work};
 
@@ -29,7 +29,7 @@ const BUILT_IN: &str = include_str!("../../templates/agreements/advance-reservat
 const GUARANTEED: &str = include_str!("../../templates/agreements/guaranteed-reservation.xml");
 
 /// A template, ready for offers.
-pub(super) struct Offered {
+pub(super) struct OfferedTemplate {
     pub(super) view: TemplateView,
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
@@ -76,7 +76,7 @@ pub enum OnLoss {
 pub struct Templates {
     /// As they were configured; none for the built-in ones.
     texts: Vec<TemplateText>,
-    offered: Vec<Arc<Offered>>,
+    offered: Vec<Arc<OfferedTemplate>>,
     /// The price list; none where nothing is priced.
     pricing: Option<Pricing>,
     /// The nodes of the largest resource.
@@ -89,9 +89,9 @@ pub struct Templates {
 
 /// The templates that are offered at the moment: cheap to clone, and one for all clones.
 #[derive(Clone)]
-pub(super) struct Offering(watch::Sender<Arc<Templates>>);
+pub(super) struct OfferedTemplates(watch::Sender<Arc<Templates>>);
 
-impl Offering {
+impl OfferedTemplates {
     pub(super) fn of(templates: Templates) -> Self {
         Self(watch::Sender::new(Arc::new(templates)))
     }
@@ -107,25 +107,28 @@ impl Offering {
     }
 
     /// The one that is meant where none is named.
-    pub(super) fn first(&self) -> Option<Arc<Offered>> {
+    pub(super) fn first(&self) -> Option<Arc<OfferedTemplate>> {
         self.0.borrow().offered.first().cloned()
     }
 
     /// The template that is offered in this version.
-    pub(super) fn version(&self, version: Uuid) -> Option<Arc<Offered>> {
+    pub(super) fn version(&self, version: Uuid) -> Option<Arc<OfferedTemplate>> {
         let now = self.0.borrow();
-        now.offered.iter().find(|of| of.version == version).cloned()
+        now.offered
+            .iter()
+            .find(|offered| offered.version == version)
+            .cloned()
     }
 
     /// The template with this id.
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Offered>> {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<OfferedTemplate>> {
         let now = self.0.borrow();
-        now.offered.iter().find(|of| of.view.id == id).cloned()
+        now.offered.iter().find(|offered| offered.view.id == id).cloned()
     }
 
     /// The currency of all prices; none where nothing is priced.
     pub(super) fn currency(&self) -> Option<Currency> {
-        self.0.borrow().pricing().map(|of| of.currency)
+        self.0.borrow().pricing().map(|pricing| pricing.currency)
     }
 
     /// The nodes of the largest resource.
@@ -181,7 +184,7 @@ impl Templates {
         pricing: Option<&Pricing>,
         resources: &[Resource],
     ) -> Result<Self, String> {
-        let currency = pricing.map(|of| of.currency);
+        let currency = pricing.map(|pricing| pricing.currency);
         let (capacity, configured) = (nodes_of_largest_resource(resources), texts.to_vec());
         let is_built_in = texts.is_empty();
         let texts = match texts {
@@ -193,7 +196,7 @@ impl Templates {
                 .collect(),
             configured => configured.to_vec(),
         };
-        let mut offered: Vec<Arc<Offered>> = Vec::new();
+        let mut offered: Vec<Arc<OfferedTemplate>> = Vec::new();
         for text in texts {
             let what = &text.what;
             let mut template =
@@ -206,7 +209,7 @@ impl Templates {
                     "{what}: it has no wsag:Name; offers name their template by its TemplateId and its Name"
                 ));
             }
-            let next = Offered::new(template, &text);
+            let next = OfferedTemplate::new(template, &text);
             let compiled = &next.compiled;
             if let Some(why) = compiled.unbound().iter().chain(compiled.unknown_types()).next() {
                 return Err(format!("{what}: {why}"));
@@ -253,8 +256,8 @@ impl Templates {
 
     /// Why no offer of one of the templates can be accepted any more, where its own time is over.
     pub fn why_expired(&self, now: Time) -> Option<String> {
-        let is_over = |of: &&Offered| {
-            let expires = of.template.context.expiration_time;
+        let is_over = |template: &&OfferedTemplate| {
+            let expires = template.template.context.expiration_time;
             expires.is_some_and(|at| at.floor() <= now.seconds())
         };
         let over = self.all().find(is_over)?;
@@ -266,14 +269,15 @@ impl Templates {
 
     /// By how much slots of templates that say it are made longer for work that is not over, in percent, by their ids.
     pub fn overruns(&self) -> BTreeMap<String, u32> {
-        let percent = |of: &Offered| Some((of.view.id.clone(), of.overrun_percent?));
+        let percent =
+            |template: &OfferedTemplate| Some((template.view.id.clone(), template.overrun_percent?));
         self.all().filter_map(percent).collect()
     }
 
     /// The ids of the templates that allow a restart of lost work.
     pub fn restarting(&self) -> BTreeSet<String> {
-        let restarts = self.all().filter(|of| of.on_loss == OnLoss::Restart);
-        restarts.map(|of| of.view.id.clone()).collect()
+        let restarts = self.all().filter(|each| each.on_loss == OnLoss::Restart);
+        restarts.map(|restart| restart.view.id.clone()).collect()
     }
 
     /// The duration in seconds of offers that name none, from the first template.
@@ -313,29 +317,33 @@ impl Templates {
 
     /// Their ids.
     pub fn ids(&self) -> Vec<&str> {
-        self.all().map(|of| of.view.id.as_str()).collect()
+        self.all().map(|each| each.view.id.as_str()).collect()
     }
 
     /// Every template.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Offered> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &OfferedTemplate> {
         self.offered.iter().map(Arc::as_ref)
     }
 
     /// The versions of the offered templates, each with its document.
     pub fn versions(&self) -> Vec<(Uuid, &str)> {
-        self.all().map(|of| (of.version, of.document.as_str())).collect()
+        self.all()
+            .map(|template| (template.version, template.document.as_str()))
+            .collect()
     }
 }
 
 /// The nodes of the largest resource in service; 1 where there is none, since a template asks for nodes.
 fn nodes_of_largest_resource(resources: &[Resource]) -> u32 {
-    let in_service = resources.iter().filter(|of| !of.is_retired());
-    in_service.map(|of| of.capacity).max().unwrap_or(1)
+    let in_service = resources.iter().filter(|resource| !resource.is_retired());
+    in_service.map(|each| each.capacity).max().unwrap_or(1)
 }
 
 /// The name of the only resource in service.
 fn only_resource_in_service(resources: &[Resource]) -> Option<String> {
-    let mut in_service = resources.iter().filter(|of| !of.is_retired() && !of.is_peer());
+    let mut in_service = resources
+        .iter()
+        .filter(|resource| !resource.is_retired() && !resource.is_peer());
     let first = in_service.next()?;
     in_service.next().is_none().then(|| first.name.clone())
 }
@@ -367,8 +375,13 @@ fn why_never_accepted(template: &Template, currency: Option<Currency>) -> Option
         let why = "its wsag:ServiceProvider is AgreementInitiator, and the service provides: AgreementResponder is expected";
         return Some(why.to_owned());
     }
-    let is_job = |of: &ServiceDescription| matches!(of, ServiceDescription::JobDefinition(_));
-    if !template.terms.descriptions().any(|of| is_job(&of.content)) {
+    let is_job =
+        |description: &ServiceDescription| matches!(description, ServiceDescription::JobDefinition(_));
+    if !template
+        .terms
+        .descriptions()
+        .any(|description| is_job(&description.content))
+    {
         let why = "each offer needs a jsdl:JobDefinition, and it has no wsag:ServiceDescriptionTerm with one";
         return Some(why.to_owned());
     }
@@ -397,7 +410,7 @@ pub(super) struct Defaults {
 /// The duration of a request where its template has none either.
 const DURATION_DEFAULT: Seconds = 3_600;
 
-impl Offered {
+impl OfferedTemplate {
     /// Its value where an offer has none.
     pub(super) fn defaults(&self) -> Defaults {
         let (nodes, duration) = self.proposed();
@@ -453,7 +466,7 @@ mod tests {
     #[test]
     fn the_built_in_template_proposes_a_size() {
         let template = read_template(BUILT_IN.as_bytes(), &TimeLanguages::default()).expect("a template");
-        let (nodes, duration) = Offered::new(template, &built_in_template(BUILT_IN)).proposed();
+        let (nodes, duration) = OfferedTemplate::new(template, &built_in_template(BUILT_IN)).proposed();
         assert!(nodes.is_some() && duration.is_some());
     }
 }

@@ -18,10 +18,10 @@ use crate::store::{self, Change, Idempotent, Store};
 use crate::task;
 
 /// The answers to the requests with idempotency keys.
-pub(super) type Remembered = HashMap<Scope, Idempotent>;
+pub(super) type RememberedAnswers = HashMap<Scope, Idempotent>;
 
 /// Gives the answer of one command, once it is known whether its batch is stored.
-pub(super) type Answer = Box<dyn FnOnce(bool) + Send>;
+pub(super) type DeferredAnswer = Box<dyn FnOnce(bool) + Send>;
 
 /// A decision about a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,13 +70,13 @@ impl DecisionRecord {
 
     /// The decision about a pending agreement. The reason of a rejection is given in words only.
     pub(super) fn settled(decided: &Result<Agreement>) -> Self {
-        let of = Self::of("pending", decided);
+        let record = Self::of("pending", decided);
         match decided {
             Ok(agreement) if agreement.state == AgreementState::Rejected => Self {
                 outcome: "refused",
-                ..of
+                ..record
             },
-            _ => of,
+            _ => record,
         }
     }
 }
@@ -84,22 +84,22 @@ impl DecisionRecord {
 /// The changes that are stored together, with the answers that are sent only then. Dropping it answers that nothing was
 /// decided.
 #[derive(Default)]
-pub(super) struct Decided {
+pub(super) struct DecidedBatch {
     pub(super) batch: Vec<Change>,
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<DeferredAnswer>,
     pub(super) decisions: Vec<DecisionRecord>,
     pub(super) suggested: Vec<Suggestion>,
     /// How many commands led to it.
     pub(super) commands: usize,
     /// The answers to the requests with idempotency keys, before this batch and in it.
-    pub(super) remembered: Remembered,
+    pub(super) remembered: RememberedAnswers,
     /// The settings before it, where it has changed them: where it is not stored, they hold again.
     pub(super) settings_before: Option<Settings>,
 }
 
 /// The batches in doubt after the store failed to take one, until the plan has been read anew.
 #[derive(Default)]
-pub(super) struct Doubt {
+pub(super) struct DoubtfulBatches {
     /// The batch of which it is not known whether it is stored.
     pub(super) batch: Option<Uuid>,
     /// Whether it is, once that is known.
@@ -109,17 +109,17 @@ pub(super) struct Doubt {
 }
 
 /// A batch on its way to the database.
-pub(super) struct Storing {
+pub(super) struct StoringBatch {
     /// The answers that are sent once it is stored, without its changes.
-    pub(super) decided: Decided,
+    pub(super) decided: DecidedBatch,
     pub(super) batch: Arc<Vec<Change>>,
     pub(super) begun: Instant,
     task: JoinHandle<Result<(), store::Error>>,
 }
 
-impl Storing {
+impl StoringBatch {
     /// Sends a batch, in a task of its own: deciding the next one takes a processor.
-    pub(super) fn begin(store: &Store, epoch: i64, mut decided: Decided) -> Self {
+    pub(super) fn begin(store: &Store, epoch: i64, mut decided: DecidedBatch) -> Self {
         let batch = Arc::new(std::mem::take(&mut decided.batch));
         let (store, sent) = (store.clone(), Arc::clone(&batch));
         Self {
@@ -131,8 +131,8 @@ impl Storing {
     }
 
     /// Waits for the end of a batch, for ever where none is on its way. May be given up and asked again until it has answered.
-    pub(super) async fn end(of: &mut Option<Self>) -> Result<(), store::Error> {
-        let Some(storing) = of else {
+    pub(super) async fn end(batch: &mut Option<Self>) -> Result<(), store::Error> {
+        let Some(storing) = batch else {
             return std::future::pending().await;
         };
         match (&mut storing.task).await {

@@ -7,18 +7,18 @@ use scheduler::{Interval, Move, Reason};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Agreement, AgreementState, Brought, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
+    Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
     ServiceState, Spender,
 };
 use crate::clock::{Micros, second_after};
 use crate::planner::admission::share::{keep_within, refusal_within_share};
 use crate::planner::decider::Decider;
-use crate::planner::decider::Step;
+use crate::planner::decider::DecisionStep;
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::lifecycle::reports::{clamp_job_end, job_end_in_words};
 use crate::planner::placement::admit::admission_in_words;
 use crate::planner::plan::is_undecided;
-use crate::planner::request::{Accepted, Proposal, Termination};
+use crate::planner::request::{AcceptedOffer, Request, Termination};
 use crate::planner::requests::request_of_agreement;
 use crate::planner::resources::need::{Need, Placement};
 use crate::planner::resources::nodes::Unused;
@@ -28,31 +28,31 @@ use crate::store::Change;
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
-    pub(super) fn place(&mut self, proposal: Proposal) -> Result<Step<Accepted, Proposal>> {
-        self.check_key_is_new(proposal.idempotency.as_ref())?;
-        self.check_new_id(&proposal, &[])?;
-        self.check_agreements_quota(&proposal.party, Some(proposal.id))?;
-        let mut moved = self.moved_before_reserving(proposal.id);
-        let Some((agreement, admitted, number)) = self.admit_proposal(&proposal)? else {
-            return Ok(Step::Wait(proposal));
+    pub(super) fn place(&mut self, request: Request) -> Result<DecisionStep<AcceptedOffer, Request>> {
+        self.check_key_is_new(request.idempotency.as_ref())?;
+        self.check_new_id(&request, &[])?;
+        self.check_agreements_quota(&request.party, Some(request.id))?;
+        let mut moved = self.moved_before_reserving(request.id);
+        let Some((agreement, admitted, number)) = self.admit_proposal(&request)? else {
+            return Ok(DecisionStep::Wait(request));
         };
         self.plan.insert(agreement.clone(), number);
-        let event = self.acceptance_event(&agreement, &admitted, proposal.spender);
+        let event = self.acceptance_event(&agreement, &admitted, request.spender);
         self.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
-            document: proposal.document,
+            document: request.document,
             events: vec![event],
         });
         moved.extend(self.apply_admission_moves(&admitted));
         moved.retain(|other| other.party == agreement.party);
-        let accepted = Accepted { agreement, moved };
-        self.remember(proposal.idempotency, &accepted);
-        Ok(Step::Done(accepted))
+        let accepted = AcceptedOffer { agreement, moved };
+        self.remember(request.idempotency, &accepted);
+        Ok(DecisionStep::Done(accepted))
     }
 
     /// Notes that an operator has made an agreement for another party.
-    pub(super) fn note_booked(&mut self, by: Option<&str>, decided: &Result<Accepted>) {
-        if let (Some(by), Ok(Accepted { agreement, .. })) = (by, decided) {
+    pub(super) fn note_booked(&mut self, by: Option<&str>, decided: &Result<AcceptedOffer>) {
+        if let (Some(by), Ok(AcceptedOffer { agreement, .. })) = (by, decided) {
             let detail = format!("booked {} for {}", agreement.id, agreement.party);
             let note = Note::of_operator(self.now, by, agreement.id, detail);
             self.batch.push(Change::Note(note));
@@ -61,19 +61,26 @@ impl Decider<'_> {
 
     /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
     /// and the one that has been pending for it. Agreements that are over are looked for in the store, before the offer comes here.
-    pub(super) fn check_new_id(&self, proposal: &Proposal, but: &[Option<Uuid>]) -> Result<()> {
-        let Some(id) = &proposal.initiator_id else {
+    pub(super) fn check_new_id(&self, request: &Request, but: &[Option<Uuid>]) -> Result<()> {
+        let Some(id) = &request.initiator_id else {
             return Ok(());
         };
-        let has_it = |of: &Agreement| of.party == proposal.party && of.initiator_id.as_ref() == Some(id);
+        let has_it = |agreement: &Agreement| {
+            agreement.party == request.party && agreement.initiator_id.as_ref() == Some(id)
+        };
         let own = but
             .iter()
             .flatten()
-            .filter(|of| self.plan.get(**of).is_some_and(has_it))
+            .filter(|but| self.plan.get(**but).is_some_and(has_it))
             .count();
-        let mut waiting = self.plan.reserving.waiting.values().map(|of| &of.agreement);
-        if self.plan.live.with_initiator_id(&proposal.party, id) > own
-            || waiting.any(|of| of.id != proposal.id && has_it(of))
+        let mut waiting = self
+            .plan
+            .reserving
+            .waiting
+            .values()
+            .map(|waiting| &waiting.agreement);
+        if self.plan.live.with_initiator_id(&request.party, id) > own
+            || waiting.any(|waiting| waiting.id != request.id && has_it(waiting))
         {
             return Err(Error::IdTaken(id.clone()));
         }
@@ -81,11 +88,8 @@ impl Decider<'_> {
     }
 
     /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
-    fn admit_proposal(
-        &mut self,
-        proposal: &Proposal,
-    ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-        self.admit_reserved_or(proposal, |this, need, reason| {
+    fn admit_proposal(&mut self, request: &Request) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
+        self.admit_reserved_or(request, |this, need, reason| {
             // A refusal reveals something about the agreements of others, as a quote does.
             match this.count_quota_question(need.payer.party) {
                 Ok(()) => this.make_refusal(need, reason),
@@ -97,18 +101,18 @@ impl Decider<'_> {
     /// Admits a proposal; `refused` says why it is not admitted.
     pub(super) fn admit_proposal_or(
         &mut self,
-        proposal: &Proposal,
+        request: &Request,
         refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<(Agreement, Placement, u64), Refusal> {
         let now = self.present_second();
         let mut limited = None;
         let mut is_capped = false;
-        if self.settings.quotas_of(&proposal.party) != Quotas::default() || proposal.spender.is_some() {
-            let limited = limited.insert(proposal.clone());
+        if self.settings.quotas_of(&request.party) != Quotas::default() || request.spender.is_some() {
+            let limited = limited.insert(request.clone());
             self.limit_to_quotas(limited, None)?;
             is_capped = self.limit_to_cap(limited);
         }
-        let proposal = limited.as_ref().unwrap_or(proposal);
+        let proposal = limited.as_ref().unwrap_or(request);
         let window = self.window(proposal)?;
         // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
         let mut shared = Cow::Borrowed(proposal);
@@ -183,17 +187,17 @@ impl Decider<'_> {
     /// Takes over the moves of a schedule. Returns the agreements as they are now.
     pub(super) fn apply_moves(&mut self, moves: &[Move], why: &str) -> Vec<Agreement> {
         let mut moved = Vec::with_capacity(moves.len());
-        for of in moves {
-            let Some((mut agreement, index)) = self.plan.must_get_slot(of.id) else {
+        for one_move in moves {
+            let Some((mut agreement, index)) = self.plan.must_get_slot(one_move.id) else {
                 continue;
             };
             let detail = format!(
                 "{}{}, {why}",
                 piece_in_words(&agreement, index),
-                time_difference_in_words(of.to - of.from)
+                time_difference_in_words(one_move.to - one_move.from)
             );
             let (slot, nodes) = agreement.slots[index].stretch();
-            agreement.place_slot(index, (Interval::of(of.to, slot.duration()), nodes));
+            agreement.place_slot(index, (Interval::of(one_move.to, slot.duration()), nodes));
             let event = self.event(EventKind::Moved, detail);
             moved.push(self.update(agreement, vec![event]));
         }
@@ -318,13 +322,15 @@ impl Decider<'_> {
             self.place_missed_slot(&agreement);
             let placed = self.plan.get(agreement.id).cloned();
             // A second later it might be late again.
-            if let Some(placed) = placed.filter(|of| of.is_waiting() && of.slot().start <= now) {
+            if let Some(placed) =
+                placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
+            {
                 starting.extend(self.begin(placed));
             }
         }
         // What has lost its whole slot comes before what has lost a little of it.
         for id in late {
-            if let Some(agreement) = self.plan.get(id).filter(|of| of.is_waiting()).cloned() {
+            if let Some(agreement) = self.plan.get(id).filter(|plan| plan.is_waiting()).cloned() {
                 let agreement = self.prolong_late_slot(agreement);
                 starting.extend(self.begin(agreement));
             }
@@ -355,7 +361,7 @@ impl Decider<'_> {
     pub(super) fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
         let now = self.present_second();
         // A job of an earlier time makes way for the one that starts now.
-        self.plan.has_lost_work_stopped(agreement.id);
+        self.plan.forget_lost_work(agreement.id);
         let nodes = self.plan.bind(&agreement, now);
         if nodes.len() < agreement.slot_nodes() as usize {
             // Otherwise the plan does not take the loss of these nodes into account yet.
@@ -381,8 +387,8 @@ impl Decider<'_> {
         let named = self.names_of(&agreement.resource, &nodes);
         let mut detail = format!("on nodes {named} of {}", agreement.resource);
         if agreement.slots.is_split() {
-            let (number, of) = (agreement.slot_number(), agreement.slots.len());
-            detail = format!("piece {number} of {of}, {detail}");
+            let (number, slots) = (agreement.slot_number(), agreement.slots.len());
+            detail = format!("piece {number} of {slots}, {detail}");
         }
         if agreement.never_had_nodes() {
             detail += ", which has not told yet that it holds them for it";
@@ -424,7 +430,7 @@ impl Decider<'_> {
     }
 
     /// Records the real start of a job, with the files that were brought for it.
-    pub(super) fn record_start(&mut self, id: Uuid, at: Micros, brought: Option<Brought>) -> Result<()> {
+    pub(super) fn record_start(&mut self, id: Uuid, at: Micros, brought: Option<BroughtFiles>) -> Result<()> {
         let mut agreement = self.processing_agreement(id)?;
         let mut events = self.note_brought_files(&mut agreement, brought);
         if agreement.slot_started().is_none() || !events.is_empty() {
@@ -442,19 +448,19 @@ impl Decider<'_> {
     pub(super) fn note_brought_files(
         &self,
         agreement: &mut Agreement,
-        brought: Option<Brought>,
+        brought: Option<BroughtFiles>,
     ) -> Vec<Event> {
         let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
-        let Some((job, of)) = job.zip(brought) else {
+        let Some((job, files)) = job.zip(brought) else {
             return Vec::new();
         };
         job.brought = brought;
-        vec![self.event(EventKind::Staged, of.moved.words("brought"))]
+        vec![self.event(EventKind::Staged, files.moved.words("brought"))]
     }
 
     /// Records the end of a job and everything that follows from it.
     pub(super) fn record_end(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
-        if self.plan.has_lost_work_stopped(id) {
+        if self.plan.forget_lost_work(id) {
             // It was lost before, and its end changes nothing.
             return Ok(());
         }
@@ -498,7 +504,7 @@ impl Decider<'_> {
         }
         agreement.note_started(started);
         let staging = end.staging.as_deref();
-        let mut events = self.note_brought_files(&mut agreement, staging.and_then(|of| of.brought));
+        let mut events = self.note_brought_files(&mut agreement, staging.and_then(|staging| staging.brought));
         agreement.outcome = Some(match end.outcome {
             RunOutcome::Lost => agreement.lose(),
             outcome => outcome,
@@ -512,7 +518,7 @@ impl Decider<'_> {
             kind,
             detail,
         };
-        let sent = staging.and_then(|of| of.sent);
+        let sent = staging.and_then(|staging| staging.sent);
         events.extend(sent.map(|sent| at(EventKind::Staged, sent.words("sent"))));
         events.push(at(EventKind::Ended, job_end_in_words(end)));
         events.extend(self.must_close(&mut agreement, last, end.ended)?);
@@ -559,7 +565,7 @@ impl Decider<'_> {
 
     /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
-        self.plan.resources.must_be_settled(agreement.id);
+        self.plan.resources.check_settled(agreement.id);
         agreement.version += 1;
         let gives_back = agreement.is_between_slots() || agreement.state.is_final();
         let release = gives_back && self.plan.bound.contains_key(&agreement.id);

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Event, EventKind};
 use crate::clock::{Micros, second_of};
-use crate::planner::batches::{Answer, DecisionRecord, Remembered};
+use crate::planner::batches::{DecisionRecord, DeferredAnswer, RememberedAnswers};
 use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;
 use crate::planner::request::Scope;
@@ -23,7 +23,7 @@ pub(super) struct Decider<'a> {
     pub(super) plan: &'a mut Plan,
     pub(super) now: Micros,
     pub(super) batch: &'a mut Vec<Change>,
-    pub(super) remembered: Remembered,
+    pub(super) remembered: RememberedAnswers,
     /// The commands that wait for their clusters, by the agreements that they would make.
     pub(super) later: &'a mut BTreeMap<Uuid, Command>,
     /// Other settings, for the decisions after these.
@@ -66,25 +66,25 @@ pub(super) type Reply<T> = oneshot::Sender<Result<T>>;
 
 /// How far the decision of a command has come.
 #[derive(Debug)]
-pub(super) enum Step<T, C> {
+pub(super) enum DecisionStep<T, C> {
     /// It is decided.
     Done(T),
     /// It is decided again when the cluster holds the nodes; the request comes back.
     Wait(C),
 }
 
-impl<T, C> Step<T, C> {
+impl<T, C> DecisionStep<T, C> {
     /// The same with the request of another command, where it has to come back.
-    pub(super) fn map_request<D>(self, map: impl FnOnce(C) -> D) -> Step<T, D> {
+    pub(super) fn map_request<D>(self, map: impl FnOnce(C) -> D) -> DecisionStep<T, D> {
         match self {
-            Self::Done(done) => Step::Done(done),
-            Self::Wait(request) => Step::Wait(map(request)),
+            Self::Done(done) => DecisionStep::Done(done),
+            Self::Wait(request) => DecisionStep::Wait(map(request)),
         }
     }
 }
 
 #[cfg(test)]
-impl<T, C> Step<T, C> {
+impl<T, C> DecisionStep<T, C> {
     /// The decision.
     pub(super) fn done(self) -> T {
         match self {
@@ -95,7 +95,7 @@ impl<T, C> Step<T, C> {
 }
 
 /// Decides something once, and counts it.
-type Decide = Box<dyn FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> Answer + Send + Sync>;
+type Decide = Box<dyn FnOnce(&mut Decider<'_>, &mut Vec<DecisionRecord>) -> DeferredAnswer + Send + Sync>;
 
 /// A verb of the [`Decider`] with its request, and the way to its answer.
 pub(super) struct Command {
@@ -111,7 +111,7 @@ pub(super) struct Command {
 }
 
 /// A verb that may have to wait until a cluster holds the nodes.
-type Verb<C, T> = fn(&mut Decider<'_>, C) -> Result<Step<T, C>>;
+type Verb<C, T> = fn(&mut Decider<'_>, C) -> Result<DecisionStep<T, C>>;
 
 impl Command {
     /// One that is decided at once, with the count of the decision where it is counted.
@@ -139,21 +139,22 @@ impl Command {
         count: impl FnOnce(&mut Decider<'_>, &mut Result<T>) -> DecisionRecord + Send + Sync + 'static,
     ) -> Self {
         let again = scope.clone();
-        let decide = move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| -> Answer {
-            decider.begin_waiting_command(id);
-            let mut decided = match verb(decider, request) {
-                Ok(Step::Done(decided)) => Ok(decided),
-                Ok(Step::Wait(request)) => {
-                    let again = Self::that_may_wait((id, request), again, reply, verb, count);
-                    let again = again.unbounded(decider.is_unbounded);
-                    decider.decide_later(id, again);
-                    return Box::new(|_| {});
-                }
-                Err(why) => Err(why),
+        let decide =
+            move |decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>| -> DeferredAnswer {
+                decider.begin_waiting_command(id);
+                let mut decided = match verb(decider, request) {
+                    Ok(DecisionStep::Done(decided)) => Ok(decided),
+                    Ok(DecisionStep::Wait(request)) => {
+                        let again = Self::that_may_wait((id, request), again, reply, verb, count);
+                        let again = again.unbounded(decider.is_unbounded);
+                        decider.decide_later(id, again);
+                        return Box::new(|_| {});
+                    }
+                    Err(why) => Err(why),
+                };
+                decisions.push(count(decider, &mut decided));
+                answer_when_stored(reply, decided)
             };
-            decisions.push(count(decider, &mut decided));
-            answer_when_stored(reply, decided)
-        };
         Self {
             scope,
             decide: Box::new(decide),
@@ -182,16 +183,20 @@ impl Command {
     }
 
     /// Decides it; the answer waits for the batch, and so does the count of the decisions.
-    pub(super) fn decide(self, decider: &mut Decider<'_>, decisions: &mut Vec<DecisionRecord>) -> Answer {
+    pub(super) fn decide(
+        self,
+        decider: &mut Decider<'_>,
+        decisions: &mut Vec<DecisionRecord>,
+    ) -> DeferredAnswer {
         decider.is_unbounded = self.is_unbounded;
         if !self.is_dry {
             return (self.decide)(decider, decisions);
         }
-        let decided = decider.decide_on_copy_of_plan(|of| {
+        let decided = decider.decide_on_copy_of_plan(|decider| {
             // No cluster is asked to hold something for it.
-            of.plan.reserving.within.clear();
-            let decided = (self.decide)(of, &mut Vec::new());
-            Ok((decided, of.plan.table.probes.clone()))
+            decider.plan.reserving.within.clear();
+            let decided = (self.decide)(decider, &mut Vec::new());
+            Ok((decided, decider.plan.table.probes.clone()))
         });
         match decided {
             // A question tells something about other parties, also where it asks for nothing.
@@ -205,7 +210,7 @@ impl Command {
 }
 
 /// An answer that holds only if it is stored. A client that went away gets none.
-fn answer_when_stored<T: Send + 'static>(reply: Reply<T>, decision: Result<T>) -> Answer {
+fn answer_when_stored<T: Send + 'static>(reply: Reply<T>, decision: Result<T>) -> DeferredAnswer {
     Box::new(move |stored| {
         let _ = reply.send(if stored { decision } else { Err(Error::Unavailable) });
     })

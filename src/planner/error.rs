@@ -53,7 +53,7 @@ pub enum Error {
     Changed,
     /// The offer cannot be accepted any more.
     #[error(transparent)]
-    Lost(Lost),
+    OfferLoss(OfferLoss),
     /// A resource cannot be as it is to be.
     #[error("{0}")]
     Unfit(String),
@@ -76,7 +76,7 @@ pub enum Error {
 
 /// Why an offer cannot be accepted any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Lost {
+pub enum OfferLoss {
     /// Its time, or that of its negotiation, is over.
     #[error("the offer has expired")]
     Expired,

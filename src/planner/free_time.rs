@@ -25,22 +25,22 @@ pub(super) fn whole_steps_of_gap(gap: Interval, step: i64) -> Interval {
 mod tests {
     use super::*;
 
-    fn of(start: i64, end: i64) -> Interval {
+    fn interval(start: i64, end: i64) -> Interval {
         Interval::new(Time(start), Time(end))
     }
 
     #[test]
     fn what_overlaps_or_touches_is_one() {
         assert_eq!(
-            join_free_intervals(&[of(0, 5), of(2, 3), of(5, 8), of(9, 10)]),
-            [of(0, 8), of(9, 10)]
+            join_free_intervals(&[interval(0, 5), interval(2, 3), interval(5, 8), interval(9, 10)]),
+            [interval(0, 8), interval(9, 10)]
         );
     }
 
     #[test]
     fn only_whole_steps_are_told() {
-        assert_eq!(whole_steps_of_gap(of(1, 39), 10), of(10, 30));
-        assert!(whole_steps_of_gap(of(11, 19), 10).is_empty());
-        assert_eq!(whole_steps_of_gap(of(11, 19), 1), of(11, 19));
+        assert_eq!(whole_steps_of_gap(interval(1, 39), 10), interval(10, 30));
+        assert!(whole_steps_of_gap(interval(11, 19), 10).is_empty());
+        assert_eq!(whole_steps_of_gap(interval(11, 19), 1), interval(11, 19));
     }
 }

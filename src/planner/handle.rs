@@ -19,15 +19,15 @@ use crate::planner::decider::{Command, Decider, Reply};
 use crate::planner::error::{Error, Result, StartError};
 use crate::planner::metrics::PlannerMetrics;
 use crate::planner::offers::suggestion::Suggestion;
-use crate::planner::picture::{Picture, Recent};
+use crate::planner::picture::{Picture, RecentView};
 use crate::planner::plan::Plan;
-use crate::planner::request::{Accepted, Idempotency, Proposal, Repaired, Scope, Termination};
+use crate::planner::request::{AcceptedOffer, Idempotency, Repaired, Request, Scope, Termination};
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::need::Foreseeable;
-use crate::planner::resources::nodes::{KeptNodes, NodeReport, Planned, Reporter, Unused};
+use crate::planner::resources::nodes::{KeptNodes, NodeReport, Reporter, ResourceAgreements, Unused};
 use crate::planner::resources::orders::{Reconfiguration, ResourceChanges};
 use crate::planner::resources::resource::Resource;
-use crate::planner::settings::{Negotiating, Settings};
+use crate::planner::settings::{NegotiationLimits, Settings};
 use crate::planner::signals::Signals;
 use crate::store::{Lease, Store};
 use crate::task;
@@ -53,12 +53,12 @@ pub struct Planner {
     pub(super) stored: watch::Receiver<u64>,
     pub(super) ready: watch::Receiver<bool>,
     pub(super) epoch: i64,
-    pub(super) negotiating: Negotiating,
+    pub(super) negotiating: NegotiationLimits,
     pub(super) resources: watch::Receiver<Arc<[Resource]>>,
     pub(super) foresight: watch::Receiver<Arc<Foresight>>,
     pub(super) measured: Arc<Mutex<PlannerMetrics>>,
-    pub(super) pictures: Arc<Recent<Picture>>,
-    pub(super) usages: Arc<Recent<Vec<PartyUsage>>>,
+    pub(super) pictures: Arc<RecentView<Picture>>,
+    pub(super) usages: Arc<RecentView<Vec<PartyUsage>>>,
     pub(super) distrusted: Arc<OnceLock<String>>,
     /// Whether everything is decided on a copy of the plan, and nothing is stored.
     is_dry: bool,
@@ -161,7 +161,10 @@ impl Planner {
     }
 
     /// The handle of a process that stands by: it knows the resources, and nothing is decided by it.
-    pub fn of_other_process(negotiating: Negotiating, resources: watch::Receiver<Arc<[Resource]>>) -> Self {
+    pub fn of_other_process(
+        negotiating: NegotiationLimits,
+        resources: watch::Receiver<Arc<[Resource]>>,
+    ) -> Self {
         let (commands, _) = mpsc::channel(1);
         Self {
             suggested: broadcast::channel(1).0,
@@ -268,12 +271,14 @@ impl Planner {
     /// The executor of a resource, by the resource's name.
     pub fn executor_of(&self, resource: &str) -> Option<String> {
         let resources = self.resources.borrow();
-        let found = resources.iter().find(|of| of.name == resource);
-        found.map(|of| of.kind.clone())
+        let found = resources
+            .iter()
+            .find(|one_resource| one_resource.name == resource);
+        found.map(|found| found.kind.clone())
     }
 
     /// The limits of negotiations.
-    pub fn negotiating(&self) -> Negotiating {
+    pub fn negotiating(&self) -> NegotiationLimits {
         self.negotiating
     }
 
@@ -283,21 +288,21 @@ impl Planner {
     /// # Errors
     /// [`Error::Refused`] where there is no place, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn place(&self, proposal: Proposal) -> Result<Accepted> {
-        let (party, id) = (proposal.party.clone(), proposal.id);
-        let scope = proposal.idempotency.as_ref().map(Idempotency::scope);
+    pub async fn place(&self, request: Request) -> Result<AcceptedOffer> {
+        let (party, id) = (request.party.clone(), request.id);
+        let scope = request.idempotency.as_ref().map(Idempotency::scope);
         let booked_by = self.booked_by.clone();
-        let count = move |of: &mut Decider<'_>, decided: &mut Result<_>| {
-            of.note_refused(&party, id, decided);
-            of.note_booked(booked_by.as_deref(), decided);
+        let count = move |decider: &mut Decider<'_>, decided: &mut Result<_>| {
+            decider.note_refused(&party, id, decided);
+            decider.note_booked(booked_by.as_deref(), decided);
             DecisionRecord::of("offer", decided)
         };
         self.send(|reply| {
             Command::that_may_wait(
-                (id, proposal),
+                (id, request),
                 scope,
                 reply,
-                |of, proposal| of.place(proposal),
+                |decider, proposal| decider.place(proposal),
                 count,
             )
         })
@@ -311,8 +316,8 @@ impl Planner {
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
     pub async fn terminate(&self, termination: Termination) -> Result<Agreement> {
         let scope = termination.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, decisions| {
-            let decided = of.terminate(termination);
+        self.ask_once(scope, |decider, decisions| {
+            let decided = decider.terminate(termination);
             decisions.push(DecisionRecord::of("termination", &decided));
             decided
         })
@@ -325,7 +330,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where it could not be stored; nothing has begun then.
     pub async fn begin_due(&self) -> Result<Vec<Agreement>> {
-        self.ask(|of| of.begin_due()).await
+        self.ask(|decider| decider.begin_due()).await
     }
 
     /// The agreements with a job that runs or is about to run, including the agreements that are being terminated.
@@ -333,7 +338,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn running(&self) -> Result<Vec<Agreement>> {
-        self.ask(|of| Ok(of.plan.running())).await
+        self.ask(|decider| Ok(decider.plan.running())).await
     }
 
     /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
@@ -341,7 +346,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>> {
-        self.ask(move |of| Ok(of.plan.bound.get(&id).cloned().unwrap_or_default()))
+        self.ask(move |decider| Ok(decider.plan.bound.get(&id).cloned().unwrap_or_default()))
             .await
     }
 
@@ -350,8 +355,9 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn planned_on(&self, resource: String) -> Result<Planned> {
-        self.ask(move |of| Ok(of.plan.planned_on(&resource))).await
+    pub async fn planned_on(&self, resource: String) -> Result<ResourceAgreements> {
+        self.ask(move |decider| Ok(decider.plan.planned_on(&resource)))
+            .await
     }
 
     /// A picture of the plan. One that was taken lately is shown again: for a tenth of a millisecond for each slot on it, so for a
@@ -360,8 +366,8 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where none has been taken yet and the planner has stopped.
     pub async fn picture(&self) -> Result<Arc<Picture>> {
-        let take = self.ask(|of| {
-            let picture = of.picture();
+        let take = self.ask(|decider| {
+            let picture = decider.picture();
             let slots = picture.slots();
             Ok((picture, slots))
         });
@@ -373,10 +379,10 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn usage(&self, party: Option<String>) -> Result<Vec<PartyUsage>> {
-        self.ask(move |of| {
+        self.ask(move |decider| {
             Ok(match party {
-                Some(party) => vec![of.usage_of(party)],
-                None => of.usage_of_all(),
+                Some(party) => vec![decider.usage_of(party)],
+                None => decider.usage_of_all(),
             })
         })
         .await
@@ -387,9 +393,9 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where it was never asked for and the planner has stopped.
     pub async fn recent_usage(&self) -> Result<Arc<Vec<PartyUsage>>> {
-        let take = self.ask(|of| {
-            let usage = of.usage_of_all();
-            let agreements = usage.iter().map(|of| of.agreements).sum();
+        let take = self.ask(|decider| {
+            let usage = decider.usage_of_all();
+            let agreements = usage.iter().map(|usage| usage.agreements).sum();
             Ok((usage, agreements))
         });
         self.usages.recent(Instant::now(), take).await
@@ -401,8 +407,8 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn keep_nodes(&self, resource: String, kept: Vec<KeptNodes>) -> Result<()> {
-        self.ask(move |of| {
-            of.keep_nodes(&resource, kept);
+        self.ask(move |decider| {
+            decider.keep_nodes(&resource, kept);
             Ok(())
         })
         .await
@@ -413,7 +419,8 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where no such agreement has its slot now, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_unused(&self, id: Uuid, unused: Unused) -> Result<()> {
-        self.ask(move |of| of.treat_unused_slot(id, unused)).await
+        self.ask(move |decider| decider.treat_unused_slot(id, unused))
+            .await
     }
 
     /// Takes the states of the nodes of a resource and repairs the plan. Work on nodes that are gone is lost. A waiting
@@ -423,7 +430,8 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] where it could not be stored.
     pub async fn set_nodes(&self, resource: String, by: Reporter, report: NodeReport) -> Result<Repaired> {
-        self.ask(move |of| of.set_nodes(&resource, by, &report)).await
+        self.ask(move |decider| decider.set_nodes(&resource, by, &report))
+            .await
     }
 
     /// The next instant at which [`Planner::begin_due`] has something to do; it changes with the plan.
@@ -438,16 +446,18 @@ impl Planner {
 
     /// A size of a proposal as it would be at most on a resource, by the resource's name; `None` where there is no such resource, or
     /// it has too few nodes.
-    pub fn size_on(&self, resource: &str, proposal: &Proposal, shape: Shape) -> Option<Shape> {
+    pub fn size_on(&self, resource: &str, request: &Request, shape: Shape) -> Option<Shape> {
         let resources = self.resources.borrow();
-        let found = resources.iter().find(|of| of.name == resource)?;
+        let found = resources
+            .iter()
+            .find(|one_resource| one_resource.name == resource)?;
         if shape.nodes > found.capacity {
             return None;
         }
-        let by_rate = proposal.scaling.shape(shape, found.rate);
+        let by_rate = request.scaling.shape(shape, found.rate);
         drop(resources);
         let foresight = self.foresight();
-        let foreseen = foresight.foreseen(Foreseeable::of(proposal), shape);
+        let foreseen = foresight.foreseen(Foreseeable::of(request), shape);
         let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(resource));
         Some(Shape {
             duration: longest.unwrap_or(by_rate.duration),
@@ -456,27 +466,29 @@ impl Planner {
     }
 
     /// A size of a proposal as it would be at most on each resource that has enough nodes for it, by the resource's name.
-    pub fn sizes_on_each(&self, proposal: &Proposal, shape: Shape) -> Vec<(String, Shape)> {
+    pub fn sizes_on_each(&self, request: &Request, shape: Shape) -> Vec<(String, Shape)> {
         let resources = Arc::clone(&self.resources.borrow());
         let foresight = self.foresight();
-        let foreseen = foresight.foreseen(Foreseeable::of(proposal), shape);
-        let able = resources.iter().filter(|of| shape.nodes <= of.capacity);
-        able.map(|of| {
+        let foreseen = foresight.foreseen(Foreseeable::of(request), shape);
+        let able = resources
+            .iter()
+            .filter(|resource| shape.nodes <= resource.capacity);
+        able.map(|resource| {
             let longest = foreseen
                 .as_ref()
-                .and_then(|foreseen| foreseen.longest_hold(&of.name));
-            let by_rate = proposal.scaling.shape(shape, of.rate);
+                .and_then(|foreseen| foreseen.longest_hold(&resource.name));
+            let by_rate = request.scaling.shape(shape, resource.rate);
             let duration = longest.unwrap_or(by_rate.duration);
-            (of.name.clone(), Shape { duration, ..shape })
+            (resource.name.clone(), Shape { duration, ..shape })
         })
         .collect()
     }
 
     /// Foresees the work of a proposal on each resource, so that the planner finds it foreseen. Called on a thread that reads offers.
-    pub fn foresee(&self, proposal: &Proposal) {
+    pub fn foresee(&self, request: &Request) {
         let foresight = self.foresight();
-        for shape in &proposal.shapes {
-            foresight.foreseen(Foreseeable::of(proposal), *shape);
+        for shape in &request.shapes {
+            foresight.foreseen(Foreseeable::of(request), *shape);
         }
     }
 
@@ -490,7 +502,7 @@ impl Planner {
     pub async fn expose(&self, text: &mut Exposition) {
         text.number(READY, u8::from(self.is_ready()));
         text.number(QUEUE, self.commands.max_capacity() - self.commands.capacity());
-        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|of| Ok(of.census()))).await;
+        let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|decider| Ok(decider.census()))).await;
         if let Ok(Ok(census)) = census {
             census.expose(text);
         }
@@ -538,7 +550,7 @@ fn warn_of_displaced_agreements(changes: &ResourceChanges) {
         let resources = changes
             .resources
             .iter()
-            .map(|(of, words)| format!("{}: {words}", of.name));
+            .map(|(resource, words)| format!("{}: {words}", resource.name));
         let resources = resources.collect::<Vec<_>>().join("; ");
         tracing::warn!(
             moved,

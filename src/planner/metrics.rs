@@ -152,8 +152,8 @@ impl PlannerMetrics {
     /// Counts the decisions and, of the stored changes, the ones that matter.
     pub(super) fn decided(&mut self, decisions: &[DecisionRecord], batch: &[Change]) {
         for decision in decisions {
-            let of = (decision.request, decision.outcome);
-            *self.decisions.entry(of).or_default() += 1;
+            let labels = (decision.request, decision.outcome);
+            *self.decisions.entry(labels).or_default() += 1;
             if let Some(reason) = decision.reason {
                 *self
                     .refusals
@@ -188,7 +188,8 @@ impl PlannerMetrics {
                 Change::UpdateAgreement { agreement, events } => {
                     for event in events.iter().filter(|event| event.kind == EventKind::Assessed) {
                         let assessed = agreement.guarantees.iter();
-                        let assessed = assessed.filter(|of| event.detail.starts_with(&of.assessed()));
+                        let assessed =
+                            assessed.filter(|guarantee| event.detail.starts_with(&guarantee.assessed()));
                         for guarantee in assessed.take(1) {
                             *self.guarantees.entry(guarantee.state.word()).or_default() += 1;
                         }
@@ -198,9 +199,9 @@ impl PlannerMetrics {
                     }
                 }
                 Change::Post(posting) => self.count_posting(posting),
-                Change::RecordExecution(of) => {
-                    let used = i128::from(of.run_time) * i128::from(of.nodes);
-                    *self.used.entry(of.resource.clone()).or_default() += used.max(0);
+                Change::RecordExecution(agreement) => {
+                    let used = i128::from(agreement.run_time) * i128::from(agreement.nodes);
+                    *self.used.entry(agreement.resource.clone()).or_default() += used.max(0);
                 }
                 _ => {}
             }
@@ -222,13 +223,15 @@ impl PlannerMetrics {
             _ => return,
         };
         let Money { micros, currency } = posting.amount;
-        let of = (is_earned, currency, posting.kind.word());
-        *self.postings.entry(of).or_default() += i128::from(micros);
+        let labels = (is_earned, currency, posting.kind.word());
+        *self.postings.entry(labels).or_default() += i128::from(micros);
     }
 
     fn expose_postings(&self, is_earned: bool, metric: Metric, text: &mut Exposition) {
         let mut family = text.family(metric);
-        for ((_, currency, kind), micros) in self.postings.iter().filter(|(of, _)| of.0 == is_earned) {
+        for ((_, currency, kind), micros) in
+            self.postings.iter().filter(|(posting, _)| posting.0 == is_earned)
+        {
             let labels = [("currency", currency.code()), ("kind", kind)];
             family.sample(&labels, in_units(*micros));
         }
@@ -259,7 +262,7 @@ impl PlannerMetrics {
         self.expose_postings(true, EARNED, text);
         self.expose_postings(false, OWED, text);
         text.numbers(BOOKED, "resource", &self.booked);
-        let used = self.used.iter().map(|(of, micros)| (of, in_units(*micros)));
+        let used = self.used.iter().map(|(used, micros)| (used, in_units(*micros)));
         text.numbers(USED, "resource", used);
     }
 }
@@ -322,15 +325,24 @@ impl Decider<'_> {
             }
         }
         let now = self.present_second();
-        for of in self.plan.resources.in_service() {
-            let (name, nodes) = (of.resource.name.clone(), of.resource.capacity);
+        for resource_plan in self.plan.resources.in_service() {
+            let (name, nodes) = (
+                resource_plan.resource.name.clone(),
+                resource_plan.resource.capacity,
+            );
             let taken = AHEAD.map(|(_, seconds)| {
                 let all = u64::from(nodes) * seconds.unsigned_abs();
-                (of.schedule.tree().busy_area(Interval::of(now, seconds)), all)
+                (
+                    resource_plan
+                        .schedule
+                        .tree()
+                        .busy_area(Interval::of(now, seconds)),
+                    all,
+                )
             });
             census.resources.push(ResourceCensus {
                 nodes,
-                up: of.nodes.up(nodes),
+                up: resource_plan.nodes.up(nodes),
                 busy: busy.get(name.as_str()).copied().unwrap_or_default(),
                 taken,
                 name,
@@ -351,17 +363,17 @@ impl Census {
         text.number(NEAR_QUOTA, self.near_quota);
         let of_each = |count: fn(&ResourceCensus) -> u64| {
             let resources = self.resources.iter();
-            resources.map(move |of| (&of.name, count(of)))
+            resources.map(move |resource| (&resource.name, count(resource)))
         };
-        text.numbers(NODES, "resource", of_each(|of| of.nodes.into()));
-        text.numbers(NODES_UP, "resource", of_each(|of| of.up.into()));
-        text.numbers(NODES_BUSY, "resource", of_each(|of| of.busy));
+        text.numbers(NODES, "resource", of_each(|decider| decider.nodes.into()));
+        text.numbers(NODES_UP, "resource", of_each(|each| each.up.into()));
+        text.numbers(NODES_BUSY, "resource", of_each(|each| each.busy));
         let mut family = text.family(TAKEN);
-        for of in &self.resources {
-            for ((ahead, _), (taken, all)) in AHEAD.iter().zip(of.taken) {
+        for census in &self.resources {
+            for ((ahead, _), (taken, all)) in AHEAD.iter().zip(census.taken) {
                 #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
                 let ratio = taken as f64 / (all as f64).max(1.0);
-                family.sample(&[("resource", &of.name), ("ahead", ahead)], ratio);
+                family.sample(&[("resource", &census.name), ("ahead", ahead)], ratio);
             }
         }
     }

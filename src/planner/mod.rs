@@ -15,15 +15,14 @@ mod batches;
 mod decide;
 mod decider;
 mod error;
+mod fault;
 mod free_time;
 mod handle;
 mod idempotency;
-mod impossible;
 mod invariant;
 mod lifecycle;
-mod live;
+mod live_agreements;
 mod metrics;
-mod numbers;
 mod offers;
 mod picture;
 mod placement;
@@ -34,8 +33,9 @@ mod reserving;
 mod resources;
 mod settings;
 mod signals;
+mod slot_numbers;
 mod timetable;
-mod tried;
+mod trial;
 mod words;
 mod writer;
 
@@ -43,30 +43,30 @@ pub use admission::availability::Availability;
 pub use admission::energy::{Energy, Kwh, Watts};
 pub use admission::price_list::Pricing;
 pub use admission::share::{PartyUsage, ResourceUsage};
-pub use error::{AlternativeSlot, Error, Lost, Refusal, StartError};
+pub use error::{AlternativeSlot, Error, OfferLoss, Refusal, StartError};
+pub use fault::IMPOSSIBLE;
 pub use handle::Planner;
-pub use impossible::IMPOSSIBLE;
 pub use lifecycle::at_peer::MadeAtPeer;
-pub use lifecycle::eviction::{Evicted, Eviction};
+pub use lifecycle::eviction::{EvictedAgreement, Eviction};
 pub use lifecycle::overruns::Overruns;
-pub use lifecycle::pending::{CallBackTarget, Settlement, Ways};
-pub use lifecycle::reports::Unable;
+pub use lifecycle::pending::{CallBackTarget, PendingRequest, Settlement};
+pub use lifecycle::reports::CannotStart;
 pub use offers::messages::{
-    About, Acceptance, Ask, Bargain, Candidate, Initiation, NegotiationEnd, OfferWords, Proposed, Quote,
-    Weights,
+    Acceptance, Bargain, Candidate, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,
+    ProposedNegotiation, Quote, Weights,
 };
 pub use offers::ranking::best_candidates;
 pub use offers::suggestion::Suggestion;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
-pub use placement::ordered::MoveOrder;
+pub use placement::ordered_moves::MoveOrder;
 pub use plan::Plan;
-pub use request::{Accepted, Idempotency, PlaceChange, PlannedPlace, Proposal, Repaired, Termination};
+pub use request::{AcceptedOffer, Idempotency, PlaceChange, PlannedPlace, Repaired, Request, Termination};
 pub use resources::definition::{machines_as_configured, machines_of_rows};
 pub use resources::failures::Failures;
 pub use resources::node_status::NodeOverride;
 pub use resources::nodes::{
-    BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, Planned, ReportedState, Reporter, Unused,
-    UnusedNodes, WhyUnused,
+    BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, ReportedState, Reporter, ResourceAgreements,
+    Unused, UnusedNodes, WhyUnused,
 };
 pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
@@ -76,8 +76,8 @@ pub use resources::resource::{
     Scaling, is_resource_name, rate_of_multiple,
 };
 pub use resources::resource_plan::NodeStatus;
-pub use settings::{Improving, Negotiating, Policies, Proposals, Quotas, Refusals, Settings};
-pub use tried::{Tried, TriedPlace, try_proposal};
+pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};
+pub use trial::{TrialResult, TriedPlace, try_proposal};
 
 #[cfg(test)]
 mod tests;

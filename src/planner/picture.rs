@@ -107,18 +107,18 @@ impl SlotOf {
 
 /// The last view of the plan of a kind, with when it was taken and for how long it is shown.
 #[derive(Debug)]
-pub(super) struct Recent<T>(Mutex<Option<Taken<T>>>);
+pub(super) struct RecentView<T>(Mutex<Option<TakenView<T>>>);
 
 /// When a view was taken, for how long it is shown before another one is, and the view.
-type Taken<T> = (Instant, Duration, Arc<T>);
+type TakenView<T> = (Instant, Duration, Arc<T>);
 
-impl<T> Default for Recent<T> {
+impl<T> Default for RecentView<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T> Recent<T> {
+impl<T> RecentView<T> {
     /// The last view where it is young enough at `now` for the number of slots on it, else another one, which comes with its number.
     ///
     /// # Errors
@@ -148,12 +148,12 @@ impl<T> Recent<T> {
 impl Picture {
     /// How many slots are on it.
     pub(super) fn slots(&self) -> usize {
-        self.resources.iter().map(|of| of.slots.len()).sum()
+        self.resources.iter().map(|resource| resource.slots.len()).sum()
     }
 
     /// The resource with this name.
     pub fn named(&self, name: &str) -> Option<&PicturedResource> {
-        self.resources.iter().find(|of| of.name == name)
+        self.resources.iter().find(|resource| resource.name == name)
     }
 }
 
@@ -171,7 +171,7 @@ impl PicturedResource {
     /// The times in an interval in which so many nodes are free, in whole steps; at most `most` of them. O(log n + k).
     pub fn gaps(&self, interval: Interval, nodes: u32, step: Seconds, most: usize) -> Vec<Interval> {
         let enough = self.steps_within(interval).filter(|(_, free)| *free >= nodes);
-        let enough: Vec<Interval> = enough.map(|(of, _)| of).collect();
+        let enough: Vec<Interval> = enough.map(|(enough, _)| enough).collect();
         let gaps = join_free_intervals(&enough).into_iter();
         let gaps = gaps.map(|gap| whole_steps_of_gap(gap, step));
         gaps.filter(|gap| !gap.is_empty()).take(most).collect()
@@ -180,8 +180,8 @@ impl PicturedResource {
     /// The price for a party of one node for an hour that is its whole window, where the nodes are as busy as they are in an interval.
     /// `None` where it is more than an amount can hold.
     pub fn node_hour(&self, pricing: &Pricing, party: &str, within: Interval, now: Time) -> Option<Money> {
-        let taken = self.steps_within(within).map(|(of, free)| {
-            let seconds = u128::from(of.duration().unsigned_abs());
+        let taken = self.steps_within(within).map(|(steps_within, free)| {
+            let seconds = u128::from(steps_within.duration().unsigned_abs());
             u128::from(self.capacity.saturating_sub(free)) * seconds
         });
         let whole = u128::from(self.capacity) * u128::from(within.duration().unsigned_abs());
@@ -214,14 +214,18 @@ impl Decider<'_> {
         let now = self.present_second();
         let plans = self.plan.resources.plans();
         let mut resources: Vec<PicturedResource> =
-            plans.map(|of| self.picture_of_resource(of, now)).collect();
-        let places: HashMap<String, usize> = resources.iter().map(|of| of.name.clone()).zip(0..).collect();
+            plans.map(|plan| self.picture_of_resource(plan, now)).collect();
+        let places: HashMap<String, usize> = resources
+            .iter()
+            .map(|resource| resource.name.clone())
+            .zip(0..)
+            .collect();
         let mut add = |resource: &str, slot: PicturedSlot| {
-            if let Some(of) = places.get(resource).and_then(|at| resources.get_mut(*at)) {
-                of.slots.push(slot);
+            if let Some(pictured) = places.get(resource).and_then(|at| resources.get_mut(*at)) {
+                pictured.slots.push(slot);
             }
         };
-        for agreement in self.plan.live.iter().filter(|of| !is_undecided(of)) {
+        for agreement in self.plan.live.iter().filter(|live| !is_undecided(live)) {
             for slot in pictured_slots(self.plan, agreement) {
                 add(&agreement.resource, slot);
             }
@@ -231,8 +235,8 @@ impl Decider<'_> {
             let Some(negotiation) = offer.and_then(|offer| self.plan.table.get(offer.negotiation)) else {
                 continue;
             };
-            for of in held {
-                let (interval, nodes) = of.stretch;
+            for stretch in held {
+                let (interval, nodes) = stretch.stretch;
                 let slot = PicturedSlot {
                     of: SlotOf::HeldOffers(negotiation.instance.id),
                     party: negotiation.instance.party.clone(),
@@ -240,11 +244,12 @@ impl Decider<'_> {
                     nodes,
                     numbers: Vec::new(),
                 };
-                add(&of.resource, slot);
+                add(&stretch.resource, slot);
             }
         }
-        for of in &mut resources {
-            of.slots
+        for resource in &mut resources {
+            resource
+                .slots
                 .sort_by_key(|slot| (slot.interval.start, slot.of.id(), slot.interval.end));
         }
         Picture {
@@ -257,20 +262,22 @@ impl Decider<'_> {
         }
     }
 
-    fn picture_of_resource(&self, of: &ResourcePlan, now: Time) -> PicturedResource {
-        let resource = &of.resource;
+    fn picture_of_resource(&self, resource_plan: &ResourcePlan, now: Time) -> PicturedResource {
+        let resource = &resource_plan.resource;
         PicturedResource {
             name: resource.name.clone(),
             capacity: resource.capacity,
             takes_new: resource.takes_new(),
-            free: of.schedule.tree().steps_from(now).collect(),
+            free: resource_plan.schedule.tree().steps_from(now).collect(),
             slots: Vec::new(),
-            unused: of.nodes.unused(resource.capacity, now, &self.settings.failures),
-            counts: of.nodes.counts(resource.capacity),
+            unused: resource_plan
+                .nodes
+                .unused(resource.capacity, now, &self.settings.failures),
+            counts: resource_plan.nodes.counts(resource.capacity),
             nodes: if resource.capacity <= NODES_MAX {
-                of.statuses(0..resource.capacity)
+                resource_plan.statuses(0..resource.capacity)
             } else {
-                of.statuses(of.nodes.reported(resource.capacity))
+                resource_plan.statuses(resource_plan.nodes.reported(resource.capacity))
             },
         }
     }
@@ -285,7 +292,7 @@ fn pictured_slots<'a>(plan: &'a Plan, agreement: &'a Agreement) -> impl Iterator
             let has_begun = index == present && agreement.has_nodes();
             let bound = plan.bound.get(&agreement.id).filter(|_| has_begun);
             let kept = || plan.resources.named(&agreement.resource)?.kept_for(agreement);
-            let kept = || kept().filter(|_| index == present).map(|of| &of.nodes);
+            let kept = || kept().filter(|_| index == present).map(|kept| &kept.nodes);
             PicturedSlot {
                 of: SlotOf::Agreement {
                     id: agreement.id,
@@ -308,7 +315,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_picture_is_shown_for_longer_and_an_old_one_rather_than_none() {
-        let (pictures, taken) = (Recent::default(), AtomicU32::new(0));
+        let (pictures, taken) = (RecentView::default(), AtomicU32::new(0));
         let take = async || Ok((taken.fetch_add(1, Ordering::Relaxed) + 1, 10_000));
         let start = Instant::now();
         for (millis, seen) in [(0, 1), (1, 1), (999, 1), (1_000, 2), (1_999, 2)] {
@@ -319,7 +326,7 @@ mod tests {
         let later = start + Duration::from_mins(1);
         let fails = async || Err(Error::Unavailable);
         assert_eq!(*pictures.recent(later, fails()).await.unwrap(), 2);
-        let none = Recent::<u32>::default().recent(later, fails()).await;
+        let none = RecentView::<u32>::default().recent(later, fails()).await;
         assert_eq!(none, Err(Error::Unavailable));
     }
 }

@@ -10,24 +10,24 @@ use crate::clock::second_of;
 use crate::planner::admission::holdings::Holdings;
 use crate::planner::admission::payer::fraction_of_millionths;
 use crate::planner::admission::per_minute::PerMinute;
-use crate::planner::admission::spent::Spendings;
+use crate::planner::admission::spending_sums::Spendings;
 use crate::planner::error::StartError;
 use crate::planner::lifecycle::deadlines::Agenda;
-use crate::planner::lifecycle::overruns::{Last, Overruns};
-use crate::planner::lifecycle::starts::Starts;
-use crate::planner::live::Live;
-use crate::planner::numbers::Numbers;
+use crate::planner::lifecycle::overruns::{LastLook, Overruns};
+use crate::planner::lifecycle::start_notices::Starts;
+use crate::planner::live_agreements::Live;
 use crate::planner::offers::open::OpenNegotiations;
 use crate::planner::offers::suggestion::Suggestion;
-use crate::planner::placement::moved_up::MovedUp;
+use crate::planner::placement::recent_moves::MovedUp;
 use crate::planner::requests::{request_of_slot, requests_of_agreement};
-use crate::planner::reserving::waiting::Reserving;
+use crate::planner::reserving::waiting_commands::WaitingCommands;
 use crate::planner::resources::Resources;
 use crate::planner::resources::members::new_resource_plan;
 use crate::planner::resources::nodes::NodeState;
 use crate::planner::resources::resource::{CLUSTER, Resource};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::settings::Settings;
+use crate::planner::slot_numbers::Numbers;
 use crate::planner::timetable::Timetable;
 use crate::store::Binding;
 
@@ -53,7 +53,7 @@ pub struct Plan {
     pub(super) overruns: Overruns,
     /// The agreements that end with their slots, even while work runs, or that may still be made longer but not saved
     /// any more.
-    pub(super) ending: BTreeMap<Uuid, Last>,
+    pub(super) ending: BTreeMap<Uuid, LastLook>,
     /// The nodes that each begun agreement has been given.
     pub(super) bound: HashMap<Uuid, Vec<u32>>,
     /// The agreements with lost work that may still have an old job to stop.
@@ -69,7 +69,7 @@ pub struct Plan {
     /// The recent refusals of parties.
     pub(super) refused: PerMinute,
     /// The commands that wait for their clusters.
-    pub(super) reserving: Reserving,
+    pub(super) reserving: WaitingCommands,
     /// What keys with a cap have spent.
     pub(super) spendings: Spendings,
     /// The node-seconds that each party has in agreements.
@@ -91,17 +91,24 @@ impl Plan {
         bindings: Vec<Binding>,
         now: Time,
     ) -> Result<Self, StartError> {
-        let unended = bindings.iter().filter(|of| of.interval.end > now);
-        let used = agreements.iter().map(|of| of.resource.as_str());
-        let used: BTreeSet<&str> = used.chain(unended.map(|of| of.resource.as_str())).collect();
-        let is_gone =
-            |of: &&Resource| of.is_retired() && of.kind != CLUSTER && !used.contains(of.name.as_str());
+        let unended = bindings.iter().filter(|binding| binding.interval.end > now);
+        let used = agreements.iter().map(|agreement| agreement.resource.as_str());
+        let used: BTreeSet<&str> = used
+            .chain(unended.map(|unended| unended.resource.as_str()))
+            .collect();
+        let is_gone = |resource: &&Resource| {
+            resource.is_retired() && resource.kind != CLUSTER && !used.contains(resource.name.as_str())
+        };
         let (gone, resources): (Vec<_>, Vec<&Resource>) = resources.iter().partition(is_gone);
         let gone = gone.into_iter().cloned().collect();
-        let places: HashMap<&str, usize> = resources.iter().map(|of| of.name.as_str()).zip(0..).collect();
+        let places: HashMap<&str, usize> = resources
+            .iter()
+            .map(|resource| resource.name.as_str())
+            .zip(0..)
+            .collect();
         // Work still has them.
         let mut leaving: HashMap<usize, BTreeSet<u32>> = HashMap::new();
-        for binding in bindings.iter().filter(|of| of.interval.end > now) {
+        for binding in bindings.iter().filter(|binding| binding.interval.end > now) {
             let place = places.get(binding.resource.as_str());
             if let Some(at) = place.filter(|at| binding.node >= resources[**at].capacity) {
                 leaving.entry(*at).or_default().insert(binding.node);
@@ -148,8 +155,8 @@ impl Plan {
                 from = from.max(until);
             }
         }
-        for of in &mut plans {
-            of.schedule.advance(from);
+        for plan in &mut plans {
+            plan.schedule.advance(from);
         }
         let mut plan = Self {
             resources: Resources::new(plans, gone, settings, now),
@@ -169,7 +176,7 @@ impl Plan {
             table: OpenNegotiations::default(),
             moved_up: MovedUp::default(),
             refused: PerMinute::default(),
-            reserving: Reserving::default(),
+            reserving: WaitingCommands::default(),
             spendings: Spendings::default(),
             node_seconds: HashMap::new(),
             holdings: Holdings::default(),
@@ -272,7 +279,7 @@ impl Plan {
         let (end, until) = (next.released(), old.slot().end);
         if end < until {
             self.resources
-                .change_bindings(at, |of| of.unbind(&nodes, until, end));
+                .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
         }
         for number in self.numbers.keep_first(next.id, 0) {
             self.resources.free(at, now, number);
@@ -302,7 +309,7 @@ impl Plan {
             let (end, until) = (slot.occupied().end, slot.placement.end);
             if end < until {
                 self.resources
-                    .change_bindings(at, |of| of.unbind(&nodes, until, end));
+                    .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
             }
             self.resources.free(at, now, number);
         }
@@ -407,17 +414,21 @@ impl Plan {
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
     /// work ended.
     pub(super) fn begun_on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
-        let Some(of) = self.resources.get(at).filter(|of| !of.nodes.is_plain()) else {
+        let Some(resource_with_nodes) = self
+            .resources
+            .get(at)
+            .filter(|resource_with_nodes| !resource_with_nodes.nodes.is_plain())
+        else {
             return Vec::new();
         };
-        if !of.nodes.any_down() {
+        if !resource_with_nodes.nodes.any_down() {
             return Vec::new();
         }
-        let gone = |node: &u32| of.nodes.state(*node) == NodeState::Down;
+        let gone = |node: &u32| resource_with_nodes.nodes.state(*node) == NodeState::Down;
         let here = |id: &Uuid| {
-            self.live
-                .get(id)
-                .is_some_and(|of| of.slot().end > now && self.resources.place_of(&of.resource) == Some(at))
+            self.live.get(id).is_some_and(|agreement| {
+                agreement.slot().end > now && self.resources.place_of(&agreement.resource) == Some(at)
+            })
         };
         let mut lost: Vec<Uuid> = self
             .bound
@@ -431,7 +442,7 @@ impl Plan {
 
     /// The numbers of the agreements on a resource that have not begun, with their slack.
     pub(super) fn waiting_on(&self, at: usize, now: Time) -> BTreeMap<u64, Seconds> {
-        let Some(of) = self.resources.get(at) else {
+        let Some(resource_plan) = self.resources.get(at) else {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
@@ -442,7 +453,7 @@ impl Plan {
             }
             Some((number, request_of_slot(agreement, number, index).slack(now)))
         };
-        let placements = of.schedule.placements();
+        let placements = resource_plan.schedule.placements();
         placements.filter_map(|placement| waits(placement.id)).collect()
     }
 
@@ -453,9 +464,9 @@ impl Plan {
         let Some(at) = self.resources.required_place_of(&agreement.resource) else {
             return Vec::new();
         };
-        let bind = |of: &mut ResourcePlan| {
-            let nodes = of.free_nodes(agreement, now);
-            of.bind(&nodes, agreement.slot().end);
+        let bind = |resource_plan: &mut ResourcePlan| {
+            let nodes = resource_plan.free_nodes(agreement, now);
+            resource_plan.bind(&nodes, agreement.slot().end);
             nodes
         };
         let nodes = self.resources.change_bindings(at, bind).unwrap_or_default();
@@ -470,7 +481,8 @@ impl Plan {
             return;
         };
         if let Some(at) = self.resources.required_place_of(&old.resource) {
-            self.resources.change_bindings(at, |of| of.rebind(&nodes, end));
+            self.resources
+                .change_bindings(at, |resource| resource.rebind(&nodes, end));
         }
         self.bound.insert(to, nodes);
     }
@@ -478,14 +490,16 @@ impl Plan {
     /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval, or leaves its
     /// resource.
     pub(super) fn may_keep(&self, agreement: &Agreement, interval: Interval) -> bool {
-        let of = self.resources.named(&agreement.resource);
-        let Some(of) = of.filter(|of| !of.resource.is_retired()) else {
+        let resource = self.resources.named(&agreement.resource);
+        let Some(in_service) = resource.filter(|in_service| !in_service.resource.is_retired()) else {
             return false;
         };
         let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
-        nodes
-            .iter()
-            .all(|node| of.nodes.may_be_kept(*node, of.resource.capacity, interval))
+        nodes.iter().all(|node| {
+            in_service
+                .nodes
+                .may_be_kept(*node, in_service.resource.capacity, interval)
+        })
     }
 
     /// The same for the time by which a later end makes the last slot of an agreement longer. A slot that is to come has no nodes of
@@ -502,7 +516,7 @@ impl Plan {
         let until = agreement.slot().end;
         if let Some(at) = self.resources.required_place_of(&agreement.resource) {
             self.resources
-                .change_bindings(at, |of| of.unbind(nodes, until, now));
+                .change_bindings(at, |resource| resource.unbind(nodes, until, now));
         }
     }
 
@@ -520,7 +534,7 @@ fn restore_agreement(
     number: u64,
 ) -> Result<(), String> {
     let name = &agreement.resource;
-    let Some(of) = plan else {
+    let Some(resource_plan) = plan else {
         return Err(format!(
             "is placed on the resource \"{name}\", which there is not"
         ));
@@ -532,10 +546,13 @@ fn restore_agreement(
             .get(index)
             .unwrap_or(&agreement.present())
             .placement;
-        of.schedule.restore(&request, slot.start).map_err(|_| {
-            let nodes = counted(request.nodes, "node");
-            format!("needs {nodes} of \"{name}\" in {slot}, more than are free")
-        })?;
+        resource_plan
+            .schedule
+            .restore(&request, slot.start)
+            .map_err(|_| {
+                let nodes = counted(request.nodes, "node");
+                format!("needs {nodes} of \"{name}\" in {slot}, more than are free")
+            })?;
     }
     Ok(())
 }
@@ -553,9 +570,9 @@ fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time
     if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
         return None;
     }
-    let own = fraction_of_millionths(agreement.leeway.fix_at_ppm);
+    let own = fraction_of_millionths(agreement.constraints.fix_at_ppm);
     let submitted = second_of(agreement.created);
     let wait = agreement.placement().start - submitted;
-    let reached = |of: Fraction| submitted + of.rounded_up(wait);
+    let reached = |fraction: Fraction| submitted + fraction.rounded_up(wait);
     [own, everybody].into_iter().flatten().map(reached).min()
 }

@@ -7,15 +7,15 @@ use scheduler::{Fraction, Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Account, Agreement, Barred, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints,
-    PostingKind, Shape, Spender, Wording,
+    Account, Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money,
+    PlacementConstraints, PostingKind, Shape, Spender, Wording,
 };
 use crate::planner::resources::resource::Scaling;
 use crate::store::Change;
 
 /// An offer as the planner sees it: already checked against its template.
 #[derive(Debug, Clone)]
-pub struct Proposal {
+pub struct Request {
     /// The id that the agreement will have.
     pub id: Uuid,
     /// The party that makes the offer.
@@ -35,7 +35,7 @@ pub struct Proposal {
     /// The conditions on the nodes.
     pub filters: Vec<Filter>,
     /// The resources where the cluster would refuse its job.
-    pub barred: Vec<Barred>,
+    pub barred: Vec<BarredResource>,
     /// The millionths of its wait after which its slot is to move no more.
     pub fix_at_ppm: Option<u32>,
     /// How far outside its window alternatives may lie, as a fraction of the duration, where it says.
@@ -59,10 +59,10 @@ pub struct Proposal {
     /// The offer as it came, to be shown again.
     pub document: Wording,
     /// The key that the request came with.
-    pub idempotency: Option<Idempotency<Accepted>>,
+    pub idempotency: Option<Idempotency<AcceptedOffer>>,
 }
 
-impl Proposal {
+impl Request {
     /// An offer of a party with these sizes, as long as it states and anywhere within the horizon, and with nothing else.
     pub fn new(id: Uuid, party: &str, shapes: Vec<Shape>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Proposal {
     }
 
     /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.
-    pub(crate) fn leeway(&self, in_pieces: bool) -> PlacementConstraints {
+    pub(crate) fn constraints(&self, in_pieces: bool) -> PlacementConstraints {
         PlacementConstraints {
             shapes: match self.scaling {
                 Scaling::Contract => Vec::new(),
@@ -121,14 +121,14 @@ impl Proposal {
 
 /// An offer that was accepted.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Accepted {
+pub struct AcceptedOffer {
     /// The agreement that it became.
     pub agreement: Agreement,
     /// The same party's other agreements that moved inside their windows to make room for it.
     pub moved: Vec<Agreement>,
 }
 
-impl Accepted {
+impl AcceptedOffer {
     /// An agreement for which others did nothing.
     pub(super) fn alone(agreement: Agreement) -> Self {
         Self {
@@ -202,7 +202,7 @@ impl Repaired {
 
     /// Counts the agreements that lie elsewhere now.
     pub(super) fn count_moved(&mut self) {
-        self.moved = self.changes.values().filter(|of| of.has_moved()).count();
+        self.moved = self.changes.values().filter(|change| change.has_moved()).count();
     }
 
     /// Notes another place of an agreement, or that it has none any more.
@@ -222,8 +222,8 @@ impl Repaired {
     pub(super) fn note_penalties(&mut self, decided: &[Change]) {
         for (agreement, amount) in penalties_of_provider(decided) {
             add_to_sums(&mut self.penalties, amount);
-            if let Some(of) = self.changes.get_mut(&agreement) {
-                add_to_sums(&mut of.penalties, amount);
+            if let Some(change) = self.changes.get_mut(&agreement) {
+                add_to_sums(&mut change.penalties, amount);
             }
         }
     }
@@ -232,8 +232,10 @@ impl Repaired {
 /// The penalties that the provider pays by the changes of a decision, each with its agreement.
 pub(super) fn penalties_of_provider(decided: &[Change]) -> impl Iterator<Item = (Uuid, Money)> {
     decided.iter().filter_map(|change| match change {
-        Change::Post(of) if of.kind == PostingKind::Penalty && of.from == Account::Provider => {
-            Some((of.agreement, of.amount))
+        Change::Post(posting)
+            if posting.kind == PostingKind::Penalty && posting.from == Account::Provider =>
+        {
+            Some((posting.agreement, posting.amount))
         }
         _ => None,
     })
@@ -241,7 +243,7 @@ pub(super) fn penalties_of_provider(decided: &[Change]) -> impl Iterator<Item = 
 
 /// Adds an amount to the sum of its currency.
 pub(super) fn add_to_sums(sums: &mut Vec<Money>, amount: Money) {
-    match sums.iter_mut().find(|of| of.currency == amount.currency) {
+    match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
         Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
         None => sums.push(amount),
     }

@@ -32,7 +32,7 @@ pub struct Settings {
     /// The content of a refusal.
     pub refusals: Refusals,
     /// The waiting agreements that are moved up while no command waits.
-    pub improving: Improving,
+    pub improving: ImprovementSettings,
     /// How failures of nodes are taken.
     pub failures: Failures,
     /// How much the provider proposes by itself.
@@ -48,7 +48,7 @@ pub struct Settings {
     /// How long before a slot begins its party is told of that, in seconds; 0 for not at all.
     pub announce: Seconds,
     /// How negotiations are bounded.
-    pub negotiation: Negotiating,
+    pub negotiation: NegotiationLimits,
     /// How much one party may have and ask, where nothing else is said of it.
     pub quotas: Quotas,
     /// The quotas of parties by their names, in place of the others.
@@ -85,7 +85,7 @@ pub struct Policies {
     /// [`Settings::announce`].
     pub announce: Seconds,
     /// [`Settings::negotiation`].
-    pub negotiation: Negotiating,
+    pub negotiation: NegotiationLimits,
     /// [`Settings::proposals`].
     pub proposals: Proposals,
     /// [`Settings::quotas`].
@@ -125,7 +125,7 @@ impl Settings {
                 availability: true,
                 coarsen: 1,
             },
-            improving: Improving::ANY,
+            improving: ImprovementSettings::ANY,
             failures: Failures::default(),
             proposals: Proposals::default(),
             overruns: Overruns::default(),
@@ -133,7 +133,7 @@ impl Settings {
             predictions: None,
             pricing: None,
             announce: 0,
-            negotiation: Negotiating::default(),
+            negotiation: NegotiationLimits::default(),
             quotas: Quotas::default(),
             quotas_of_parties: BTreeMap::new(),
         }
@@ -157,7 +157,7 @@ pub struct Quotas {
 
 /// The limits of negotiations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Negotiating {
+pub struct NegotiationLimits {
     /// Seconds that a negotiation lasts where its initiator does not say, and at most.
     pub lasts: Seconds,
     /// Negotiations that one party may have going on at a time.
@@ -170,7 +170,7 @@ pub struct Negotiating {
     pub holds_max: usize,
 }
 
-impl Default for Negotiating {
+impl Default for NegotiationLimits {
     /// A day; enough at a time for a program that plans a campaign; and five minutes to think for a person.
     fn default() -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Default for Negotiating {
 
 /// Which moves into free time are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Improving {
+pub struct ImprovementSettings {
     /// Whether agreements that could have started earlier before are moved too, and not only the ones that can start
     /// earlier since time became free.
     pub idle: bool,
@@ -195,7 +195,7 @@ pub struct Improving {
     pub moves_per_hour: usize,
 }
 
-impl Improving {
+impl ImprovementSettings {
     /// Every move that gains a second.
     pub const ANY: Self = Self {
         idle: true,
@@ -204,7 +204,7 @@ impl Improving {
     };
 }
 
-impl Default for Improving {
+impl Default for ImprovementSettings {
     /// Moves that gain a minute and a hundredth of the wait, four an hour.
     fn default() -> Self {
         Self {

@@ -1,28 +1,28 @@
 //! The planner on a real store with a clock that the test turns.
 
-mod choice;
+mod changing_resources;
 mod clock;
-mod come_and_go;
-pub(super) mod domain;
-mod dry;
+mod dry_runs;
 mod energy;
 mod energy_decisions;
-mod foreseen;
-mod holding;
-mod impossible;
-mod kept;
-mod lost;
-mod missed;
+mod faults;
+mod forecasts;
+pub(super) mod harness;
+mod holds;
+mod improvement_slices;
+mod late_reservations;
+mod lost_work;
+mod missed_slots;
 mod pending;
 mod picture;
-mod reserving;
-mod slices;
+pub(super) mod price_plan;
+mod reservations;
+mod resource_choice;
 mod slots;
 mod staging;
-mod starts;
+mod start_notices;
 mod stories;
 mod three_speeds;
-pub(super) mod trial;
 
 use tempfile::TempDir;
 
@@ -117,17 +117,17 @@ impl Domain {
         }
     }
 
-    async fn place(&self, proposal: Proposal) -> Result<Agreement, Error> {
+    async fn place(&self, request: Request) -> Result<Agreement, Error> {
         self.planner
-            .place(proposal)
+            .place(request)
             .await
             .map(|accepted| accepted.agreement)
     }
 }
 
 /// Asks for nodes for a duration in a window that is given relative to the start of the test.
-fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Proposal {
-    Proposal {
+fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Request {
+    Request {
         id: Uuid::now_v7(),
         party: "physics".into(),
         name: None,
@@ -160,13 +160,13 @@ fn proposal(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Prop
     }
 }
 
-fn with_job(mut proposal: Proposal) -> Proposal {
-    proposal.job = Some(Job {
+fn with_job(mut request: Request) -> Request {
+    request.job = Some(Job {
         application: "sleep".into(),
         arguments: vec!["5".into()],
         ..Job::default()
     });
-    proposal
+    request
 }
 
 fn ended(outcome: RunOutcome, started: i64, ended: i64) -> JobEnd {
@@ -272,7 +272,7 @@ async fn kept_nodes_are_bound_and_unused_ones_go_to_others_after_a_warning() {
     assert_eq!(early, Err(Error::NotFound), "its slot has not begun");
     domain.planner.begin_due().await.unwrap();
     let bindings = domain.store.bindings(Time::MAX).await.unwrap();
-    let bound: Vec<_> = bindings.iter().map(|of| of.node).collect();
+    let bound: Vec<_> = bindings.iter().map(|binding| binding.node).collect();
     assert_eq!(bound, [1, 3]);
     domain.turn(10);
     domain.planner.report_unused(id, Unused::Warn).await.unwrap();
@@ -436,7 +436,7 @@ async fn a_restart_finds_the_plan_as_it_was() {
         .await
         .unwrap()
         .iter()
-        .map(|of| of.id)
+        .map(|each| each.id)
         .collect();
     assert_eq!(still, [running.id]);
     assert!(
@@ -467,7 +467,7 @@ async fn a_repeated_idempotency_key_places_nothing_new() {
             party: "physics".into(),
             key: key.into(),
             request_hash: "h".into(),
-            answer: |accepted: &Accepted| accepted.agreement.id.to_string(),
+            answer: |accepted: &AcceptedOffer| accepted.agreement.id.to_string(),
         });
         proposal
     };
@@ -519,7 +519,7 @@ async fn flexible_agreements_move_to_let_a_rigid_one_in_and_only_its_own_party_i
     let moved: Vec<_> = accepted
         .moved
         .iter()
-        .map(|of| (of.id, of.placement().start))
+        .map(|agreement| (agreement.id, agreement.placement().start))
         .collect();
     assert_eq!(moved, [(other.id, Time(NOW + 300))]);
 }

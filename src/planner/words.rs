@@ -8,7 +8,7 @@ use crate::agreement::Agreement;
 pub(super) fn piece_in_words(agreement: &Agreement, index: usize) -> String {
     match agreement.slots.pieces().len() {
         0 => String::new(),
-        of => format!("piece {} of {of} ", index + 1),
+        pieces => format!("piece {} of {pieces} ", index + 1),
     }
 }
 

@@ -14,7 +14,9 @@ use tracing::{error, warn};
 use uuid::Uuid;
 
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use crate::planner::batches::{Answer, Decided, Doubt, Remembered, Storing};
+use crate::planner::batches::{
+    DecidedBatch, DeferredAnswer, DoubtfulBatches, RememberedAnswers, StoringBatch,
+};
 use crate::planner::decider::{Command, Decider};
 use crate::planner::plan::Plan;
 use crate::planner::resources::resource::Resource;
@@ -57,10 +59,10 @@ pub(super) struct Writer {
     signals: Signals,
     queue: mpsc::Receiver<Command>,
     /// The batch on its way to the store, and the batch decided on top of it since.
-    storing: Option<Storing>,
-    decided: Decided,
+    storing: Option<StoringBatch>,
+    decided: DecidedBatch,
     /// There from when the store fails to take a batch until the plan has been read anew.
-    doubt: Option<Doubt>,
+    doubt: Option<DoubtfulBatches>,
     /// Commands that have waited for their clusters and are to be decided again.
     again: Vec<Command>,
     /// The commands that wait for their clusters, by the agreements that they would make.
@@ -90,7 +92,7 @@ impl Writer {
             signals,
             queue,
             storing: None,
-            decided: Decided::default(),
+            decided: DecidedBatch::default(),
             doubt: None,
             again: Vec::new(),
             later: BTreeMap::new(),
@@ -111,7 +113,7 @@ impl Writer {
                     self.keep_lease(&stop).await
                         && (self.plan.reserving.waiting.is_empty() || self.decide(Vec::new(), &stop).await)
                 }
-                stored = Storing::end(&mut self.storing) => self.finish_storing(stored, &stop).await,
+                stored = StoringBatch::end(&mut self.storing) => self.finish_storing(stored, &stop).await,
                 () = std::future::ready(()), if !self.again.is_empty() && self.decided.commands < BATCH_MAX => {
                     let commands = std::mem::take(&mut self.again);
                     self.decide(commands, &stop).await
@@ -189,7 +191,7 @@ impl Writer {
         };
         let now = self.clock.micros();
         self.plan.resources.advance(second_of(now));
-        let Decided {
+        let DecidedBatch {
             batch,
             answers,
             decisions,
@@ -225,7 +227,7 @@ impl Writer {
             let waited = begun.duration_since(since);
             times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
         }
-        self.signals.measure(|of| of.took(&times));
+        self.signals.measure(|signal| signal.took(&times));
         let decidable = decider.take_decidable_commands().into_iter();
         self.again.extend(decidable.map(Command::waiting_from_now));
         let remembered = std::mem::take(&mut decider.remembered);
@@ -236,7 +238,7 @@ impl Writer {
         }
         self.decided.commands += many;
         self.decided.suggested.append(&mut self.plan.suggested);
-        if self.plan.reserving.has_changed() {
+        if self.plan.reserving.take_changed() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
         if let Some(what) = self.plan.why_impossible().map(str::to_owned) {
@@ -256,7 +258,7 @@ impl Writer {
         if decided.batch.is_empty() {
             self.answer(decided, &[], None);
         } else {
-            self.storing = Some(Storing::begin(&self.store, self.lease.epoch, decided));
+            self.storing = Some(StoringBatch::begin(&self.store, self.lease.epoch, decided));
         }
     }
 
@@ -276,7 +278,8 @@ impl Writer {
                     self.answer(decided, &batch, None);
                 }
                 Some((false, answers)) => {
-                    self.signals.measure(|of| of.batch(decided.commands, None));
+                    self.signals
+                        .measure(|signal| signal.batch(decided.commands, None));
                     for answer in answers {
                         answer(false);
                     }
@@ -296,7 +299,7 @@ impl Writer {
     /// Waits until everything that is decided is stored and answered. False when the lease is lost.
     async fn settle(&mut self, stop: &CancellationToken) -> bool {
         while self.storing.is_some() {
-            let stored = Storing::end(&mut self.storing).await;
+            let stored = StoringBatch::end(&mut self.storing).await;
             if !self.finish_storing(stored, stop).await {
                 return false;
             }
@@ -305,10 +308,10 @@ impl Writer {
     }
 
     /// Reports the decisions of a stored batch, with the seconds that storing took where there was something to store.
-    fn answer(&mut self, decided: Decided, batch: &[Change], seconds: Option<f64>) {
-        self.signals.measure(|of| {
-            of.batch(decided.commands, seconds);
-            of.decided(&decided.decisions, batch);
+    fn answer(&mut self, decided: DecidedBatch, batch: &[Change], seconds: Option<f64>) {
+        self.signals.measure(|signal| {
+            signal.batch(decided.commands, seconds);
+            signal.decided(&decided.decisions, batch);
         });
         if batch
             .iter()
@@ -341,7 +344,7 @@ impl Writer {
     /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
         error!(what, "{}", super::IMPOSSIBLE);
-        self.signals.measure(|of| of.given_up += 1);
+        self.signals.measure(|signal| signal.given_up += 1);
         let read = self.reload(stop).await.is_some();
         self.signals.publish_next_due(&self.plan);
         read
@@ -353,12 +356,12 @@ impl Writer {
     async fn recover_plan(
         &mut self,
         why: &store::Error,
-        decided: &mut Decided,
+        decided: &mut DecidedBatch,
         stop: &CancellationToken,
-    ) -> Option<(bool, Vec<Answer>)> {
+    ) -> Option<(bool, Vec<DeferredAnswer>)> {
         error!(error = %why, "decisions were not stored; reading the plan anew");
         let mut answers = std::mem::take(&mut decided.answers);
-        self.signals.measure(|of| of.failed += 1);
+        self.signals.measure(|signal| signal.failed += 1);
         // Before any answer: a refused caller must not find the service ready.
         self.signals.ready.send_replace(false);
         // The decisions on top of it are given up with it.
@@ -367,13 +370,13 @@ impl Writer {
             store::Error::Unknown { batch, .. } => Some(*batch),
             _ => None,
         };
-        let doubt = Doubt {
+        let doubt = DoubtfulBatches {
             batch,
             is_stored: None,
             settings_before: decided.settings_before.take(),
         };
         self.doubt = Some(doubt);
-        let refuse = |answers: &mut Vec<Answer>| answers.drain(..).for_each(|answer| answer(false));
+        let refuse = |answers: &mut Vec<DeferredAnswer>| answers.drain(..).for_each(|answer| answer(false));
         if batch.is_none() {
             refuse(&mut answers);
         }
@@ -412,16 +415,16 @@ impl Writer {
     }
 
     /// The earlier answers to the idempotency keys of these commands.
-    async fn remembered_requests(&mut self, commands: &[Command]) -> Result<Remembered, store::Error> {
-        let mut remembered = Remembered::new();
+    async fn remembered_requests(&mut self, commands: &[Command]) -> Result<RememberedAnswers, store::Error> {
+        let mut remembered = RememberedAnswers::new();
         let mut unknown = Vec::new();
-        let storing = self.storing.as_ref().map(|of| &of.decided);
+        let storing = self.storing.as_ref().map(|storing| &storing.decided);
         let decided = [Some(&self.decided), storing];
         for scope in commands.iter().filter_map(|command| command.scope.clone()) {
             let known = decided
                 .into_iter()
                 .flatten()
-                .find_map(|of| of.remembered.get(&scope));
+                .find_map(|decided| decided.remembered.get(&scope));
             match known.cloned() {
                 Some(known) => {
                     remembered.insert(scope, known);
@@ -516,7 +519,7 @@ async fn read_plan_again(
     store: &Store,
     lease: &mut Lease,
     clock: &Clock,
-    doubt: Option<&mut Doubt>,
+    doubt: Option<&mut DoubtfulBatches>,
 ) -> Result<Plan, super::StartError> {
     // After this the batch that failed is not on its way any more.
     let last = store.retake_lease(lease).await?;
@@ -567,16 +570,16 @@ pub(super) async fn read_plan(
     let order: HashMap<&str, usize> = settings
         .resources
         .iter()
-        .map(|of| of.name.as_str())
+        .map(|resource| resource.name.as_str())
         .zip(0..)
         .collect();
-    resources.sort_by_key(|of| order.get(of.name.as_str()).copied().unwrap_or(usize::MAX));
+    resources.sort_by_key(|resource| order.get(resource.name.as_str()).copied().unwrap_or(usize::MAX));
     // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
     let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
-    let of = store.clone();
-    let negotiations = read_beside(async move { of.open_negotiations(now).await });
-    let of = store.clone();
-    let starts = read_beside(async move { of.starts_announced(announced).await });
+    let one_store = store.clone();
+    let negotiations = read_beside(async move { one_store.open_negotiations(now).await });
+    let this_store = store.clone();
+    let starts = read_beside(async move { this_store.starts_announced(announced).await });
     let (live, bindings) = tokio::try_join!(store.live_agreements(), store.bindings(now))?;
     let mut plan = Plan::rebuild(settings, &resources, live, bindings, now)?;
     plan.reopen(negotiations.await?, now)?;

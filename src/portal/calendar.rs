@@ -75,7 +75,7 @@ struct Resource {
     is: CalendarResourceView,
     band: Option<Band>,
     rows: Vec<Row<Cell>>,
-    own: Vec<Own>,
+    own: Vec<OwnSlot>,
     next_free: Vec<FreeTime>,
 }
 
@@ -94,7 +94,7 @@ struct Cell {
 }
 
 /// A slot of the visitor's, or of anybody for an operator.
-struct Own {
+struct OwnSlot {
     address: String,
     words: String,
     party: String,
@@ -110,7 +110,7 @@ struct FreeTime {
 }
 
 /// What a visitor asks for.
-struct Asked {
+struct CalendarSelection {
     period: Period,
     extent: Extent,
     nodes: u32,
@@ -140,7 +140,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
         .await?;
     let catalogue = api.negotiation.catalogue();
     let application = catalogue.applications().first();
-    let filling = Filling {
+    let filling = FreeTimeForm {
         application: application.map_or_else(String::new, form::application_value),
         nodes: asked.nodes,
         duration,
@@ -151,7 +151,7 @@ pub(super) async fn show_calendar_page(State(api): State<Api>, headers: HeaderMa
 }
 
 /// Reads the query of the page; values without sense count as left out.
-fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> Asked {
+fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelection {
     let zone = days::zone();
     let today = days::day_of_second(now, &zone);
     let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
@@ -163,7 +163,7 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> Asked {
         .parse()
         .ok()
         .filter(|nodes| *nodes > 0);
-    Asked {
+    CalendarSelection {
         period: Period::around(extent, day.clamp(earliest, latest), zone),
         extent,
         nodes: nodes.or(proposed).unwrap_or(1),
@@ -173,7 +173,7 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> Asked {
     }
 }
 
-impl Asked {
+impl CalendarSelection {
     /// The address of the calendar for another extent and another day.
     fn address(&self, extent: Extent, day: Date, skip: usize) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -225,7 +225,12 @@ impl Asked {
     }
 }
 
-fn view_calendar(visitor: &Visitor, asked: &Asked, view: CalendarView, filling: &Filling) -> Calendar {
+fn view_calendar(
+    visitor: &Visitor,
+    asked: &CalendarSelection,
+    view: CalendarView,
+    filling: &FreeTimeForm,
+) -> Calendar {
     let first = asked.period.first;
     let at = |day: Date| asked.address(asked.extent, day, 0);
     let is_last = asked
@@ -234,7 +239,7 @@ fn view_calendar(visitor: &Visitor, asked: &Asked, view: CalendarView, filling: 
         .last()
         .is_none_or(|(_, end)| *end >= view.horizon);
     let is_priced = {
-        let mut cells = view.resources.iter().flat_map(|of| &of.cells);
+        let mut cells = view.resources.iter().flat_map(|resource| &resource.cells);
         cells.any(|cell| cell.node_hour.is_some())
     };
     let resources = view.resources.into_iter();
@@ -256,13 +261,15 @@ fn view_calendar(visitor: &Visitor, asked: &Asked, view: CalendarView, filling: 
         names: view.names,
         columns: asked.period.columns(),
         days: asked.days_of_scale(),
-        resources: resources.map(|of| view_resource(of, asked, filling)).collect(),
+        resources: resources
+            .map(|resource| view_resource(resource, asked, filling))
+            .collect(),
         more: view.next.map(|skip| asked.address(asked.extent, first, skip)),
         taken: text::date_time(view.taken),
     }
 }
 
-fn view_resource(is: CalendarResourceView, asked: &Asked, filling: &Filling) -> Resource {
+fn view_resource(is: CalendarResourceView, asked: &CalendarSelection, filling: &FreeTimeForm) -> Resource {
     let cells = is.cells.iter().map(|cell| view_cell(cell, &is, asked, filling));
     let next_free = is.next_free.iter().map(|(start, end)| FreeTime {
         start: text::date_time(*start),
@@ -278,10 +285,15 @@ fn view_resource(is: CalendarResourceView, asked: &Asked, filling: &Filling) -> 
     }
 }
 
-fn view_cell(cell: &CalendarCellView, of: &CalendarResourceView, asked: &Asked, filling: &Filling) -> Cell {
+fn view_cell(
+    cell: &CalendarCellView,
+    one_resource: &CalendarResourceView,
+    asked: &CalendarSelection,
+    filling: &FreeTimeForm,
+) -> Cell {
     let mut words = asked.period.cell_name(cell.start);
     let is_over = cell.end <= filling.taken;
-    let all = text::nodes(of.nodes);
+    let all = text::nodes(one_resource.nodes);
     match cell.free {
         None if is_over => words += ", over",
         None => {}
@@ -297,7 +309,7 @@ fn view_cell(cell: &CalendarCellView, of: &CalendarResourceView, asked: &Asked, 
         Some((_, most)) if most < asked.nodes => "none",
         Some((least, _)) if least < asked.nodes => "some",
         // The share of free nodes in thirds.
-        Some((least, _)) => match u64::from(least) * 3 / u64::from(of.nodes.max(1)) {
+        Some((least, _)) => match u64::from(least) * 3 / u64::from(one_resource.nodes.max(1)) {
             0 => "third",
             1 => "half",
             _ => "most",
@@ -312,14 +324,14 @@ fn view_cell(cell: &CalendarCellView, of: &CalendarResourceView, asked: &Asked, 
         words,
         address: Some(())
             .filter(|()| cell.is_open)
-            .and_then(|()| filling.address(&of.name, cell.start, cell.end)),
+            .and_then(|()| filling.address(&one_resource.name, cell.start, cell.end)),
         from: filling.earliest(cell.start),
         until: cell.end,
     }
 }
 
-fn view_own_slot(slot: &CalendarSlotView) -> Own {
-    Own {
+fn view_own_slot(slot: &CalendarSlotView) -> OwnSlot {
+    OwnSlot {
         address: address_of_slot(slot.id, slot.is_held),
         words: format!(
             "{}, {}",
@@ -333,7 +345,7 @@ fn view_own_slot(slot: &CalendarSlotView) -> Own {
 }
 
 /// What a time fills in, beside itself.
-struct Filling {
+struct FreeTimeForm {
     application: String,
     nodes: u32,
     duration: i64,
@@ -341,7 +353,7 @@ struct Filling {
     may_act: bool,
 }
 
-impl Filling {
+impl FreeTimeForm {
     /// From when on a time is asked for that starts then.
     fn earliest(&self, start: i64) -> i64 {
         if start > self.taken {
@@ -369,8 +381,8 @@ impl Filling {
 mod tests {
     use super::*;
 
-    fn filling() -> Filling {
-        Filling {
+    fn filling() -> FreeTimeForm {
+        FreeTimeForm {
             application: "sleep\t".to_owned(),
             nodes: 2,
             duration: 5_400,
@@ -401,7 +413,7 @@ mod tests {
             !begun.contains("start-date") && begun.contains("deadline-time=01%3A56%3A40"),
             "{begun}"
         );
-        let reader = Filling {
+        let reader = FreeTimeForm {
             may_act: false,
             ..filling()
         };

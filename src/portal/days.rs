@@ -57,7 +57,7 @@ impl Extent {
 
     /// The extent with a word in an address; a week where there is none with it.
     pub(super) fn of_word(word: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|of| of.word() == word);
+        let found = Self::ALL.into_iter().find(|each| each.word() == word);
         found.unwrap_or(Self::Week)
     }
 
@@ -234,21 +234,24 @@ mod tests {
 
     #[test]
     fn a_week_begins_on_monday_and_a_month_on_its_first() {
-        let of = |extent, day| Period::around(extent, day, TimeZone::UTC);
+        let period_of = |extent, day| Period::around(extent, day, TimeZone::UTC);
         let day = date(2026, 12, 3);
-        assert_eq!(of(Extent::Week, day).first, date(2026, 11, 30));
+        assert_eq!(period_of(Extent::Week, day).first, date(2026, 11, 30));
         assert_eq!(
-            of(Extent::Week, day).title(),
+            period_of(Extent::Week, day).title(),
             "30 November 2026 to 6 December 2026"
         );
-        assert_eq!(of(Extent::Month, day).first, date(2026, 12, 1));
+        assert_eq!(period_of(Extent::Month, day).first, date(2026, 12, 1));
         assert_eq!(
-            (of(Extent::Month, day).previous(), of(Extent::Month, day).next()),
+            (
+                period_of(Extent::Month, day).previous(),
+                period_of(Extent::Month, day).next()
+            ),
             (date(2026, 11, 1), date(2027, 1, 1))
         );
-        assert_eq!(of(Extent::Day, day).title(), "Thursday 3 December 2026");
+        assert_eq!(period_of(Extent::Day, day).title(), "Thursday 3 December 2026");
         for (extent, cells) in [(Extent::Day, 24), (Extent::Week, 56), (Extent::Month, 31)] {
-            let period = of(extent, day);
+            let period = period_of(extent, day);
             assert_eq!(period.cells().len(), cells);
             let starts_where_the_last_ended = period.cells().windows(2).all(|two| two[0].1 == two[1].0);
             assert!(starts_where_the_last_ended);

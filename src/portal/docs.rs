@@ -102,12 +102,12 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_default()
 }
 
-fn property_row<'a>(name: String, of: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
+fn property_row<'a>(name: String, value: &'a Value, schema: &'a Value, is_required: bool) -> Row<'a> {
     Row {
         name,
         kind: kind_of_schema(schema),
         is_required,
-        description: text(&of["description"]),
+        description: text(&value["description"]),
     }
 }
 
@@ -118,16 +118,16 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
             let given = [&methods["parameters"], &is["parameters"]];
             let given = given.into_iter().filter_map(Value::as_array).flatten();
             let given: Vec<_> = given
-                .map(|of| match of["$ref"].as_str() {
+                .map(|given| match given["$ref"].as_str() {
                     Some(reference) => description
                         .pointer(reference.trim_start_matches('#'))
-                        .unwrap_or(of),
-                    None => of,
+                        .unwrap_or(given),
+                    None => given,
                 })
                 .collect();
-            let parameters = given.iter().map(|of| {
-                let name = format!("{} ({})", text(&of["name"]), text(&of["in"]));
-                property_row(name, of, &of["schema"], of["required"] == true)
+            let parameters = given.iter().map(|given| {
+                let name = format!("{} ({})", text(&given["name"]), text(&given["in"]));
+                property_row(name, given, &given["schema"], given["required"] == true)
             });
             let request = is.get("requestBody").map(|body| ("Request".to_owned(), body));
             let answers = members(&is["responses"]).map(|(status, body)| match status.as_str() {
@@ -152,7 +152,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
 }
 
 fn body((heading, is): (String, &Value)) -> Body<'_> {
-    let kinds = members(&is["content"]).map(|(kind, of)| (kind, kind_of_schema(&of["schema"])));
+    let kinds = members(&is["content"]).map(|(kind, member)| (kind, kind_of_schema(&member["schema"])));
     let named = ["application/json", "application/problem+json"].map(|kind| &is["content"][kind]["schema"]);
     let named = named.into_iter().find(|schema| schema["$ref"].is_string());
     let example = &is["content"]["application/json"]["example"];
@@ -168,9 +168,9 @@ fn body((heading, is): (String, &Value)) -> Body<'_> {
 /// A call with the example, as a line for a shell, which has the address of the service in the variable `SERVER`.
 fn curl_line(method: &str, path: &str, is: &Value, parameters: &[&Value]) -> String {
     let mut url = format!("$SERVER{path}");
-    for of in parameters.iter().filter(|of| of["in"] == "path") {
-        let name = text(&of["name"]);
-        let example = of["schema"]["examples"][0].as_str().unwrap_or(name);
+    for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
+        let name = text(&parameter["name"]);
+        let example = parameter["schema"]["examples"][0].as_str().unwrap_or(name);
         url = url.replace(&format!("{{{name}}}"), example);
     }
     let mut call = format!("curl -X {} \"{url}\"", method.to_uppercase());
@@ -190,11 +190,11 @@ fn curl_line(method: &str, path: &str, is: &Value, parameters: &[&Value]) -> Str
 
 /// The properties in a schema, those of its unnamed parts too.
 fn collect_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
-    for (name, of) in members(&schema["properties"]) {
+    for (name, member) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
         let is_required = required.is_some_and(|all| all.iter().any(|one| one == name));
-        rows.push(property_row(name.clone(), of, of, is_required));
-        collect_properties(of, rows);
+        rows.push(property_row(name.clone(), member, member, is_required));
+        collect_properties(member, rows);
     }
     let parts = schema["anyOf"].as_array().into_iter().flatten();
     for part in parts.chain(schema.get("items")) {

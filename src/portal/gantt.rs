@@ -36,7 +36,7 @@ struct Gantt {
     previous: String,
     now: String,
     next: String,
-    shown: Option<Shown>,
+    shown: Option<ResourceChart>,
     changes: Vec<Change>,
     /// When the plan was looked at, as a dateTime.
     taken: String,
@@ -49,7 +49,7 @@ struct Link {
     is_here: bool,
 }
 
-struct Shown {
+struct ResourceChart {
     is: GanttResourceView,
     /// The number of the last node that is shown.
     last: u32,
@@ -58,12 +58,12 @@ struct Shown {
     all_nodes: Option<String>,
     earlier_nodes: Option<String>,
     later_nodes: Option<String>,
-    slots: Vec<Listed>,
+    slots: Vec<ListedSlot>,
     more: usize,
 }
 
 /// A slot in the table.
-struct Listed {
+struct ListedSlot {
     address: String,
     party: String,
     nodes: u32,
@@ -80,7 +80,7 @@ struct Change {
 }
 
 /// What an operator asks for.
-struct Asked {
+struct ChartSelection {
     resource: String,
     span: Span,
     /// From when, in seconds since the epoch.
@@ -95,7 +95,7 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
     let visitor = session::signed_in(&api, &headers, None).await?;
     http::require_operator(&visitor.caller)?;
     let values = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let asked = Asked::read(&values, api.negotiation.clock().now().seconds());
+    let asked = ChartSelection::read(&values, api.negotiation.clock().now().seconds());
     let query = GanttQuery {
         resource: Some(asked.resource.clone()).filter(|name| !name.is_empty()),
         period: (asked.start, asked.end()),
@@ -109,7 +109,7 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
     )
 }
 
-impl Asked {
+impl ChartSelection {
     /// Reads the query of the page; values without sense count as left out.
     fn read(values: &Values, now: i64) -> Self {
         let span = Span::of_word(values.trimmed("span"));
@@ -144,7 +144,7 @@ impl Asked {
     }
 }
 
-fn view_gantt(frame: Frame, asked: &Asked, view: GanttView, changes: Vec<PlanChangeView>) -> Gantt {
+fn view_gantt(frame: Frame, asked: &ChartSelection, view: GanttView, changes: Vec<PlanChangeView>) -> Gantt {
     let nodes = (asked.first, asked.nodes);
     let seconds = asked.span.seconds();
     let at = |start| asked.address(asked.span, start, nodes);
@@ -176,12 +176,12 @@ fn view_gantt(frame: Frame, asked: &Asked, view: GanttView, changes: Vec<PlanCha
     }
 }
 
-fn view_resource(is: GanttResourceView, asked: &Asked, now: i64) -> Shown {
+fn view_resource(is: GanttResourceView, asked: &ChartSelection, now: i64) -> ResourceChart {
     let (first, end) = is.nodes;
     let many = end - first;
     let page = |first| asked.address(asked.span, asked.start, (first, many));
     let listed = is.slots.iter().take(LISTED_MAX).map(view_slot);
-    Shown {
+    ResourceChart {
         drawing: Drawing::of(&is, (asked.start, asked.end()), asked.span, now, |first, many| {
             asked.address(asked.span, asked.start, (first, many))
         }),
@@ -205,14 +205,14 @@ fn view_change(is: PlanChangeView) -> Change {
     Change { is, what }
 }
 
-fn view_slot(slot: &GanttSlotView) -> Listed {
+fn view_slot(slot: &GanttSlotView) -> ListedSlot {
     let which: Vec<String> = slot.rows.iter().take(4).map(words_of_rows).collect();
     let more = if slot.rows.len() > which.len() {
         ", …"
     } else {
         ""
     };
-    Listed {
+    ListedSlot {
         address: address_of_slot(slot.id, slot.is_held),
         party: slot.party.clone(),
         nodes: slot.nodes,
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn a_query_that_makes_no_sense_is_a_day_from_now() {
         let now = 1_796_300_000;
-        let read = |query: &str| Asked::read(&Values::read(query.as_bytes()), now);
+        let read = |query: &str| ChartSelection::read(&Values::read(query.as_bytes()), now);
         let usual = read("");
         assert!((now - 86_400..=now).contains(&usual.start));
         for query in [
@@ -258,7 +258,7 @@ mod tests {
         let asked = read("span=year&from=2026-12-01&first=10&nodes=5&resource=a%26b");
         assert_eq!((asked.span, asked.first, asked.nodes), (Span::Year, 10, 5));
         let address = asked.address(asked.span, asked.start, (10, 5));
-        let again = Asked::read(&Values::read(address.split_once('?').unwrap().1.as_bytes()), now);
+        let again = ChartSelection::read(&Values::read(address.split_once('?').unwrap().1.as_bytes()), now);
         let told = (again.start, again.first, again.nodes, again.resource.as_str());
         assert_eq!(told, (asked.start, 10, 5, "a&b"));
         let hour = read("span=hour&from=2026-12-01T10:00");
@@ -268,7 +268,7 @@ mod tests {
     #[test]
     fn a_page_of_ten_thousand_slots_is_small_and_escapes_every_name() {
         for span in Span::ALL {
-            let asked = Asked::read(
+            let asked = ChartSelection::read(
                 &Values::read(format!("span={}&from=1970-01-01", span.word()).as_bytes()),
                 0,
             );

@@ -24,7 +24,7 @@ use crate::http::{Api, use_cases_of};
 
 #[derive(Template)]
 #[template(path = "portal/home.html")]
-struct Home {
+struct HomePage {
     frame: Frame,
     form: OfferForm,
     /// Whether the address has filled in the form.
@@ -179,7 +179,7 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
     let filled = FilledForm::new_reservation(asked.values.clone());
     let resources = api.negotiation.offered_resources().resources;
     let (date, time) = date_and_time(now - now.rem_euclid(3_600), &Zone::present());
-    let home = Home {
+    let home = HomePage {
         frame: visitor.frame(title),
         form: request::make_form(api, visitor, &asked).await,
         is_filled: asked.is_filled,
@@ -189,7 +189,7 @@ async fn render_home_page(api: &Api, visitor: &Visitor, status: StatusCode, aske
             .as_ref()
             .map(|refusal| Refusal::of(refusal, &filled, now)),
         instead: asked.values.get(field::INSTEAD).parse().ok(),
-        sliders: Slider::all(resources.iter().map(|of| of.nodes).max().unwrap_or(1)),
+        sliders: Slider::all(resources.iter().map(|resource| resource.nodes).max().unwrap_or(1)),
         hour: format!("{date}T{time}Z"),
         now: text::date_time(now),
     };

@@ -15,7 +15,7 @@ use super::values::Values;
 use super::{Answer, Frame, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
-use crate::negotiation::{self, MoneyView, MonthView, NamedEntryView, Negotiation, is_month};
+use crate::negotiation::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
 
 /// Months in the picture and in the table.
 const MONTHS: usize = 12;
@@ -96,25 +96,26 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let before = asked.trimmed("before");
     let earlier = all
         .iter()
-        .filter(|of| before.is_empty() || of.month.as_str() < before);
+        .filter(|each| before.is_empty() || each.month.as_str() < before);
     let earlier: Vec<&MonthView> = earlier.collect();
     // A month has a line for each currency.
-    let mut named_months: Vec<&str> = earlier.iter().map(|of| of.month.as_str()).collect();
+    let mut named_months: Vec<&str> = earlier.iter().map(|earlier| earlier.month.as_str()).collect();
     named_months.dedup();
     let oldest = named_months.get(MONTHS - 1).copied().unwrap_or_default();
     let months: Vec<&MonthView> = earlier
         .into_iter()
-        .filter(|of| of.month.as_str() >= oldest)
+        .filter(|earlier| earlier.month.as_str() >= oldest)
         .collect();
     let is_more = months.last().is_some_and(|last| all.last() != Some(*last));
     let month = Some(asked.trimmed("month").to_owned()).filter(|month| is_month(month));
-    let month = month.or_else(|| months.first().map(|of| of.month.clone()));
+    let month = month.or_else(|| months.first().map(|month| month.month.clone()));
     let after: Option<Uuid> = asked.get("after").parse().ok();
     let (entries, next) = match &month {
         None => (Vec::new(), None),
         Some(month) => {
-            let of = &api.negotiation;
-            of.account_entries(&party, Some(month), after, Some(ENTRIES))
+            let negotiation = &api.negotiation;
+            negotiation
+                .account_entries(&party, Some(month), after, Some(ENTRIES))
                 .await?
         }
     };
@@ -150,9 +151,9 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
         }),
         months: months
             .into_iter()
-            .map(|of| MonthLine {
-                address: address("", &[("month", &of.month), ("before", before)]) + "#entries",
-                is: of.clone(),
+            .map(|month| MonthLine {
+                address: address("", &[("month", &month.month), ("before", before)]) + "#entries",
+                is: month.clone(),
             })
             .collect(),
         entries: entries.into_iter().map(entry_line).collect(),
@@ -176,19 +177,19 @@ fn party_asked_for(visitor: &Visitor, asked: &Values) -> String {
 /// The balance of each currency: at the end of the newest month in which something happened in it.
 fn balances_of(months: &[MonthView]) -> Vec<BalanceLine> {
     let mut known: Vec<BalanceLine> = Vec::new();
-    for of in months {
+    for month in months {
         if known
             .iter()
-            .all(|line| line.amount.currency != of.balance.currency)
+            .all(|line| line.amount.currency != month.balance.currency)
         {
-            let words = match of.balance.amount.as_str() {
+            let words = match month.balance.amount.as_str() {
                 "0" => "nothing is owed",
                 amount if amount.starts_with('-') => "is owed to the provider",
                 _ => "is owed by the provider",
             };
             let amount = MoneyView {
-                amount: of.balance.amount.trim_start_matches('-').to_owned(),
-                ..of.balance.clone()
+                amount: month.balance.amount.trim_start_matches('-').to_owned(),
+                ..month.balance.clone()
             };
             known.push(BalanceLine { amount, words });
         }
@@ -210,28 +211,34 @@ async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure
 
 /// A picture for each currency, with the oldest month first.
 fn pictures_of(months: &[&MonthView]) -> Vec<Bars> {
-    let mut currencies: Vec<&str> = months.iter().map(|of| of.credits.currency.as_str()).collect();
+    let mut currencies: Vec<&str> = months
+        .iter()
+        .map(|month| month.credits.currency.as_str())
+        .collect();
     currencies.sort_unstable();
     currencies.dedup();
     let picture = |currency: &str| {
-        let own = months.iter().rev().filter(|of| of.credits.currency == currency);
+        let own = months
+            .iter()
+            .rev()
+            .filter(|month| month.credits.currency == currency);
         let own: Vec<_> = own.collect();
         let most = own
             .iter()
-            .map(|of| of.micros.0.max(of.micros.1.saturating_neg()))
+            .map(|each| each.micros.0.max(each.micros.1.saturating_neg()))
             .max();
         let most = i128::from(most.unwrap_or(1).max(1));
         let height = |micros: i64| (i128::from(micros) * BAR / most).max(i128::from(micros > 0));
         // As wide in a first month as in a whole year.
         let count = own.len().max(MONTHS);
         let percent = |hundredths: usize| format!("{}.{:02}%", hundredths / 100, hundredths % 100);
-        let bars = own.iter().enumerate().map(|(index, of)| Bar {
+        let bars = own.iter().enumerate().map(|(index, month)| Bar {
             x: percent(index * 10_000 / count),
             middle: percent((index * 2 + 1) * 5_000 / count),
             width: percent(4_000 / count),
-            credit: height(of.micros.0),
-            charge: height(of.micros.1.saturating_neg()),
-            label: short_month(&of.month),
+            credit: height(month.micros.0),
+            charge: height(month.micros.1.saturating_neg()),
+            label: short_month(&month.month),
         });
         Bars {
             title: format!("Charges and credits in {currency} by month, as in the table"),
@@ -312,16 +319,18 @@ pub(super) async fn export_entries(State(api): State<Api>, headers: HeaderMap, u
 
 /// Some entries as lines, and where the next ones begin.
 async fn part_of_export(
-    of: &Negotiation,
+    service: &Service,
     party: &str,
     after: Option<Uuid>,
 ) -> Result<(String, Option<Uuid>), negotiation::Error> {
-    let (entries, next) = of.account_entries(party, None, after, Some(EXPORTED)).await?;
+    let (entries, next) = service
+        .account_entries(party, None, after, Some(EXPORTED))
+        .await?;
     Ok((entries.iter().map(line_of_export).collect(), next))
 }
 
-fn line_of_export(of: &NamedEntryView) -> String {
-    let entry = &of.entry;
+fn line_of_export(named: &NamedEntryView) -> String {
+    let entry = &named.entry;
     let agreement = entry.agreement.to_string();
     let texts = [
         entry.at.as_str(),
@@ -330,7 +339,7 @@ fn line_of_export(of: &NamedEntryView) -> String {
     ];
     let more = [
         agreement.as_str(),
-        of.name.as_deref().unwrap_or_default(),
+        named.name.as_deref().unwrap_or_default(),
         &entry.detail,
     ];
     let texts = texts.map(text::csv_cell).join(",");

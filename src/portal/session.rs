@@ -15,7 +15,7 @@ use super::values::Values;
 use super::zone::{Zone, cookie};
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
 use crate::clock::MICROS_PER_SECOND;
-use crate::http::{Api, Place, base_address, body_of, log_caller, origin_of_request, require_writer};
+use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::negotiation;
 
 /// The name of the session's cookie, and the one under TLS: browsers take it from an answer by TLS only.
@@ -30,7 +30,7 @@ pub(super) struct Visitor {
     pub(super) proposed: Vec<Uuid>,
     csrf: Secret,
     /// The place of its request among those of its party, which is kept while it is answered.
-    _place: Option<Place>,
+    _place: Option<RequestPlace>,
 }
 
 impl Visitor {

@@ -57,7 +57,7 @@ pub struct ForeseenWork {
 
 impl ForeseenWork {
     pub(super) fn new(by_name: Vec<(String, Arc<Forecast>)>) -> Self {
-        let holds = by_name.iter().flat_map(|(_, of)| of.steps());
+        let holds = by_name.iter().flat_map(|(_, each)| each.steps());
         Self {
             least_hold: holds.map(|(_, foreseen)| foreseen.hold).min(),
             by_name,
@@ -69,10 +69,10 @@ impl ForeseenWork {
     pub fn forecasts(&self, ids: &Arc<Ids>) -> Forecasts {
         let mut by_id = self.by_id.lock().unwrap_or_else(PoisonError::into_inner);
         match &*by_id {
-            Some((of, forecasts)) if Arc::ptr_eq(of, ids) => forecasts.clone(),
+            Some((kept_ids, forecasts)) if Arc::ptr_eq(kept_ids, ids) => forecasts.clone(),
             _ => {
                 let known = self.by_name.iter();
-                let known = known.filter_map(|(name, of)| Some((*ids.get(name)?, Arc::clone(of))));
+                let known = known.filter_map(|(name, known)| Some((*ids.get(name)?, Arc::clone(known))));
                 let forecasts = Forecasts::new(known);
                 *by_id = Some((Arc::clone(ids), forecasts.clone()));
                 forecasts
@@ -87,25 +87,25 @@ impl ForeseenWork {
 
     /// The longest slot on a resource.
     pub fn longest_hold(&self, resource: &str) -> Option<Seconds> {
-        let (_, of) = self.by_name.iter().find(|(name, _)| name == resource)?;
-        of.steps().map(|(_, foreseen)| foreseen.hold).max()
+        let (_, by_name) = self.by_name.iter().find(|(name, _)| name == resource)?;
+        by_name.steps().map(|(_, foreseen)| foreseen.hold).max()
     }
 
     /// By the names of the resources.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Forecast)> {
-        self.by_name.iter().map(|(name, of)| (name.as_str(), &**of))
+        self.by_name.iter().map(|(name, each)| (name.as_str(), &**each))
     }
 }
 
 #[derive(Default)]
-struct Kept {
+struct CachedForecasts {
     works: HashMap<Key, Option<Arc<ForeseenWork>>>,
     steps: usize,
 }
 
 /// The forecasts that were made from one knowledge. They follow from it, so that they are no part of what it is equal by.
 #[derive(Default)]
-pub(super) struct Cache(Mutex<Kept>);
+pub(super) struct Cache(Mutex<CachedForecasts>);
 
 impl Cache {
     /// The forecasts of something, made if they are not there. Two that ask at once may both make them.
@@ -121,17 +121,17 @@ impl Cache {
         // One that nothing is foreseen of takes its room, too.
         let steps = made
             .as_ref()
-            .map_or(1, |made| made.iter().map(|(_, of)| of.steps().count()).sum());
+            .map_or(1, |made| made.iter().map(|(_, made)| made.steps().count()).sum());
         let mut kept = self.kept();
         if kept.steps + steps > STEPS_MAX || kept.works.len() >= WORKS_MAX {
-            *kept = Kept::default();
+            *kept = CachedForecasts::default();
         }
         kept.steps += steps;
         kept.works.insert(key, made.clone());
         made
     }
 
-    fn kept(&self) -> std::sync::MutexGuard<'_, Kept> {
+    fn kept(&self) -> std::sync::MutexGuard<'_, CachedForecasts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

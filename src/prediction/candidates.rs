@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use scheduler::domain::{Forecast, Foreseen};
+use scheduler::domain::{Forecast, ForeseenTimes};
 use scheduler::prediction::estimate::{load_factor, trans_t_estimation};
 use scheduler::prediction::weights::expected_completion;
 use scheduler::prediction::{
-    Amounts, Base, Calibration, Distribution, Ladder, Learner, Part, Parts, Shares, whole_seconds,
+    Amounts, BlendedHistory, Calibration, Distribution, Ladder, Learner, Part, Parts, Shares, whole_seconds,
 };
 use scheduler::{Interval, Seconds, Time};
 
 use super::knowledge::{Knowledge, speed_of_rate};
-use super::machines::{Conditions, HOUR, HOURS_AHEAD, Seen, seconds_as_number};
+use super::machines::{Conditions, HOUR, HOURS_AHEAD, MachineCondition, seconds_as_number};
 use super::work::{Hold, Likeness, Work};
 
 /// Hours whose starts are told apart; later starts are taken to be as the mean of a week.
@@ -43,7 +43,7 @@ pub(super) enum Progress {
 
 /// Work on one resource, with all that is known about it there.
 pub(super) struct Candidate<'a> {
-    base: Arc<Base>,
+    base: Arc<BlendedHistory>,
     /// Work done in a second, in the unit of the base.
     speed: f64,
     shares: Shares,
@@ -93,7 +93,7 @@ impl Knowledge {
     }
 
     /// What is known of the run time of work on its resource; none without any execution of the application.
-    pub(super) fn base(&self, work: &Work) -> Option<Arc<Base>> {
+    pub(super) fn base(&self, work: &Work) -> Option<Arc<BlendedHistory>> {
         let base = self.runs.base(&work.levels(self.kind(work.resource)))?;
         Some(Arc::new(base))
     }
@@ -102,7 +102,7 @@ impl Knowledge {
     pub(super) fn candidate(
         &self,
         work: &Work,
-        base: Arc<Base>,
+        base: Arc<BlendedHistory>,
         speed: f64,
         ladder: Ladder,
     ) -> Candidate<'_> {
@@ -158,18 +158,24 @@ impl Candidate<'_> {
 
     /// The seconds of the transfers that are left in a slot, at the bandwidth that is foreseen.
     pub(super) fn transfers(&self, slot: Interval, progress: Progress) -> f64 {
-        let of = |seen: Option<&Seen>, bytes: u64| {
+        let seconds_of = |seen: Option<&MachineCondition>, bytes: u64| {
             let seen = seen.filter(|_| bytes > 0);
             seen.map_or(0.0, |seen| {
                 trans_t_estimation(bytes, seen.outlook.mean_over(slot).max(1.0))
             })
         };
         let conditions = self.conditions;
-        let out = of(conditions.and_then(|of| of.bandwidth_out.as_ref()), self.bytes[1]);
+        let out = seconds_of(
+            conditions.and_then(|condition| condition.bandwidth_out.as_ref()),
+            self.bytes[1],
+        );
         if progress == Progress::Runs {
             return out;
         }
-        out + of(conditions.and_then(|of| of.bandwidth_in.as_ref()), self.bytes[0])
+        out + seconds_of(
+            conditions.and_then(|condition| condition.bandwidth_in.as_ref()),
+            self.bytes[0],
+        )
     }
 
     /// The probability that the work ends by itself within so many seconds from where it is, and is not lost.
@@ -227,7 +233,7 @@ impl Candidate<'_> {
             return false;
         };
         let loaded = conditions.free_cpu.is_some() && self.base.unloaded.is_some();
-        let moves = |seen: &Option<Seen>, bytes: u64| seen.is_some() && bytes > 0;
+        let moves = |seen: &Option<MachineCondition>, bytes: u64| seen.is_some() && bytes > 0;
         let transfers =
             moves(&conditions.bandwidth_in, self.bytes[0]) || moves(&conditions.bandwidth_out, self.bytes[1]);
         loaded && counts(Part::Load) || transfers && counts(Part::Transfers)
@@ -267,7 +273,7 @@ impl Candidate<'_> {
                 Hold::ByLaw(seconds) => seconds_as_number(seconds),
                 _ => mean.seconds(load, transfers),
             };
-            Foreseen {
+            ForeseenTimes {
                 hold: held,
                 completion: whole_seconds(expected_completion(once, held, self.kept)),
                 loss: i128::try_from(self.loss(penalty, hold, Interval::of(start, held)))
@@ -279,9 +285,9 @@ impl Candidate<'_> {
             return Forecast::constant(at(now));
         }
         let first = Time(now.seconds().div_euclid(HOUR) * HOUR);
-        let mut steps: Vec<(Time, Foreseen)> = Vec::new();
+        let mut steps: Vec<(Time, ForeseenTimes)> = Vec::new();
         // The values with which the present step began.
-        let mut began: Option<Foreseen> = None;
+        let mut began: Option<ForeseenTimes> = None;
         for step in 0..=STEPS {
             let start = first + step * HOUR;
             // In the middle of the hour; after the last one as in the mean of a week.
@@ -328,7 +334,7 @@ impl Candidate<'_> {
 }
 
 /// Whether two starts need not be told apart.
-fn are_near_forecasts(one: Foreseen, other: Foreseen) -> bool {
+fn are_near_forecasts(one: ForeseenTimes, other: ForeseenTimes) -> bool {
     let close = |one: Seconds, other: Seconds| (one - other).abs() <= one / STEP_PART;
     close(one.hold, other.hold) && close(one.completion, other.completion)
 }

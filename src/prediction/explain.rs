@@ -6,7 +6,7 @@ use scheduler::prediction::{Estimate, Ladder, Part};
 use scheduler::{Interval, Seconds, counted};
 
 use super::candidates::{MILLION, Progress, Source};
-use super::knowledge::{Given, Knowledge};
+use super::knowledge::{GivenDurations, Knowledge};
 use super::machines::seconds_as_number;
 use super::work::{Hold, Work};
 
@@ -19,12 +19,12 @@ pub struct Explanation {
     /// Paper 004's estimate, step by step.
     pub estimate: Estimate,
     /// The estimate that decides, part by part; none without any execution of the application.
-    pub decides: Option<Explained>,
+    pub decides: Option<EstimateExplanation>,
 }
 
 /// The estimate that sizes slots and chooses resources.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Explained {
+pub struct EstimateExplanation {
     /// Where the run times come from.
     pub source: Source,
     /// Runs that are most like it.
@@ -52,7 +52,14 @@ pub struct Explained {
 impl Knowledge {
     /// The prediction for work in a gap on the resource that it names, from its start to its deadline: for a slot of so many seconds
     /// that begins with the gap, and that was to hold it with a probability in millionths.
-    pub fn explain(&self, work: &Work, gap: Interval, slot: Seconds, given: Given, ppm: u32) -> Explanation {
+    pub fn explain(
+        &self,
+        work: &Work,
+        gap: Interval,
+        slot: Seconds,
+        given: GivenDurations,
+        ppm: u32,
+    ) -> Explanation {
         let conditions = work.resource.and_then(|name| self.conditions.get(name));
         Explanation {
             estimate: self.estimate(work, gap, given, conditions),
@@ -60,7 +67,7 @@ impl Knowledge {
         }
     }
 
-    fn explained(&self, work: &Work, gap: Interval, slot: Seconds, ppm: u32) -> Option<Explained> {
+    fn explained(&self, work: &Work, gap: Interval, slot: Seconds, ppm: u32) -> Option<EstimateExplanation> {
         let candidate = self.deciding_candidate(work)?;
         let probability = f64::from(ppm) / MILLION;
         let resource = work.resource.unwrap_or_default();
@@ -83,9 +90,12 @@ impl Knowledge {
             (Part::Queue, share(Part::Queue), share(Part::Queue) * waits),
         ];
         let held = Interval::of(gap.start, slot);
-        let seen = self.conditions.get(resource).and_then(|of| of.free_cpu.as_ref());
+        let seen = self
+            .conditions
+            .get(resource)
+            .and_then(|condition| condition.free_cpu.as_ref());
         let stated = candidate.forecast(Hold::Stated(slot), 0, self.now);
-        Some(Explained {
+        Some(EstimateExplanation {
             source: self.source(work),
             runs: candidate.runs(),
             outcomes: candidate.outcomes(),
@@ -120,7 +130,7 @@ impl fmt::Display for Source {
     }
 }
 
-impl Explained {
+impl EstimateExplanation {
     /// A probability, where there are enough runs to state one.
     pub fn stated(&self, probability: f64) -> Option<f64> {
         (self.runs >= STATED_RUNS_MIN).then_some(probability)

@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Knowledge, Machines};
 use crate::clock::{Clock, Micros};
-use crate::store::{self, Learned, PastExecution, ResourceHour, ResourceRow, Store};
+use crate::store::{self, LearnedExecutions, PastExecution, ResourceHour, ResourceRow, Store};
 use crate::task;
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
-pub const LEARNED: Learned = Learned {
+pub const LEARNED: LearnedExecutions = LearnedExecutions {
     newest: 20_000,
     each: 200,
 };
@@ -183,13 +183,13 @@ pub async fn keep_knowledge(
 }
 
 /// The end of the last execution, the time of the samples, and the resources, that were seen.
-type Seen = Option<(Option<Micros>, i64, Vec<ResourceRow>)>;
+type LearnedState = Option<(Option<Micros>, i64, Vec<ResourceRow>)>;
 
 async fn learn_if_changed(
     store: &Store,
     setup: Setup,
     clock: &Clock,
-    seen: &mut Seen,
+    seen: &mut LearnedState,
 ) -> Result<Option<(Knowledge, Duration)>, store::Error> {
     let now = clock.now();
     let there = (

@@ -2,17 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::prediction::estimate::{Outcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation};
+use scheduler::prediction::estimate::{
+    EstimateOutcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
+};
 use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{
-    Came, Distribution, Estimate, Evidence, Judged, Ladder, Learner, Losses, Parts, Reliability, Runs,
+    Distribution, Estimate, Evidence, JudgedStatement, Ladder, Learner, Losses, Parts, RealDuration,
+    Reliability, Runs,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
 
 use super::cache::Cache;
-use super::machines::{Conditions, Machines, Seen, kinds_of_machines};
-use super::windows::{Last, LastRuns};
+use super::machines::{Conditions, MachineCondition, Machines, kinds_of_machines};
+use super::windows::{LastRuns, LastValues};
 use super::work::{Length, Likeness, Work, as_seconds};
 use crate::agreement::RunOutcome;
 use crate::clock::{second_after, second_of};
@@ -36,12 +39,12 @@ pub struct Knowledge {
     /// In the order of [`Ladder::ALL`].
     learners: [Learner<Likeness>; Ladder::ALL.len()],
     /// Seconds of waiting for the process, by resource; and of all resources.
-    queues: BTreeMap<String, Last>,
-    queue_anywhere: Last,
+    queues: BTreeMap<String, LastValues>,
+    queue_anywhere: LastValues,
     /// Logarithms of real times of transfers by their estimates, by resource.
-    spreads: BTreeMap<String, Last>,
+    spreads: BTreeMap<String, LastValues>,
     /// Bytes moved in and out, by application, and by whether the resource copies all files.
-    bytes: BTreeMap<(String, bool), [Last; 2]>,
+    bytes: BTreeMap<(String, bool), [LastValues; 2]>,
     /// The last runs by resource, and what was lost of all of them.
     ended: BTreeMap<String, LastRuns>,
     losses: Losses,
@@ -62,7 +65,7 @@ impl Default for Knowledge {
 
 /// The values that the requester and the template give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Given {
+pub struct GivenDurations {
     /// The requester's own duration.
     pub requested: Option<Seconds>,
     /// The template's.
@@ -71,9 +74,9 @@ pub struct Given {
 
 /// What was foreseen of an execution when it was agreed.
 #[derive(Debug, Clone, Copy, Default)]
-struct Foreseen {
+struct ForeseenExecution {
     /// By each learner; none where nothing was known of its application.
-    judged: Option<[Judged; Ladder::ALL.len()]>,
+    judged: Option<[JudgedStatement; Ladder::ALL.len()]>,
     /// The paper's estimate.
     estimated: Seconds,
     /// Seconds of its transfers at the bandwidth that was foreseen.
@@ -87,7 +90,7 @@ struct Replays<'a> {
 }
 
 /// Knowledge on its way.
-struct Learning<'a> {
+struct KnowledgeBuilder<'a> {
     known: Knowledge,
     conditions: &'a BTreeMap<String, Conditions>,
     replays: BTreeMap<&'a str, Replays<'a>>,
@@ -103,7 +106,7 @@ impl Knowledge {
             runs: Runs::default(),
             learners: Ladder::ALL.map(Learner::new),
             queues: BTreeMap::new(),
-            queue_anywhere: Last::default(),
+            queue_anywhere: LastValues::default(),
             spreads: BTreeMap::new(),
             bytes: BTreeMap::new(),
             ended: BTreeMap::new(),
@@ -125,7 +128,7 @@ impl Knowledge {
         now: Time,
     ) -> Self {
         let conditions = Conditions::of(hours, now);
-        let mut learning = Learning {
+        let mut learning = KnowledgeBuilder {
             known: Self::empty(machines, choice, now),
             conditions: &conditions,
             replays: BTreeMap::new(),
@@ -145,7 +148,7 @@ impl Knowledge {
         let spans = past
             .iter()
             .map(|(past, _)| Interval::new(second_of(past.agreed), second_after(past.execution.ended)));
-        let mut foreseen = vec![Foreseen::default(); past.len()];
+        let mut foreseen = vec![ForeseenExecution::default(); past.len()];
         for event in events_of_runs(spans) {
             match event {
                 Event::Asked(at) => foreseen[at] = learning.foresee(past[at].0, &past[at].1),
@@ -154,9 +157,9 @@ impl Knowledge {
         }
         let mut known = learning.known;
         let all = known.ended.values().map(LastRuns::losses);
-        known.losses = all.fold(Losses::default(), |sum, of| Losses {
-            runs: sum.runs + of.runs,
-            lost: sum.lost + of.lost,
+        known.losses = all.fold(Losses::default(), |sum, losses| Losses {
+            runs: sum.runs + losses.runs,
+            lost: sum.lost + losses.lost,
         });
         known.conditions = conditions;
         known
@@ -207,7 +210,7 @@ impl Knowledge {
         let copies = self.copies_files(work.resource);
         let past = self.bytes.get(&(work.application.to_owned(), copies));
         let usual = |direction: usize| {
-            let mean = past.and_then(|of| of[direction].mean()).unwrap_or(0.0);
+            let mean = past.and_then(|past| past[direction].mean()).unwrap_or(0.0);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -254,7 +257,7 @@ impl Knowledge {
         &self,
         work: &Work,
         gap: Interval,
-        given: Given,
+        given: GivenDurations,
         conditions: Option<&Conditions>,
     ) -> Estimate {
         let lengths = self.lengths.get(work.application).map_or(&[][..], Vec::as_slice);
@@ -271,7 +274,9 @@ impl Knowledge {
         let (anywhere, stopped_anywhere) = part_stopped_executions(rated);
         let outcomes = work.resource.and_then(|resource| self.estimated.get(resource));
         let [input_bytes, output_bytes] = self.bytes(work);
-        let smoothing = |of: fn(&Conditions) -> Option<&Seen>| Some(&conditions.and_then(of)?.smoothing);
+        let smoothing = |function: fn(&Conditions) -> Option<&MachineCondition>| {
+            Some(&conditions.and_then(function)?.smoothing)
+        };
         Estimate::over(
             gap,
             &Evidence {
@@ -282,11 +287,11 @@ impl Knowledge {
                 rate: self.rate(work.resource),
                 requested: given.requested,
                 default: given.default,
-                free_cpu: smoothing(|of| of.free_cpu.as_ref()),
+                free_cpu: smoothing(|each| each.free_cpu.as_ref()),
                 input_bytes,
                 output_bytes,
-                bandwidth_in: smoothing(|of| of.bandwidth_in.as_ref()),
-                bandwidth_out: smoothing(|of| of.bandwidth_out.as_ref()),
+                bandwidth_in: smoothing(|each| each.bandwidth_in.as_ref()),
+                bandwidth_out: smoothing(|each| each.bandwidth_out.as_ref()),
                 outcomes: outcomes.map_or(&[][..], Vec::as_slice),
             },
         )
@@ -305,11 +310,13 @@ impl Knowledge {
 
     /// How good the statements of each combination of parts have been.
     pub fn reliabilities(&self) -> impl Iterator<Item = (Ladder, &Reliability)> {
-        self.learners.iter().map(|of| (of.ladder(), of.reliability()))
+        self.learners
+            .iter()
+            .map(|learner| (learner.ladder(), learner.reliability()))
     }
 }
 
-impl Learning<'_> {
+impl KnowledgeBuilder<'_> {
     /// The conditions of a resource as they were known when an execution was agreed, for its slot: the factor of its load, and the
     /// seconds of its transfers.
     fn conditions_then(&mut self, past: &PastExecution) -> (Option<f64>, f64) {
@@ -318,9 +325,9 @@ impl Learning<'_> {
             return (None, 0.0);
         };
         let replays = self.replays.entry(name).or_insert_with(|| Replays {
-            free_cpu: conditions.free_cpu.as_ref().map(|of| of.replay()),
+            free_cpu: conditions.free_cpu.as_ref().map(|condition| condition.replay()),
             bandwidths: [&conditions.bandwidth_in, &conditions.bandwidth_out]
-                .map(|of| of.as_ref().map(|of| of.replay())),
+                .map(|each| each.as_ref().map(|condition| condition.replay())),
         });
         let then = second_of(past.agreed);
         let free = replays.free_cpu.as_mut();
@@ -336,13 +343,13 @@ impl Learning<'_> {
     }
 
     /// What was foreseen of an execution when it was agreed, held against what came of it.
-    fn foresee(&mut self, past: &PastExecution, length: &Length) -> Foreseen {
+    fn foresee(&mut self, past: &PastExecution, length: &Length) -> ForeseenExecution {
         let execution = &past.execution;
         let (load, transfers) = self.conditions_then(past);
         let work = Work::of_past(past);
-        let given = Given {
+        let given = GivenDurations {
             requested: Some(execution.planned.duration()),
-            ..Given::default()
+            ..GivenDurations::default()
         };
         // The samples of then are not kept at the grain of then: the paper's estimate is made without them.
         let estimated = self
@@ -352,7 +359,7 @@ impl Learning<'_> {
         let resource = execution.resource.as_str();
         let levels = work.levels(self.known.kind(work.resource));
         let Some(base) = self.known.runs.base(&levels) else {
-            return Foreseen {
+            return ForeseenExecution {
                 judged: None,
                 estimated,
                 transfers,
@@ -369,12 +376,12 @@ impl Learning<'_> {
             base: &base,
             speed,
             load,
-            queue: queues.get(resource).and_then(Last::distribution),
+            queue: queues.get(resource).and_then(LastValues::distribution),
             transfers,
-            spread: spreads.get(resource).and_then(Last::distribution),
+            spread: spreads.get(resource).and_then(LastValues::distribution),
             trust: 0.0,
         };
-        let came = Came {
+        let came = RealDuration {
             seconds: length.whole,
             needed: length.needed(length.whole),
             stopped: length.stopped,
@@ -382,15 +389,15 @@ impl Learning<'_> {
         let group = work.group();
         let judged = learners
             .each_mut()
-            .map(|of| of.judge(resource, &group, &parts, came));
-        Foreseen {
+            .map(|learner| learner.judge(resource, &group, &parts, came));
+        ForeseenExecution {
             judged: Some(judged),
             estimated,
             transfers,
         }
     }
 
-    fn add(&mut self, past: &PastExecution, length: &Length, foreseen: &Foreseen) {
+    fn add(&mut self, past: &PastExecution, length: &Length, foreseen: &ForeseenExecution) {
         let (execution, work) = (&past.execution, Work::of_past(past));
         let resource = &execution.resource;
         let known = &mut self.known;
@@ -400,7 +407,7 @@ impl Learning<'_> {
         );
         let conditions = self.conditions.get(resource);
         let machine = known.machines.get(resource);
-        let free = conditions.and_then(|of| of.free_during(ran, execution.nodes, machine));
+        let free = conditions.and_then(|condition| condition.free_during(ran, execution.nodes, machine));
         let done = length.needed(length.run) * speed_of_rate(known.rate(Some(resource)));
         let levels = work.levels(known.kind(work.resource));
         known.runs.learn_loaded(&levels, done, free.map(load_factor));

@@ -104,18 +104,18 @@ fn network_line_counters(dev: &str, speed: impl Fn(&str) -> Option<u64>) -> Opti
 
 /// The condition of the machine between two looks.
 pub(super) fn machine_condition_between(before: (Micros, Counters), now: (Micros, Counters)) -> Condition {
-    let of = |part: u64, whole: i128, unit: i128| {
+    let share_of = |part: u64, whole: i128, unit: i128| {
         let share = i128::from(part).saturating_mul(unit).checked_div(whole)?;
         i64::try_from(share).ok()
     };
     // Counters begin again with the system: then they say nothing.
     let free_cpu = (before.1.ticks.zip(now.1.ticks)).and_then(|((all_before, idle_before), (all, idle))| {
         let (all, idle) = (all.checked_sub(all_before)?, idle.checked_sub(idle_before)?);
-        of(idle.min(all), all.into(), WHOLE)
+        share_of(idle.min(all), all.into(), WHOLE)
     });
     let micros = i128::from(now.0 - before.0).max(1);
     let carried = |before: u64, now: u64, speed: u64| {
-        let rate = of(now.checked_sub(before)?, micros, MICROS_PER_SECOND.into())?;
+        let rate = share_of(now.checked_sub(before)?, micros, MICROS_PER_SECOND.into())?;
         Some(i64::try_from(speed).ok()?.saturating_sub(rate).max(0))
     };
     let lines = before.1.lines.zip(now.1.lines);

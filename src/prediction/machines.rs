@@ -51,13 +51,13 @@ pub(super) fn kinds_of_machines(machines: &Machines) -> BTreeMap<String, u32> {
 
 /// A condition of a resource: what was seen, and what is foreseen.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Seen {
+pub(super) struct MachineCondition {
     pub(super) series: Series,
     pub(super) smoothing: Smoothing,
     pub(super) outlook: Outlook,
 }
 
-impl Seen {
+impl MachineCondition {
     fn of(samples: impl Iterator<Item = (Time, f64)>, now: Time, most: f64) -> Option<Self> {
         let series = Series::of(samples, HOUR);
         let smoothing = (!series.values().is_empty()).then(|| Smoothing::fit(&series))?;
@@ -80,22 +80,23 @@ impl Seen {
 /// The conditions of a resource.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Conditions {
-    pub(super) free_cpu: Option<Seen>,
-    pub(super) bandwidth_in: Option<Seen>,
-    pub(super) bandwidth_out: Option<Seen>,
+    pub(super) free_cpu: Option<MachineCondition>,
+    pub(super) bandwidth_in: Option<MachineCondition>,
+    pub(super) bandwidth_out: Option<MachineCondition>,
 }
 
 impl Conditions {
     /// Those of all resources, from `now` on. An hour that is not over yet would be known by a few of its minutes, and by others at
     /// each look; it is left out, unless it is the first that is known of a resource.
     pub(super) fn of(hours: &[ResourceHour], now: Time) -> BTreeMap<String, Self> {
-        let of = |hours: &[ResourceHour], what: fn(&Condition) -> Option<i64>, unit: f64, most: f64| {
-            #[expect(clippy::cast_precision_loss, reason = "millionths and bytes a second")]
-            let samples = hours
-                .iter()
-                .filter_map(|hour| Some((hour.start, what(&hour.condition)? as f64 / unit)));
-            Seen::of(samples, now, most)
-        };
+        let series_of =
+            |hours: &[ResourceHour], what: fn(&Condition) -> Option<i64>, unit: f64, most: f64| {
+                #[expect(clippy::cast_precision_loss, reason = "millionths and bytes a second")]
+                let samples = hours
+                    .iter()
+                    .filter_map(|hour| Some((hour.start, what(&hour.condition)? as f64 / unit)));
+                MachineCondition::of(samples, now, most)
+            };
         hours
             .chunk_by(|a, b| a.resource == b.resource)
             .map(|hours| {
@@ -106,12 +107,13 @@ impl Conditions {
                 // The rates that transfers have had say more than the room that lines had by their speed: the other end and the
                 // way there are in them. The two are not mixed.
                 let bandwidth = |transfers, lines| {
-                    of(hours, transfers, 1.0, f64::INFINITY).or_else(|| of(hours, lines, 1.0, f64::INFINITY))
+                    series_of(hours, transfers, 1.0, f64::INFINITY)
+                        .or_else(|| series_of(hours, lines, 1.0, f64::INFINITY))
                 };
                 let conditions = Self {
-                    free_cpu: of(hours, |condition| condition.free_cpu, 1e6, 1.0),
-                    bandwidth_in: bandwidth(|of| of.transfer_in, |of| of.bandwidth_in),
-                    bandwidth_out: bandwidth(|of| of.transfer_out, |of| of.bandwidth_out),
+                    free_cpu: series_of(hours, |condition| condition.free_cpu, 1e6, 1.0),
+                    bandwidth_in: bandwidth(|each| each.transfer_in, |each| each.bandwidth_in),
+                    bandwidth_out: bandwidth(|each| each.transfer_out, |each| each.bandwidth_out),
                 };
                 (resource.clone(), conditions)
             })

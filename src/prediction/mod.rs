@@ -20,9 +20,9 @@ mod work;
 
 pub use cache::{ForeseenWork, Ids};
 pub use candidates::Source;
-pub use explain::{Explained, Explanation, STATED_RUNS_MIN};
+pub use explain::{EstimateExplanation, Explanation, STATED_RUNS_MIN};
 pub use keeper::{LEARNED, Pace, Predictions, Setup, keep_knowledge, learn_for_machines, learn_from_store};
-pub use knowledge::{Given, Knowledge};
+pub use knowledge::{GivenDurations, Knowledge};
 pub use machine::sample_machine;
 pub use machines::{Machine, Machines};
 pub use pruning::{HistoryPolicy, prune_history};

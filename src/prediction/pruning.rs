@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::LEARNED;
 use crate::clock::{Clock, MICROS_PER_SECOND};
-use crate::store::{self, Kept, SamplesKept, Store};
+use crate::store::{self, KeptExecutions, SamplesKept, Store};
 use crate::task::note_success;
 
 /// How often executions that may go are looked for.
@@ -34,7 +34,7 @@ pub struct HistoryPolicy {
 pub async fn prune_history(policy: HistoryPolicy, store: Store, clock: Clock, stop: CancellationToken) {
     let ago = |seconds: Seconds| clock.micros() - seconds * MICROS_PER_SECOND;
     loop {
-        let kept = Kept {
+        let kept = KeptExecutions {
             since: ago(policy.kept),
             each: policy.each,
             learned: LEARNED,

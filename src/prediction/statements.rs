@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scheduler::domain::Forecast;
-use scheduler::prediction::{Base, Ladder, Part, Weight};
+use scheduler::prediction::{BlendedHistory, Ladder, Part, Weight};
 use scheduler::{Interval, Seconds};
 
 use super::cache::{ForeseenWork, Key};
@@ -66,10 +66,10 @@ impl Knowledge {
             _ => {}
         }
         let any = self.base(work);
-        let mut of_kinds: BTreeMap<Option<u32>, Arc<Base>> = BTreeMap::new();
+        let mut of_kinds: BTreeMap<Option<u32>, Arc<BlendedHistory>> = BTreeMap::new();
         let mut alike: BTreeMap<Option<u32>, Arc<Forecast>> = BTreeMap::new();
         let mut by_name = Vec::with_capacity(self.machines.len());
-        let in_service = self.machines.iter().filter(|(_, of)| !of.is_retired);
+        let in_service = self.machines.iter().filter(|(_, machine)| !machine.is_retired);
         for name in in_service.map(|(name, _)| name) {
             let there = Work {
                 resource: Some(name),
@@ -96,9 +96,9 @@ impl Knowledge {
                     (base, speed_of_rate(self.rate(Some(name))))
                 }
                 // Nothing is known of it but what its requester says.
-                (None, Hold::Stated(seconds)) => (Arc::new(Base::exactly(seconds)), 1.0),
+                (None, Hold::Stated(seconds)) => (Arc::new(BlendedHistory::exactly(seconds)), 1.0),
                 (None, Hold::ByLaw(seconds)) => (
-                    Arc::new(Base::exactly(seconds)),
+                    Arc::new(BlendedHistory::exactly(seconds)),
                     speed_of_rate(self.rate(Some(name))),
                 ),
                 (None, Hold::Sized(_)) => return None,
@@ -159,13 +159,13 @@ impl Knowledge {
             Progress::Runs
         };
         // Its process has not run while its files were brought.
-        let brought = job.brought.map_or(0, |of| of.before);
+        let brought = job.brought.map_or(0, |brought| brought.before);
         let done = as_seconds(agreement.run_time_by(now) - brought);
         let all = as_seconds(agreement.run_time_to_end() - brought);
-        let of = |seconds: f64| {
+        let rounded = |seconds: f64| {
             candidate.probability_within(slot, seconds, progress) / candidate.probability_kept()
         };
-        let (before, whole) = (of(done), of(all));
+        let (before, whole) = (rounded(done), rounded(all));
         let left = 1.0 - before;
         let rest = if all > 0.0 {
             ((all - done) / all).clamp(0.0, 1.0)

@@ -31,9 +31,9 @@ const TURNS: (i64, i64) = (200_000, 260_000);
 const OTHERS: u32 = 2;
 
 /// Others' work on the machine, until it is dropped.
-struct Others(Vec<Child>);
+struct OtherWork(Vec<Child>);
 
-impl Others {
+impl OtherWork {
     fn on_every_processor() -> Self {
         Self(
             (0..OTHERS * processors())
@@ -48,7 +48,7 @@ fn processors() -> u32 {
     u32::try_from(there).unwrap()
 }
 
-impl Drop for Others {
+impl Drop for OtherWork {
     fn drop(&mut self) {
         for other in &mut self.0 {
             let _ = other.kill();
@@ -100,7 +100,7 @@ fn execution(started: Micros, run_time: Micros) -> PastExecution {
 
 /// One hour, with a run in some, and the sample of it.
 async fn hour(hour: i64, random: &mut Random) -> (Vec<PastExecution>, ResourceHour) {
-    let _others = is_office(hour).then(Others::on_every_processor);
+    let _others = is_office(hour).then(OtherWork::on_every_processor);
     let begin = hour * HOUR * MICROS_PER_SECOND;
     let (began, before) = (Instant::now(), read_machine_counters().await);
     let mut runs = Vec::new();
@@ -149,18 +149,18 @@ async fn the_load_of_the_machine_makes_no_prediction_of_real_jobs_worse() {
     let mut losses = Vec::new();
     for (name, wanted) in [("history alone", Ladder::History), ("with load", Ladder::Load)] {
         let mut all = known.reliabilities();
-        let (_, of) = all.find(|(ladder, _)| *ladder == wanted).unwrap();
-        let (_, held, width) = of.intervals()[0];
-        let loss = Reliability::mean_loss(of);
+        let (_, reliability) = all.find(|(ladder, _)| *ladder == wanted).unwrap();
+        let (_, held, width) = reliability.intervals()[0];
+        let loss = Reliability::mean_loss(reliability);
         println!(
             "| {name} | {} | {:.1} | {width:.0} | {loss:.1} |",
-            of.outcomes(),
+            reliability.outcomes(),
             100.0 * held
         );
         losses.push(loss);
     }
-    let weight = known.weights().find(|of| of.resource == RESOURCE);
-    let weight = weight.map_or(0.0, |of| of.weights[Part::Load as usize].value());
+    let weight = known.weights().find(|weight| weight.resource == RESOURCE);
+    let weight = weight.map_or(0.0, |weight| weight.weights[Part::Load as usize].value());
     println!("weight of the load: {weight:.2}");
     // Where the load says nothing its weight goes down by itself.
     assert!(losses[1] < 1.02 * losses[0], "{losses:?}");

@@ -9,12 +9,12 @@ const VALUES_MAX: usize = 200;
 
 /// The last values.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Last {
+pub(super) struct LastValues {
     values: VecDeque<f64>,
     distribution: Option<Distribution>,
 }
 
-impl Last {
+impl LastValues {
     /// Remembers one more.
     pub(super) fn push(&mut self, value: f64) {
         self.values.push_back(value);

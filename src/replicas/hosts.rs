@@ -26,7 +26,11 @@ pub async fn claim_resources(
 ) -> Result<(), store::Error> {
     let store = &replicas.0.store;
     let known = store.resource_hosts().await?;
-    for resource in planner.resources().iter().filter(|of| of.kind == "local") {
+    for resource in planner
+        .resources()
+        .iter()
+        .filter(|resource| resource.kind == "local")
+    {
         let before = known.get(&resource.name).map(String::as_str);
         let host = stated.get(&resource.name).map(String::as_str).or(before);
         let host = host.unwrap_or(replicas.name());
@@ -82,8 +86,8 @@ async fn tell(
     let nodes = planner
         .resources()
         .iter()
-        .find(|of| of.name == resource)
-        .map_or(0, |of| of.capacity);
+        .find(|one_resource| one_resource.name == resource)
+        .map_or(0, |resource| resource.capacity);
     let mut report = NodeReport::default();
     if is_silent {
         report.states = vec![NodeState::Drained; nodes as usize];

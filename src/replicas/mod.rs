@@ -2,8 +2,8 @@
 //! to it what they cannot answer from the store. Each has a name, an address at which the others reach it, and a secret that it makes at
 //! its start. The others know it by the digest of that secret in the store.
 
-mod asked;
 mod hosts;
+mod leader_questions;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-pub use asked::{QUESTIONS, Reply, answer_questions};
 pub use hosts::{claim_resources, watch_hosts};
+pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
 use crate::address::{client_to_anywhere, transfer_error_in_words};
 use crate::clock::Clock;
@@ -86,18 +86,18 @@ struct Inner {
     rows: Mutex<Option<(Instant, Arc<[ReplicaRow]>)>>,
     leader: watch::Sender<Option<Leader>>,
     /// When the replicas were last heard that ask for the jobs of their machines.
-    heard: Mutex<Heard>,
+    heard: Mutex<HeardReplicas>,
 }
 
 /// When the others were heard.
 #[derive(Debug)]
-struct Heard {
+struct HeardReplicas {
     /// Since when this process listens.
     since: Instant,
     last: HashMap<String, Instant>,
 }
 
-impl Heard {
+impl HeardReplicas {
     fn from_now() -> Self {
         Self {
             since: Instant::now(),
@@ -142,7 +142,7 @@ impl Replicas {
             clients: Mutex::default(),
             rows: Mutex::default(),
             leader: watch::channel(None).0,
-            heard: Mutex::new(Heard::from_now()),
+            heard: Mutex::new(HeardReplicas::from_now()),
         })))
     }
 
@@ -243,7 +243,7 @@ impl Replicas {
 
     /// Listens anew from now on: this process begins to lead.
     pub fn begin_to_listen(&self) {
-        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = Heard::from_now();
+        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = HeardReplicas::from_now();
     }
 
     /// Whether a replica has not been heard for longer than `grace`; none where it was not heard yet, and may still be.
@@ -318,7 +318,7 @@ impl Replicas {
         // A client with a name of its own for the address does not look for it again.
         if why.is_connect() && self.0.trust.host.is_some() {
             self.clients()
-                .retain(|of, (made, _)| of != address || made.elapsed() < CLIENT_KEPT_AT_LEAST);
+                .retain(|client, (made, _)| client != address || made.elapsed() < CLIENT_KEPT_AT_LEAST);
         }
         transfer_error_in_words(why)
     }

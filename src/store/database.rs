@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-use super::batch::known::Known;
+use super::batch::known_trail::KnownTrail;
 use super::engine::bulk::ALL_BULK;
-use super::engine::connect::{Database, Missing, Place, connect_to_database};
+use super::engine::connect::{Database, DatabasePlace, IfMissing, connect_to_database};
 use super::engine::durability::weak_settings;
 use super::engine::hosts::APPLICATION;
 use super::engine::transaction::Transaction;
@@ -26,7 +26,7 @@ const WRITE_LOG_INTO_FILE: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
 pub struct Store {
     pub(super) database: Arc<Database>,
     /// The end of the audit trail as this process knows it, and what was found that stops all decisions.
-    pub(super) known: Arc<Known>,
+    pub(super) known: Arc<KnownTrail>,
 }
 
 impl Store {
@@ -42,7 +42,7 @@ impl Store {
 
     /// The same with sessions of this name, on a server.
     pub(super) async fn open_named(url: &str, application: &str) -> Result<Self> {
-        Self::open_file(url, application, Missing::Create).await
+        Self::open_file(url, application, IfMissing::Create).await
     }
 
     /// The same, where a SQLite file that is missing is a mistake.
@@ -50,10 +50,10 @@ impl Store {
     /// # Errors
     /// Those of [`Store::open`].
     pub async fn open_existing(url: &str) -> Result<Self> {
-        Self::open_file(url, APPLICATION, Missing::Refuse).await
+        Self::open_file(url, APPLICATION, IfMissing::Refuse).await
     }
 
-    async fn open_file(url: &str, application: &str, missing: Missing) -> Result<Self> {
+    async fn open_file(url: &str, application: &str, missing: IfMissing) -> Result<Self> {
         let store = Self::of(connect_to_database(url, application, missing).await?);
         migrations::run_migrations(&store.database.writers).await?;
         Ok(store)
@@ -62,7 +62,7 @@ impl Store {
     /// The database that is there, whatever its schema is.
     pub(super) async fn open_without_migrations(url: &str) -> Result<Self> {
         Ok(Self::of(
-            connect_to_database(url, APPLICATION, Missing::Refuse).await?,
+            connect_to_database(url, APPLICATION, IfMissing::Refuse).await?,
         ))
     }
 
@@ -76,8 +76,8 @@ impl Store {
     /// The engine that it runs on.
     pub fn kind(&self) -> Engine {
         match self.database.place {
-            Place::File { .. } => Engine::Sqlite,
-            Place::Server(_) => Engine::Postgres,
+            DatabasePlace::File { .. } => Engine::Sqlite,
+            DatabasePlace::Server(_) => Engine::Postgres,
         }
     }
 
@@ -166,8 +166,8 @@ impl Store {
     /// [`Error::Unavailable`] where the file cannot be written.
     pub async fn rescue(&self) -> Result<Option<PathBuf>> {
         match &self.database.place {
-            Place::File { files, .. } => files.rescue().await.map(Some),
-            Place::Server(_) => Ok(None),
+            DatabasePlace::File { files, .. } => files.rescue().await.map(Some),
+            DatabasePlace::Server(_) => Ok(None),
         }
     }
 

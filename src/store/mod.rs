@@ -17,18 +17,20 @@ pub mod signed_heads;
 mod verify;
 
 pub use batch::change::Change;
-pub use batch::known::read_trail_end;
-pub use batch::leader::{Candidate, Look, START_MAX};
+pub use batch::known_trail::read_trail_end;
+pub use batch::leader::{Candidate, LeaderLook, START_MAX};
 pub use batch::lease::Lease;
 pub use database::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::rows::hex;
-pub use history::past::{Condition, Learned, PastExecution, ResourceHour, Sample, SamplesKept};
-pub use history::pruning::{ExecutionHour, Kept};
+pub use history::past_executions::{
+    Condition, LearnedExecutions, PastExecution, ResourceHour, Sample, SamplesKept,
+};
+pub use history::pruning::{ExecutionHour, KeptExecutions};
 pub use records::agreements::AgreementFilter;
 pub use records::bindings::Binding;
-pub use records::call_backs::{AcceptanceEndpoint, CallBack, DueCallBack, Undecided};
+pub use records::call_backs::{AcceptanceEndpoint, CallBack, DueCallBack, UndecidedAgreement};
 pub use records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 pub use records::key_changes::{KEYS_KEPT, KeyChanges};
 pub use records::keys::{KeyChange, KeyRow, SessionRow};

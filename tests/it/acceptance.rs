@@ -3,10 +3,10 @@
 use reqwest::StatusCode;
 use tokio::task::JoinSet;
 
-use crate::repeated::with_id;
+use crate::idempotency::with_id;
 use crate::support::client::Answer;
 use crate::support::eventually;
-use crate::support::negotiation::{Counter, Said, counters, message, negotiate, open};
+use crate::support::negotiation::{Counter, SentOffer, counters, message, negotiate, open};
 use crate::support::offers::{Offer, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::size;
@@ -37,7 +37,7 @@ async fn an_offer_becomes_an_agreement_that_takes_over_its_hold(url: String) {
         .await
         .created();
     let id = open(&client).await;
-    let ask = Said::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
+    let ask = SentOffer::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
     let answers = negotiate(&client, id, &[ask]).await;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Earlier", "Later"]);
@@ -104,7 +104,7 @@ async fn the_offers_of_the_last_slot_go_to_one_of_a_hundred(url: String) {
     let clients = size("BESPEAK_TEST_RACERS", CLIENTS);
     let start = hours_ahead(1);
     let id = open(&client).await;
-    let ask = Said::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
+    let ask = SentOffer::solicited("c-1", Offer::reserve(4, HOUR).within(start, start + HOUR));
     let offer = negotiate(&client, id, &[ask]).await.remove(0);
     // Each means an agreement of its own.
     let racers: JoinSet<_> = (0..clients)
@@ -145,12 +145,12 @@ fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
         let start = hours_ahead(1);
         let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
         let id = open(&client).await;
-        let offer = negotiate(&client, id, &[Said::solicited("c-1", all.clone())])
+        let offer = negotiate(&client, id, &[SentOffer::solicited("c-1", all.clone())])
             .await
             .remove(0);
         assert_eq!(offer.state, "Acceptable");
         let changed = offer.acceptance().replace("Exact>4", "Exact>3");
-        let ids = |of: &[Counter]| of.iter().map(|offer| offer.id.clone()).collect::<Vec<_>>();
+        let ids = |counters: &[Counter]| counters.iter().map(|offer| offer.id.clone()).collect::<Vec<_>>();
         // The next offer is held as briefly: a client that comes too late for it gets another offer.
         eventually("the end of the hold, and another offer", SOON, async || {
             let quoted = client.post("/agreements", changed.clone()).await;
@@ -182,9 +182,9 @@ fn an_offer_that_has_expired_is_gone_and_its_slot_is_free() {
             &path,
             message(
                 "NegotiateInput",
-                &[Said {
+                &[SentOffer {
                     to: offer.id.clone(),
-                    ..Said::solicited("c-2", all)
+                    ..SentOffer::solicited("c-2", all)
                 }],
             ),
         );

@@ -90,13 +90,17 @@ fn advice_is_by_the_price_list_and_against_the_settings_of_the_configuration() {
         let policies = goal["policies"].as_array().expect("the policies");
         let best = policies
             .iter()
-            .find(|of| of["policy"] == goal["best"])
+            .find(|policy| policy["policy"] == goal["best"])
             .expect("the best is one of them");
         assert_eq!(
             (best["behind"].as_f64(), best["significant"].as_bool()),
             (Some(0.0), Some(false))
         );
-        let as_good = policies.iter().filter(|of| of["significant"] == false).count() - 1;
+        let as_good = policies
+            .iter()
+            .filter(|policy| policy["significant"] == false)
+            .count()
+            - 1;
         assert_eq!(goal["as_good"], as_good);
     }
 }

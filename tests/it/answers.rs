@@ -25,8 +25,10 @@ use bespeak::catalogue::Catalogue;
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::JobFolders;
-use bespeak::http::{self, Api, Bounds, Connections, Measured, Places, Proxies, Stage, WrongKeys};
-use bespeak::negotiation::{Negotiation, OnLoss, TemplateText, Templates};
+use bespeak::http::{
+    self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
+};
+use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
 use bespeak::planner::{Planner, Pricing, Quotas, Resource, Settings};
 use bespeak::portal;
 use bespeak::store::Store;
@@ -65,7 +67,7 @@ const PATIENCE: Duration = Duration::from_mins(10);
 fn golden_answers_to_every_message_and_example_are_as_before() {
     let database = TestDatabase::sqlite();
     let traces = run(async {
-        let service = Service::start(database.url()).await;
+        let service = InProcessService::start(database.url()).await;
         let mut traces = BTreeMap::new();
         for (name, document) in documents() {
             let trace = service.answers_to(&name, &document).await;
@@ -186,7 +188,7 @@ fn templates(settings: &Settings) -> Templates {
 }
 
 /// The service in this process.
-struct Service {
+struct InProcessService {
     client: Client,
     stop: CancellationToken,
     planned: tokio::task::JoinHandle<()>,
@@ -197,7 +199,7 @@ struct Service {
     _stage: watch::Sender<Stage>,
 }
 
-impl Service {
+impl InProcessService {
     async fn start(url: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::create_dir(folder.path().join("files")).expect("a folder can be made");
@@ -218,7 +220,7 @@ impl Service {
         let files = InputFiles::new(folder.path(), 1 << 20).expect("a folder");
         let jobs = JobFolders::new(folder.path(), None).expect("a folder");
         let of_store = store.clone();
-        let negotiation = Negotiation::new(
+        let negotiation = Service::new(
             planner,
             of_store,
             templates,
@@ -242,9 +244,9 @@ impl Service {
             negotiation: Arc::new(negotiation),
             access,
             body_timeout: PATIENCE,
-            places: Places::new(100, 100),
+            places: RequestLimits::new(100, 100),
             wrong_keys: WrongKeys::default(),
-            measured: Measured::since(NOW * MICROS_PER_SECOND),
+            measured: RequestMetrics::since(NOW * MICROS_PER_SECOND),
             connections: connections.clone(),
             tasks: fresh(),
             scheme: "http",

@@ -81,8 +81,8 @@ async fn whoever_changes_the_trail_is_found(url: String) {
         version: 4,
         ..over
     };
-    let changed = |of: &Agreement, kind| Change::UpdateAgreement {
-        agreement: Box::new(of.clone()),
+    let changed = |agreement: &Agreement, kind| Change::UpdateAgreement {
+        agreement: Box::new(agreement.clone()),
         events: vec![event(kind)],
     };
     let bind = Change::BindNodes {
@@ -110,7 +110,7 @@ async fn whoever_changes_the_trail_is_found(url: String) {
     for (sql, said) in DAMAGE {
         tamper(&url, sql).await;
         let found = findings(&store).await;
-        let names = |of: &Finding| of.invariant == Invariant::I10 && of.what.contains(said);
+        let names = |finding: &Finding| finding.invariant == Invariant::I10 && finding.what.contains(said);
         assert!(found.iter().any(names), "{sql}: {found:#?}");
         let mended = "DELETE FROM events; INSERT INTO events SELECT * FROM kept; UPDATE lease SET trail_number = 4; \
             UPDATE agreements SET version = 4";

@@ -1,6 +1,6 @@
 //! Backup and restore: the drill, on both engines, and everything that is refused.
 
-mod refused;
+mod refusals;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

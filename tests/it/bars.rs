@@ -167,9 +167,9 @@ fn decisions_take_as_long_beside_calendar_pages() {
             pages.abort();
         }
         for (part, bar) in [(50, 1.5), (99, 2.0)] {
-            let [alone, beside] = [&mut alone, &mut beside].map(|of| {
-                of.sort_unstable();
-                of[(of.len() * part / 100).min(of.len() - 1)].as_secs_f64()
+            let [alone, beside] = [&mut alone, &mut beside].map(|each| {
+                each.sort_unstable();
+                each[(each.len() * part / 100).min(each.len() - 1)].as_secs_f64()
             });
             println!(
                 "p{part} of {many} decisions: {:.2} ms alone, {:.2} ms beside pages",
@@ -467,8 +467,8 @@ fn memory_is_flat_under_a_load_of_which_nothing_lasts() {
                     }
                 });
             }
-            while let Some(of) = clients.join_next().await {
-                for kind in of.expect("a client ends") {
+            while let Some(joined) = clients.join_next().await {
+                for kind in joined.expect("a client ends") {
                     *answers.entry(kind).or_default() += 1;
                 }
             }
@@ -499,8 +499,8 @@ async fn mixed(client: &Client, round: usize) -> Vec<(&'static str, u16)> {
         answers.push((kind, answer.status.as_u16()));
         serde_json::from_str(&answer.body).unwrap_or(Value::Null)
     };
-    let (empty, id) = (json!({}), |of: &Value| {
-        of["id"].as_str().unwrap_or("-").to_owned()
+    let (empty, id) = (json!({}), |value: &Value| {
+        value["id"].as_str().unwrap_or("-").to_owned()
     });
     let made = send("offer", Method::POST, "/agreements", &asked(1, 2, now() + 1, 60)).await;
     let path = format!("/agreements/{}", id(&made));

@@ -5,7 +5,7 @@
 
 mod forms;
 mod pages;
-mod strip;
+mod user_journeys;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! Registered call-backs: every event of a party is told, signed, in order and at least once, and listed as it was told.
 
-mod given_up;
+mod retries;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -16,9 +16,9 @@ use crate::proposals::{PROPOSING, proposed};
 
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, hours_ahead, now};
+use crate::support::receiver::{Receiver, answered};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
-use crate::support::told::{Told, answered};
 use crate::support::{eventually, run, xml};
 
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -75,7 +75,7 @@ async fn events(client: &Client) -> Vec<Value> {
 fn kinds(events: &[Value]) -> Vec<&str> {
     events
         .iter()
-        .map(|of| of["type"].as_str().unwrap_or_default())
+        .map(|event| event["type"].as_str().unwrap_or_default())
         .collect()
 }
 
@@ -94,7 +94,7 @@ fn in_order(bodies: &[String]) -> Vec<Value> {
 }
 
 /// Whether what a receiver has heard is signed by a secret, as a library of another maker checks it.
-async fn assert_signed(told: &Told, secret: &str) {
+async fn assert_signed(told: &Receiver, secret: &str) {
     let webhook = Webhook::new(secret).expect("a secret");
     let other = Webhook::new("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw").expect("a secret");
     let (bodies, headers) = (told.bodies.lock().await, told.headers.lock().await);
@@ -146,9 +146,9 @@ async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_
     // What was before the registration is not told. The first attempt is answered with an error.
     let since = all
         .iter()
-        .position(|of| of["data"]["agreement"] == json!(waiting));
+        .position(|each| each["data"]["agreement"] == json!(waiting));
     let since = &all[since.expect("it was accepted")..];
-    let told = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[500, 204]);
+    let told = Receiver::answer(nobody_yet.listen(16).expect("it can listen"), &[500, 204]);
     let bodies = told.hears(since.len() + 1).await;
     assert_eq!(bodies[0], bodies[1], "the same at each attempt");
     let heard = in_order(&bodies[1..]);
@@ -157,31 +157,34 @@ async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_
     let headers = told.headers.lock().await.clone();
     let ids: Vec<_> = headers
         .iter()
-        .map(|of| of["webhook-id"].to_str().unwrap_or_default().to_owned())
+        .map(|header| header["webhook-id"].to_str().unwrap_or_default().to_owned())
         .collect();
     assert_eq!(ids[0], ids[1]);
     assert_eq!(heard[0]["id"], json!(ids[0]));
-    let of = |id: uuid::Uuid| -> Vec<Value> {
+    let events_of = |id: uuid::Uuid| -> Vec<Value> {
         let about = |event: &&Value| event["data"]["agreement"] == json!(id);
         heard.iter().filter(about).cloned().collect()
     };
     assert_eq!(
-        kinds(&of(waiting)),
+        kinds(&events_of(waiting)),
         ["agreement.accepted", "agreement.starting", "agreement.ended"],
         "a start is announced once, also over a kill: {heard:?}"
     );
-    let short = of(over);
+    let short = events_of(over);
     // On a slow machine it may miss its first slot.
     let sure = ["agreement.accepted", "agreement.started", "agreement.ended"];
-    let short: Vec<_> = kinds(&short).into_iter().filter(|of| sure.contains(of)).collect();
+    let short: Vec<_> = kinds(&short)
+        .into_iter()
+        .filter(|kind| sure.contains(kind))
+        .collect();
     assert_eq!(short, sure);
-    let last = &of(waiting)[2];
+    let last = &events_of(waiting)[2];
     assert_eq!(last["data"]["state"], "Terminated", "{last}");
     let path = format!("/agreements/{waiting}");
     assert!(
         last["data"]["address"]
             .as_str()
-            .is_some_and(|of| of.ends_with(&path)),
+            .is_some_and(|each| each.ends_with(&path)),
         "{last}"
     );
     // Others have their own.
@@ -190,7 +193,7 @@ async fn every_event_is_told_signed_and_in_order_also_over_a_kill_and_listed_as_
         events(&biology)
             .await
             .iter()
-            .all(|of| of["data"]["party"] == "biology")
+            .all(|each| each["data"]["party"] == "biology")
     );
     let theirs = biology.get("/events?party=physics").await;
     assert_eq!(theirs.status, StatusCode::FORBIDDEN, "{theirs:?}");
@@ -210,7 +213,7 @@ async fn proposals_and_what_could_not_be_kept_are_told_and_listed(url: String) {
     let server = Server::configured(Some(&url), &config);
     let [physics, biology] =
         ["physics", "biology"].map(|party| server.client_with(&server.key_for(party, "consumer")));
-    let told = Told::listen(any(), &[204]).await;
+    let told = Receiver::listen(any(), &[204]).await;
     let secret = secret(&physics, "planner", &json!({"address": told.url()})).await;
     // Another place for the first would let another party in.
     let later = hours_ahead(4);
@@ -238,10 +241,11 @@ async fn proposals_and_what_could_not_be_kept_are_told_and_listed(url: String) {
     let about = |agreement: uuid::Uuid| -> Vec<&Value> {
         let about = all
             .iter()
-            .filter(|of| of["data"]["agreement"] == json!(agreement));
+            .filter(|each| each["data"]["agreement"] == json!(agreement));
         about.collect()
     };
-    let names = |of: &[&Value]| -> Vec<Value> { of.iter().map(|of| of["type"].clone()).collect() };
+    let names =
+        |values: &[&Value]| -> Vec<Value> { values.iter().map(|each| each["type"].clone()).collect() };
     let first = about(waiting);
     assert_eq!(
         names(&first),
@@ -250,7 +254,7 @@ async fn proposals_and_what_could_not_be_kept_are_told_and_listed(url: String) {
     );
     let mut second = about(lost);
     let sure = ["agreement.accepted", "agreement.broken", "negotiation.proposed"];
-    second.retain(|of| of["type"].as_str().is_some_and(|kind| sure.contains(&kind)));
+    second.retain(|second| second["type"].as_str().is_some_and(|kind| sure.contains(&kind)));
     assert_eq!(names(&second), sure, "{all:?}");
     for (event, proposal) in [(first[1], &better), (second[2], &instead)] {
         let data = &event["data"];
@@ -265,7 +269,7 @@ async fn proposals_and_what_could_not_be_kept_are_told_and_listed(url: String) {
     }
     let broken = &second[1]["data"];
     assert!(
-        broken["detail"].as_str().is_some_and(|of| !of.is_empty()),
+        broken["detail"].as_str().is_some_and(|each| !each.is_empty()),
         "{broken}"
     );
     // Called back with the same content, in the same order, signed.
@@ -284,7 +288,7 @@ async fn a_decision_about_an_offer_is_signed_and_carries_the_parameters_of_its_e
     let client = server.client_with(&key);
     let later = hours_ahead(3);
     let whole = Offer::reserve(4, 3_600).within(later, later + 3_600);
-    let told = Told::listen(any(), &[500, 204]).await;
+    let told = Receiver::listen(any(), &[500, 204]).await;
     let parameters = "<wsa:ReferenceParameters><my:Ticket xmlns:my=\"urn:x-mine\">a&amp;b</my:Ticket></wsa:ReferenceParameters>";
     let ask = || {
         let offer = pending(&whole, Some(&told.url()));
@@ -335,10 +339,10 @@ async fn an_address_that_is_replaced_during_a_call_is_told_nothing_more(url: Str
     // The first event is on its way, and most often the others are read.
     let listener = socket.listen(16).expect("it can listen");
     let (call, _) = listener.accept().await.expect("a call");
-    let new = Told::listen(any(), &[204]).await;
+    let new = Receiver::listen(any(), &[204]).await;
     secret(&client, "planner", &json!({"address": new.url()})).await;
     let (_, first) = answered(call, 204).await.expect("it is a call");
-    let old = Told::answer(listener, &[204]);
+    let old = Receiver::answer(listener, &[204]);
     eventually("the end of the turn", DEADLINE, async || {
         let is_over = server.log().contains("nothing more is told") || new.bodies.lock().await.len() == 3;
         is_over.then_some(())
@@ -401,7 +405,7 @@ fn reference_parameters_that_cannot_be_told_again_are_refused() {
     run(async {
         let server = Server::configured(None, OPEN);
         let client = server.client();
-        let told = Told::listen(any(), &[204]).await;
+        let told = Receiver::listen(any(), &[204]).await;
         let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
         let declared = |names: std::ops::Range<u32>| -> String {
             let declared = names.map(|name| format!(" xmlns:n{name}=\"urn:x-{name}\""));
@@ -464,7 +468,7 @@ fn operators_see_and_remove_the_call_backs_of_any_party_and_others_only_their_ow
             words.push(refused.json()["detail"].clone());
         }
         assert!(words[0].is_string(), "{words:?}");
-        assert!(words.iter().all(|of| *of == words[0]), "{words:?}");
+        assert!(words.iter().all(|word| *word == words[0]), "{words:?}");
         let remove = async |client: &Client, query: &str| {
             let path = format!("/call-backs/planner{query}");
             client.send(client.request(Method::DELETE, &path)).await.status

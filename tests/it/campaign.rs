@@ -24,7 +24,7 @@ use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
 use crate::golden::{assert_golden, trail_of};
-use crate::support::domain::Domain;
+use crate::support::harness::Domain;
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
 use crate::support::stores::TestDatabase;
@@ -46,7 +46,7 @@ const RESTARTING: &str = "restarting";
 
 /// The seeds of a part of the campaign: one for each `share` of all.
 fn seeds(share: usize) -> Range<u64> {
-    let number = |of: usize| u64::try_from(of).expect("not that many");
+    let number = |number: usize| u64::try_from(number).expect("not that many");
     let first = number(size("BESPEAK_TEST_SEED", 1));
     first..first + number(size("BESPEAK_TEST_SEEDS", SEEDS).div_ceil(share))
 }
@@ -182,7 +182,7 @@ fn settings(seed: u64) -> Settings {
 
 /// The answers that clients got.
 #[derive(Default)]
-struct Told {
+struct ClientAnswers {
     /// The agreements as they were made.
     accepted: BTreeMap<Uuid, Agreement>,
     terminated: BTreeSet<Uuid>,
@@ -201,7 +201,7 @@ struct Campaign<'a> {
     random: Random,
     domain: Domain,
     suggestions: Receiver<Suggestion>,
-    told: Told,
+    told: ClientAnswers,
     seen: BTreeSet<Aim>,
     ender: Option<&'a SessionEnder>,
 }
@@ -224,7 +224,7 @@ impl<'a> Campaign<'a> {
             random: Random::new(seed),
             suggestions: domain.planner.subscribe_suggestions(),
             domain,
-            told: Told::default(),
+            told: ClientAnswers::default(),
             seen: BTreeSet::new(),
             ender,
         };

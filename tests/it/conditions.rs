@@ -397,7 +397,7 @@ fn a_read_is_answered_under_its_conditions() {
         let made = client.post("/agreements", later()).await;
         let id = made.created();
         let tag = made.headers["etag"].to_str().expect("a tag is ASCII").to_owned();
-        let of = |path: &str, name: &'static str, value: &str| {
+        let request_with = |path: &str, name: &'static str, value: &str| {
             let request = client.request(Method::GET, path).header(name, value);
             client.send(request.header("accept", "application/json"))
         };
@@ -414,7 +414,7 @@ fn a_read_is_answered_under_its_conditions() {
                 ("if-match", "\"7\"", 412),
                 ("if-match", &format!("W/{tag}"), 412),
             ] {
-                let answer = of(&path, name, value).await;
+                let answer = request_with(&path, name, value).await;
                 assert_eq!(answer.status.as_u16(), status, "{name}: {value}: {answer:?}");
                 if status == 304 {
                     assert!(answer.body.is_empty(), "{answer:?}");
@@ -428,14 +428,14 @@ fn a_read_is_answered_under_its_conditions() {
             ("if-none-match", tag.as_str(), 200),
             ("if-match", &tag, 412),
         ] {
-            let answer = of("/templates", name, value).await;
+            let answer = request_with("/templates", name, value).await;
             assert_eq!(answer.status.as_u16(), status, "{name}: {value}: {answer:?}");
         }
         // What is not there is told as without a condition.
-        let nothing = of(&format!("/agreements/{}", Uuid::nil()), "if-none-match", "*").await;
+        let nothing = request_with(&format!("/agreements/{}", Uuid::nil()), "if-none-match", "*").await;
         assert_eq!(nothing.status, StatusCode::NOT_FOUND, "{nothing:?}");
         terminate(&client, id, &[("if-match", &format!("\"9\",,{tag},"))], REASON).await;
-        let changed = of(&format!("/agreements/{id}/state"), "if-none-match", &tag).await;
+        let changed = request_with(&format!("/agreements/{id}/state"), "if-none-match", &tag).await;
         assert_eq!(changed.status, StatusCode::OK, "{changed:?}");
         assert_eq!(changed.json()["state"], "Terminated", "{changed:?}");
     });

@@ -54,12 +54,12 @@ fn is_among(name: &str, list: &str) -> bool {
 /// The faults of a row of the page.
 fn faults(row: &str, number: usize) -> Vec<String> {
     let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
-    let [of, _, kept, tests] = cells.as_slice() else {
+    let [rule_number, _, kept, tests] = cells.as_slice() else {
         return vec![format!("row {number} has {} cells: {row}", cells.len())];
     };
     let mut found = Vec::new();
-    if *of != number.to_string() {
-        found.push(format!("row {number} is numbered {of}"));
+    if *rule_number != number.to_string() {
+        found.push(format!("row {number} is numbered {rule_number}"));
     }
     let named =
         |cell: &str| -> Vec<String> { cell.split('`').skip(1).step_by(2).map(str::to_owned).collect() };

@@ -5,7 +5,7 @@ use std::fs;
 
 use reqwest::StatusCode;
 
-use crate::support::negotiation::{Said, message, negotiate, open};
+use crate::support::negotiation::{SentOffer, message, negotiate, open};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -26,7 +26,7 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
     let client = server.client();
     let id = open(&client).await;
     let start = hours_ahead(2);
-    let ask = Said::solicited("c-1", Offer::reserve(3, HOUR).within(start, start + HOUR));
+    let ask = SentOffer::solicited("c-1", Offer::reserve(3, HOUR).within(start, start + HOUR));
     let answers = negotiate(&client, id, std::slice::from_ref(&ask)).await;
     let [answer] = answers.as_slice() else {
         panic!("one answer is enough: {answers:?}")
@@ -57,9 +57,9 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
     }
     let beyond = [Offer::reserve(5, HOUR), Offer::reserve(1, 31_536_001)];
     for (offer, name) in beyond.into_iter().zip(["c-3", "c-4"]) {
-        let asked = Said {
+        let asked = SentOffer {
             to: answer.id.clone(),
-            ..Said::solicited(name, offer.within(start, start + 2 * 31_536_000))
+            ..SentOffer::solicited(name, offer.within(start, start + 2 * 31_536_000))
         };
         let refused = negotiate(&client, id, &[asked]).await;
         assert_eq!(refused[0].state, "Rejected", "{refused:?}");
@@ -69,10 +69,10 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
     let refused = client.post("/agreements", other).await;
     assert_eq!(refused.text("ErrorCode"), "NO_CAPACITY_IN_WINDOW", "{refused:?}");
     // Two alternatives keep no more than the greater of them; and an advisory offer keeps nothing.
-    let more = Said {
+    let more = SentOffer {
         id: "c-2".to_owned(),
         state: "Advisory",
-        ..Said::solicited("", Offer::reserve(1, HOUR).within(start, start + HOUR))
+        ..SentOffer::solicited("", Offer::reserve(1, HOUR).within(start, start + HOUR))
     };
     let advice = negotiate(&client, id, &[more]).await;
     assert_eq!(advice[0].state, "Advisory");
@@ -96,7 +96,7 @@ async fn what_fits_is_offered_as_it_was_asked_and_held(url: String) {
         .into_iter()
         .flatten()
         .collect();
-    let names: Vec<_> = values.iter().filter_map(|of| of["of"].as_str()).collect();
+    let names: Vec<_> = values.iter().filter_map(|values| values["of"].as_str()).collect();
     assert_eq!(names, ["nodes", "start", "end", "durationSeconds"], "{view}");
     let nodes = serde_json::json!({"of": "nodes", "min": 1, "max": 4});
     assert_eq!(*values[0], nodes, "{view}");
@@ -126,7 +126,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     client.post("/agreements", block.xml()).await.created();
     let id = open(&client).await;
     let rigid = Offer::reserve(4, HOUR).within(start - HOUR / 3, start + HOUR * 2 / 3);
-    let ask = Said::solicited("c-1", rigid.clone());
+    let ask = SentOffer::solicited("c-1", rigid.clone());
     let answers = negotiate(&client, id, std::slice::from_ref(&ask)).await;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Earlier", "Shorter", "Later"], "by distance: {answers:?}");
@@ -145,7 +145,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     let refused = negotiate(
         &client,
         id,
-        &[Said {
+        &[SentOffer {
             id: "c-2".into(),
             ..near
         }],
@@ -154,7 +154,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     assert_eq!(refused[0].state, "Rejected");
     assert_eq!(refused[0].text("Reason"), "NO_CAPACITY_IN_WINDOW");
     let size = "<bsp:Preference><bsp:Duration>2</bsp:Duration></bsp:Preference>";
-    let short = Said {
+    let short = SentOffer {
         id: "c-3".into(),
         state: "Advisory",
         ..ask.clone().wishing(size)
@@ -169,7 +169,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
             date_time(start)
         )
     };
-    let required = Said {
+    let required = SentOffer {
         id: "c-4".into(),
         state: "Advisory",
         demands: latest("Required"),
@@ -178,7 +178,7 @@ async fn what_does_not_fit_is_countered_with_the_nearest(url: String) {
     let answers = negotiate(&client, id, &[required]).await;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Later"], "{answers:?}");
-    let optional = Said {
+    let optional = SentOffer {
         id: "c-5".into(),
         state: "Advisory",
         demands: latest("Optional"),
@@ -220,17 +220,17 @@ async fn no_counter_offer_breaks_a_creation_constraint(url: String) {
     // Without the constraint the nearest would be an earlier one (`what_does_not_fit_is_countered_with_the_nearest`).
     let id = open(&client).await;
     let rigid = Offer::reserve(4, HOUR).within(from, from + HOUR);
-    let answers = negotiate(&client, id, &[Said::solicited("c-1", rigid)]).await;
+    let answers = negotiate(&client, id, &[SentOffer::solicited("c-1", rigid)]).await;
     let kinds: Vec<_> = answers.iter().map(|answer| answer.text("Kind")).collect();
     assert_eq!(kinds, ["Shorter", "Later"], "{answers:?}");
     server.assert_verified();
 }
 
 /// An offer with a duration that follows from its size: four node-hours on some of the sizes.
-fn scaling(id: &str, sizes: &str, window: (i64, i64)) -> Said {
+fn scaling(id: &str, sizes: &str, window: (i64, i64)) -> SentOffer {
     let law = "<bsp:Moldability><bsp:ConstantWork>14400</bsp:ConstantWork></bsp:Moldability>";
     let offer = Offer::reserve(7, 1).within(window.0, window.1);
-    Said::solicited(id, offer)
+    SentOffer::solicited(id, offer)
         .wishing(&format!("{law}<bsp:MaxDeviation>1</bsp:MaxDeviation>"))
         .replacing("<jsdl:Exact>7</jsdl:Exact>", sizes)
         .replacing("<arp:Duration>1</arp:Duration>", "")
@@ -263,7 +263,7 @@ async fn what_scales_is_countered_with_other_sizes_which_can_be_accepted(url: St
     assert!(told[0].2.starts_with("0.33"), "a third longer: {answers:?}");
     assert!(told.iter().all(|(kind, ..)| *kind != "Shorter"), "{answers:?}");
     for kind in ["Earlier", "Later"] {
-        assert!(told.iter().any(|of| of.0 == kind), "{kind}: {answers:?}");
+        assert!(told.iter().any(|told| told.0 == kind), "{kind}: {answers:?}");
     }
     // Each of them, when taken, says the same as its offer.
     let accepted = client
@@ -283,7 +283,7 @@ async fn what_scales_is_countered_with_other_sizes_which_can_be_accepted(url: St
     let answers = negotiate(&client, id, &[ask]).await;
     let later = answers
         .iter()
-        .find(|of| of.text("Kind") == "Later")
+        .find(|answer| answer.text("Kind") == "Later")
         .expect("it is there");
     let accepted = client.post("/agreements", later.acceptance()).await.created();
     let view = client.get_json(&format!("/agreements/{accepted}")).await;
@@ -331,7 +331,7 @@ fn what_a_provider_does_not_tell_is_in_no_counter_offer() {
             let window = (start + HOUR / 4, start + HOUR * 7 / 4);
             let ask = scaling("c-1", "<jsdl:Exact>4</jsdl:Exact>", window);
             let answers = negotiate(&client, id, &[ask]).await;
-            let mut kinds: Vec<_> = answers.iter().flat_map(|of| of.texts("Kind")).collect();
+            let mut kinds: Vec<_> = answers.iter().flat_map(|answer| answer.texts("Kind")).collect();
             kinds.sort_unstable();
             kinds.dedup();
             assert_eq!(kinds, expected, "{setting}: {answers:?}");
@@ -353,7 +353,7 @@ async fn a_hold_outlives_a_crash_and_ends_with_its_negotiation(url: String) {
     let id = open(&client).await;
     let start = hours_ahead(2);
     let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
-    let answers = negotiate(&client, id, &[Said::solicited("c-1", all.clone())]).await;
+    let answers = negotiate(&client, id, &[SentOffer::solicited("c-1", all.clone())]).await;
     assert_eq!(answers[0].state, "Acceptable");
     let path = format!("/negotiations/{id}");
     let before = client.get_json(&path).await;
@@ -377,9 +377,9 @@ fn each_offer_stands_on_its_own_and_a_dead_branch_stays_dead() {
         let id = open(&client).await;
         let start = hours_ahead(2);
         let good = Offer::reserve(1, HOUR).within(start, start + HOUR);
-        let first = |name: &str, to: &str, offer: &Offer| Said {
+        let first = |name: &str, to: &str, offer: &Offer| SentOffer {
             to: to.to_owned(),
-            ..Said::solicited(name, offer.clone())
+            ..SentOffer::solicited(name, offer.clone())
         };
         let answers = negotiate(
             &client,
@@ -432,7 +432,7 @@ fn each_offer_stands_on_its_own_and_a_dead_branch_stays_dead() {
         // A counter offer is countered; a rejected one and those after it are not.
         let again = negotiate(&client, id, &[first("f", &answers[0].id, &good)]).await;
         assert_eq!(again[0].state, "Acceptable");
-        let no = Said {
+        let no = SentOffer {
             state: "Rejected",
             ..first("g", &answers[0].id, &good)
         };
@@ -461,9 +461,9 @@ fn advertisements_are_kept_and_not_answered() {
         let id = open(&client).await;
         let start = hours_ahead(2);
         let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
-        let said = Said {
+        let said = SentOffer {
             state: "Advisory",
-            ..Said::solicited("ad", offer.clone())
+            ..SentOffer::solicited("ad", offer.clone())
         };
         let path = format!("/negotiations/{id}/advertisements");
         let answer = client
@@ -471,16 +471,16 @@ fn advertisements_are_kept_and_not_answered() {
             .await;
         assert_eq!(answer.status, StatusCode::OK, "{answer:?}");
         assert!(answer.body.contains("AdvertiseOutput"));
-        let lost = Said {
+        let lost = SentOffer {
             id: "x".into(),
             to: "nowhere".into(),
             ..said
         };
         let answer = client.post(&path, message("AdvertiseInput", &[lost])).await;
         assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
-        let taken = Said {
+        let taken = SentOffer {
             to: "ad".into(),
-            ..Said::solicited("c", offer)
+            ..SentOffer::solicited("c", offer)
         };
         assert_eq!(negotiate(&client, id, &[taken]).await[0].state, "Acceptable");
         let view = client.get_json(&format!("/negotiations/{id}")).await;

@@ -131,7 +131,7 @@ fn a_rescued_copy_is_whole_has_a_name_of_its_own_and_is_tried_again() {
         let rescued = Store::open_existing(&rescued).await.expect("it opens");
         assert_eq!(rescued.verify().await.expect("it can be read"), []);
         let all = rescued.live_agreements().await.expect("they can be read");
-        assert_eq!(all.iter().map(|of| of.id).collect::<Vec<_>>(), [kept.id]);
+        assert_eq!(all.iter().map(|each| each.id).collect::<Vec<_>>(), [kept.id]);
         rescued.close().await;
     });
 }
@@ -167,7 +167,7 @@ fn after_a_clean_stop_the_one_file_is_the_whole_database() {
         made
     });
     server.stop();
-    let left = |end: &&&str| fs::metadata(file(&server, end)).is_ok_and(|of| of.len() > 0);
+    let left = |end: &&&str| fs::metadata(file(&server, end)).is_ok_and(|metadata| metadata.len() > 0);
     let left: Vec<_> = ENDS[1..].iter().filter(left).collect();
     assert!(left.is_empty(), "beside the file: {left:?}");
     let copy = tempfile::tempdir().expect("a temporary folder");
@@ -179,7 +179,7 @@ fn after_a_clean_stop_the_one_file_is_the_whole_database() {
             .expect("it opens");
         assert_eq!(store.verify().await.expect("it can be read"), []);
         let all = store.live_agreements().await.expect("they can be read");
-        let mut all: Vec<Uuid> = all.iter().map(|of| of.id).collect();
+        let mut all: Vec<Uuid> = all.iter().map(|each| each.id).collect();
         all.sort();
         made.sort();
         assert_eq!(all, made);
@@ -263,7 +263,7 @@ async fn an_agreement_that_is_named_and_not_there_is_found(url: String) {
     let subject = format!("agreement {}", lost.id);
     let of_it = found
         .iter()
-        .find(|of| of.subject == subject)
+        .find(|found| found.subject == subject)
         .unwrap_or_else(|| panic!("{found:#?}"));
     for place in ["its document", "its timeline"] {
         assert!(of_it.what.contains(place), "{of_it:?}");
@@ -275,6 +275,6 @@ async fn an_agreement_that_is_named_and_not_there_is_found(url: String) {
     let subject = format!("agreement {}", kept.id);
     let names = found
         .iter()
-        .any(|of| of.subject == subject && of.what == "its document is not there");
+        .any(|finding| finding.subject == subject && finding.what == "its document is not there");
     assert!(names, "{found:#?}");
 }

@@ -172,7 +172,7 @@ fn an_agreement_is_made_of_no_less_than_nodes_and_a_duration() {
                 .as_array()
                 .into_iter()
                 .flatten()
-                .map(|of| of["path"].as_str().unwrap_or_default().to_owned())
+                .map(|told| told["path"].as_str().unwrap_or_default().to_owned())
                 .collect();
             assert_eq!(told, paths, "{request}: {refused:?}");
         }

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
-mod missed;
-mod out_of_sight;
-mod packed;
+mod missed_slots;
+mod packing;
 mod restart;
+mod unreachable_nodes;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{Agreement, AgreementState, Job, Limit, Run, RunOutcome, ServiceState, Shape};
 use bespeak::catalogue::{Application, Catalogue, CatalogueError, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::execution::dispatcher::{Dispatcher, Shared};
+use bespeak::execution::dispatcher::{Dispatcher, SharedExecutor};
 use bespeak::execution::executors::Executors;
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::{JobFolders, Removal};
@@ -24,7 +24,7 @@ use bespeak::execution::job::limits::Allowance;
 use bespeak::execution::local::LocalExecutor;
 use bespeak::execution::staging::{Rules, Stager};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus};
-use bespeak::planner::{Planner, Proposal, Resource, Settings, Termination};
+use bespeak::planner::{Planner, Request, Resource, Settings, Termination};
 use bespeak::store::Store;
 use scheduler::Seconds;
 use tokio::sync::watch;
@@ -57,14 +57,14 @@ impl Service {
     }
 
     async fn start_with(folder: &Arc<JobsFolder>, catalogue: Catalogue) -> Self {
-        let executors = [("local".to_owned(), Shared::new(executor(folder.path())))];
+        let executors = [("local".to_owned(), SharedExecutor::new(executor(folder.path())))];
         Self::start_on(folder, catalogue, executors.into()).await
     }
 
     async fn start_on(
         folder: &Arc<JobsFolder>,
         catalogue: Catalogue,
-        executors: Vec<(String, Shared)>,
+        executors: Vec<(String, SharedExecutor)>,
     ) -> Self {
         let names: Vec<_> = executors.iter().map(|(name, _)| name.as_str()).collect();
         let mut service = Self::start_planner(folder, &names).await;
@@ -126,9 +126,9 @@ impl Service {
         self.planner.place(proposal).await.unwrap().agreement
     }
 
-    fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Proposal {
+    fn proposal(nodes: u32, text: &str, delay: Seconds, seconds: Seconds) -> Request {
         let ready = Clock::system().now() + delay;
-        Proposal {
+        Request {
             template: "advance-reservation".into(),
             ready: Some(ready),
             // A minute more: the present passes on until this is decided, on a busy machine by some seconds.
@@ -139,7 +139,7 @@ impl Service {
                 ..Job::default()
             }),
             document: "<offer/>".into(),
-            ..Proposal::new(
+            ..Request::new(
                 Uuid::now_v7(),
                 "physics",
                 vec![Shape {
@@ -188,11 +188,11 @@ impl Service {
             .await
     }
 
-    fn file(&self, of: &Agreement, name: &str) -> PathBuf {
+    fn file(&self, one_agreement: &Agreement, name: &str) -> PathBuf {
         self.folder
             .path()
             .join("jobs")
-            .join(of.id.to_string())
+            .join(one_agreement.id.to_string())
             .join("work")
             .join(name)
     }
@@ -382,7 +382,7 @@ fn a_job_that_cannot_or_should_not_be_started_any_more_is_closed_without_running
         let clock = Clock::standing_at(Clock::system().micros());
         let service = Service::start_planner_by(&folder, &["local"], clock.clone()).await;
         let place = async |seconds| {
-            let rigid = Proposal {
+            let rigid = Request {
                 ready: Some(clock.now()),
                 deadline: Some(clock.now() + seconds),
                 ..Service::proposal(1, "touch ran", 0, seconds)
@@ -474,8 +474,8 @@ fn a_resource_that_hangs_holds_nobody_else_and_goes_on_where_it_was() {
             waiting: Arc::clone(&waiting),
         };
         let executors = vec![
-            ("hanging".to_owned(), Shared::new(hanging)),
-            ("local".to_owned(), Shared::new(executor(folder.path()))),
+            ("hanging".to_owned(), SharedExecutor::new(hanging)),
+            ("local".to_owned(), SharedExecutor::new(executor(folder.path()))),
         ];
         let service = Service::start_on(&folder, catalogue(folder.path()).unwrap(), executors).await;
         let held = service.place_nodes(CAPACITY, "echo x >> runs", 0, 3_600).await;
@@ -508,7 +508,7 @@ fn a_job_that_takes_more_than_its_resource_allows_is_stopped_and_everybody_is_to
             },
             ..Allowance::default()
         };
-        let shared = Shared::new(executor(folder.path())).allowing(allowance);
+        let shared = SharedExecutor::new(executor(folder.path())).allowing(allowance);
         let catalogue = catalogue(folder.path()).unwrap();
         let service = Service::start_on(&folder, catalogue, vec![("local".to_owned(), shared)]).await;
         let text = "for i in 1 2 3 4 5 6; do sleep 1000 & done; wait";
@@ -534,7 +534,7 @@ fn a_party_whose_folders_have_more_than_its_quota_has_no_job_started_and_is_told
     block_on(async {
         let folder = folder();
         let folders = JobFolders::new(folder.path(), Some(1 << 20)).unwrap();
-        let shared = Shared::new(executor(folder.path())).among(folders.clone());
+        let shared = SharedExecutor::new(executor(folder.path())).among(folders.clone());
         let catalogue = catalogue(folder.path()).unwrap();
         let service = Service::start_on(&folder, catalogue, vec![("local".to_owned(), shared)]).await;
         let fills = service.place("head -c 3000000 /dev/zero > file", 0, 600).await;

@@ -3,13 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
-mod bounded;
-mod isolated;
-mod killed;
+mod isolation;
+mod killed_supervisors;
 mod limits;
 mod retention;
 mod saving;
 mod shortage;
+mod system_bounds;
 
 use std::fs;
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use bespeak::agreement::{JobEnd, RunOutcome};
 use bespeak::catalogue::{Catalogue, JobLimits};
 use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
-use bespeak::execution::files::outputs::{Stream, Written};
+use bespeak::execution::files::outputs::{OutputFile, Stream};
 use bespeak::execution::job::limits::OUTPUT_LIMIT;
 use bespeak::execution::local::{LocalExecutor, find_program};
 use bespeak::execution::{Executor, JobSpec, JobStatus};
@@ -36,11 +36,11 @@ use crate::support::processes::JobsFolder;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A folder for jobs and files that goes away with the test.
-struct Place {
+struct TestFolder {
     folder: JobsFolder,
 }
 
-impl Place {
+impl TestFolder {
     fn new() -> Self {
         Self {
             folder: JobsFolder::new(),
@@ -75,7 +75,7 @@ impl Place {
 
     fn output(&self, job: &JobSpec, stream: Stream) -> String {
         let folder = self.executor().folder(job.run());
-        let file = folder.open(&Written::Stream(stream)).unwrap();
+        let file = folder.open(&OutputFile::Stream(stream)).unwrap();
         file.map_or_else(String::new, |file| std::io::read_to_string(file).unwrap())
     }
 }
@@ -134,7 +134,7 @@ fn end(executor: &LocalExecutor, job: &JobSpec) -> JobEnd {
     })
 }
 
-fn run(place: &Place, job: &JobSpec) -> JobEnd {
+fn run(place: &TestFolder, job: &JobSpec) -> JobEnd {
     let executor = place.executor();
     executor.start(job).unwrap();
     end(&executor, job)
@@ -159,7 +159,7 @@ fn processes(job: &JobSpec) -> Vec<i32> {
 
 #[test]
 fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environment() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(place.path("words.txt"), "a word\n").unwrap();
     // A variable that the library adds by which the tests run at another time.
     let names = "env | cut -d= -f1 | grep -v FAKETIME | sort | tr '\\n' ' '";
@@ -190,7 +190,7 @@ fn a_job_runs_in_its_folder_with_its_inputs_and_nothing_of_the_services_environm
 
 #[test]
 fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
-    let place = Place::new();
+    let place = TestFolder::new();
     assert_eq!(run(&place, &script("true", 600)).outcome, RunOutcome::Completed);
     assert_eq!(
         run(&place, &script("kill -9 $$", 600)).outcome,
@@ -210,7 +210,7 @@ fn a_job_that_ends_well_is_completed_and_one_that_cannot_run_says_why() {
 
 #[test]
 fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let arguments = [
         "$(touch injected)",
         "; touch injected",
@@ -245,7 +245,7 @@ fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
 
 #[test]
 fn a_built_in_application_runs_with_a_file_of_the_provider() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(place.path("abc"), "abc").unwrap();
     let catalogue = Catalogue::built_in(find_program);
     let application = catalogue.find("sha256sum", None).unwrap();
@@ -261,7 +261,7 @@ fn a_built_in_application_runs_with_a_file_of_the_provider() {
 
 #[test]
 fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script(
         "trap '' TERM; sleep 1000 & setsid sleep 1000 & echo started; while :; do sleep 1; done",
         600,
@@ -283,7 +283,7 @@ fn a_job_is_killed_at_the_end_of_its_slot_with_all_that_it_started() {
 
 #[test]
 fn what_a_job_leaves_running_ends_with_it() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("sleep 1000 & setsid sleep 1000 & exit 0", 600);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     assert_eq!(processes(&job), [] as [i32; 0]);
@@ -291,7 +291,7 @@ fn what_a_job_leaves_running_ends_with_it() {
 
 #[test]
 fn a_job_that_is_asked_to_stop_is_terminated() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("exec sleep 1000", 600);
     let executor = place.executor();
     executor.start(&job).unwrap();
@@ -306,7 +306,7 @@ fn a_job_that_is_asked_to_stop_is_terminated() {
 
 #[test]
 fn a_job_that_is_stopped_or_whose_slot_is_over_before_it_starts_never_runs() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // The service is killed between the intent and the spawning of a supervisor.
     let service_dies = place.executor_with(Path::new("/bin/true"));
     let stopped = script("touch ran", 600);
@@ -325,7 +325,7 @@ fn a_job_that_is_stopped_or_whose_slot_is_over_before_it_starts_never_runs() {
 
 #[test]
 fn a_job_whose_service_was_killed_after_the_intent_starts_once_it_is_back() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("echo x >> runs", 600);
     place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
     assert_eq!(end(&place.executor(), &job).outcome, RunOutcome::Completed);
@@ -337,7 +337,7 @@ fn a_job_whose_service_was_killed_after_the_intent_starts_once_it_is_back() {
 
 #[test]
 fn a_job_that_is_started_many_times_runs_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("echo x >> runs; sleep 0.3", 600);
     thread::scope(|scope| {
         for _ in 0..8 {
@@ -358,7 +358,7 @@ fn a_job_that_is_started_many_times_runs_once() {
 
 #[test]
 fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("echo x", 600);
     place.executor_with(Path::new("/bin/true")).start(&job).unwrap();
     // A disk that refuses, as far as a test can have one.
@@ -384,7 +384,7 @@ fn a_supervisor_that_cannot_work_is_reported_and_tried_again() {
 
 #[test]
 fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let launch = |job: &JobSpec| {
         let mut launcher = Command::new(env!("CARGO_BIN_EXE_bespeak"));
         launcher
@@ -422,7 +422,7 @@ fn of_many_launchers_one_becomes_the_job_and_none_after_it_was_abandoned() {
 
 #[test]
 fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("while [ ! -s go ]; do sleep 0.05; done; cat go; exit 4", 600);
     place.executor().start(&job).unwrap();
     let supervisor = wait_for("supervisor", || place.supervisor(&job));
@@ -439,7 +439,7 @@ fn a_job_outlives_the_service_and_its_successor_learns_how_it_ended() {
 
 #[test]
 fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_slot() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("trap '' TERM; echo x >> runs; sleep 1000 & wait; sleep 1000", 600);
     place.executor().start(&job).unwrap();
     wait_for("process", || (processes(&job).len() >= 2).then_some(()));
@@ -469,7 +469,7 @@ fn a_job_whose_supervisor_is_killed_is_watched_on_and_killed_at_the_end_of_its_s
 
 #[test]
 fn a_job_that_ends_without_a_supervisor_is_lost_and_nothing_of_it_stays() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("setsid sleep 1000 & while [ ! -e go ]; do sleep 0.05; done", 600);
     place.executor().start(&job).unwrap();
     wait_for("processes", || (processes(&job).len() >= 2).then_some(()));
@@ -484,7 +484,7 @@ fn a_job_that_ends_without_a_supervisor_is_lost_and_nothing_of_it_stays() {
 
 #[test]
 fn however_often_and_whenever_supervisors_are_killed_a_job_never_runs_twice() {
-    let place = Place::new();
+    let place = TestFolder::new();
     thread::scope(|scope| {
         for round in 0_u64..12 {
             let place = &place;
@@ -518,7 +518,7 @@ fn however_often_and_whenever_supervisors_are_killed_a_job_never_runs_twice() {
 
 #[test]
 fn a_process_number_that_another_process_has_by_now_is_left_alone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     for (ticks, boot) in [
         (1, fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap()),
         (1, "earlier".into()),
@@ -541,7 +541,7 @@ fn a_process_number_that_another_process_has_by_now_is_left_alone() {
 
 #[test]
 fn output_beyond_the_limit_is_dropped_and_the_job_runs_on() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let mut job = script("head -c 1000000 /dev/zero; echo done > done; echo x >&2", 600);
     job.output_limit = 1_000;
     let end = run(&place, &job);

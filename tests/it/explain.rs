@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::negotiation::{SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -90,12 +90,12 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
         client.post("/agreements", block.xml()).await.created();
         let id = open(&client).await;
         let rigid = Offer::reserve(4, HOUR).within(start - HOUR / 3, start + HOUR * 2 / 3);
-        let near = negotiate(&client, id, &[Said::solicited("c-1", rigid.clone())]).await;
-        let strict = Said::solicited("c-2", rigid).wishing("<bsp:MaxDeviation>0.1</bsp:MaxDeviation>");
+        let near = negotiate(&client, id, &[SentOffer::solicited("c-1", rigid.clone())]).await;
+        let strict = SentOffer::solicited("c-2", rigid).wishing("<bsp:MaxDeviation>0.1</bsp:MaxDeviation>");
         let refused = negotiate(&client, id, &[strict]).await;
         assert_eq!(refused[0].state, "Rejected");
         let fits = Offer::reserve(1, HOUR).within(start + 5 * HOUR, start + 6 * HOUR);
-        let fits = negotiate(&client, id, &[Said::solicited("c-3", fits)]).await;
+        let fits = negotiate(&client, id, &[SentOffer::solicited("c-3", fits)]).await;
         let accepted = client.post("/agreements", fits[0].acceptance()).await.created();
         let all = explain(&server, &id.to_string());
         assert_told(
@@ -123,7 +123,9 @@ fn offers_are_explained_with_what_is_nearer_and_refusals_with_what_would_do() {
         let told = &flat["explained"][0]["answers"][0]["offer"]["refusal"];
         assert_eq!(told["reason"], "NO_CAPACITY_IN_WINDOW", "{flat}");
         assert!(
-            told["relaxations"].as_array().is_some_and(|of| !of.is_empty()),
+            told["relaxations"]
+                .as_array()
+                .is_some_and(|told| !told.is_empty()),
             "{flat}"
         );
         // Another party's offer is not found there, and neither is one that does not exist.
@@ -258,9 +260,10 @@ fn a_refusal_names_no_change_that_the_template_does_not_take() {
                     .await;
             }
         }
-        let smaller = |of: &[Value]| {
-            of.iter()
-                .any(|of| of["nodes"].is_number() || of["durationSeconds"].is_number())
+        let smaller = |values: &[Value]| {
+            values
+                .iter()
+                .any(|each| each["nodes"].is_number() || each["durationSeconds"].is_number())
         };
         assert!(smaller(&told[0].0) && smaller(&told[0].1), "{told:?}");
         assert!(!smaller(&told[1].0) && !smaller(&told[1].1), "{told:?}");

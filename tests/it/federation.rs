@@ -2,11 +2,11 @@
 
 mod changes;
 mod discovery;
-mod domain;
 mod domains;
+mod harness;
 mod hostile;
 mod kills;
-mod troubles;
+mod peer_failures;
 
 use std::time::Duration;
 
@@ -23,10 +23,10 @@ use wsag::time::DateTime;
 use wsag::travel::Travel;
 use wsag::{Document, Message};
 
+use crate::support::breakable_proxy::{Break, BreakableProxy};
 use crate::support::client::Client;
 use crate::support::offers::{Offer, hours_ahead};
 use crate::support::server::Server;
-use crate::support::way::{Break, Way};
 use crate::support::{eventually, run};
 
 /// How long what should come within seconds may take on a busy machine.
@@ -54,8 +54,8 @@ fn peer(address: &str, key: &str, clock: Clock) -> Peer {
 }
 
 /// An offer as a domain has it: of a template of its own.
-fn offer(of: &Offer) -> AgreementOffer {
-    let text = of.xml().replace("advance-reservation", "ours");
+fn offer(one_offer: &Offer) -> AgreementOffer {
+    let text = one_offer.xml().replace("advance-reservation", "ours");
     let document = Document::parse(text.as_bytes()).expect("it is well-formed");
     match wsag::read(&document) {
         Ok(Message::AgreementOffer(offer)) => *offer,
@@ -75,15 +75,15 @@ fn travel() -> Travel {
 }
 
 /// The same peer behind a way, and a client with the same key.
-async fn behind_a_way(server: &Server) -> (Peer, Way, Client) {
+async fn behind_a_way(server: &Server) -> (Peer, BreakableProxy, Client) {
     let key = server.key_for("north", "consumer");
-    let way = Way::to(server.address()).await;
+    let way = BreakableProxy::to(server.address()).await;
     let peer = peer(&format!("http://{}", way.address), &key, Clock::system());
     (peer, way, server.client_with(&key))
 }
 
-async fn ask(peer: &Peer, of: &Offer) -> PeerAnswer {
-    peer.ask(&offer(of), &travel(), None, WITHIN)
+async fn ask(peer: &Peer, one_offer: &Offer) -> PeerAnswer {
+    peer.ask(&offer(one_offer), &travel(), None, WITHIN)
         .await
         .expect("the peer answers")
 }
@@ -103,7 +103,7 @@ async fn status(peer: &Peer, agreement: &str) -> PeerStatus {
 async fn negotiations(client: &Client) -> Vec<String> {
     let list = client.get_json("/negotiations").await;
     let all = list["negotiations"].as_array().cloned().unwrap_or_default();
-    let state = |of: &Value| of["state"].as_str().unwrap_or_default().to_owned();
+    let state = |value: &Value| value["state"].as_str().unwrap_or_default().to_owned();
     all.iter().map(state).collect()
 }
 
@@ -289,9 +289,11 @@ fn what_a_late_answer_offers_is_released_at_the_peer() {
     run(async {
         let server = Server::local();
         let (peer, way, client) = behind_a_way(&server).await;
-        let of = offer(&Offer::reserve(1, HOUR));
+        let wanted_offer = offer(&Offer::reserve(1, HOUR));
         way.break_at("POST /negotiations/", Break::KeepAfter);
-        let late = peer.ask(&of, &travel(), None, Duration::from_secs(5)).await;
+        let late = peer
+            .ask(&wanted_offer, &travel(), None, Duration::from_secs(5))
+            .await;
         assert!(matches!(late, Err(PeerError::Unknown(..))), "{late:?}");
         assert_eq!(peer.health().late, 1);
         let held = eventually("the question has come to the peer", PATIENCE, async || {
@@ -308,9 +310,9 @@ fn what_an_answer_offers_that_cannot_be_read_is_released_at_the_peer() {
     run(async {
         let server = Server::local();
         let (peer, way, client) = behind_a_way(&server).await;
-        let of = offer(&Offer::reserve(1, HOUR));
+        let wanted_offer = offer(&Offer::reserve(1, HOUR));
         way.break_at("POST /negotiations/", Break::RubbishAfter);
-        let rubbish = peer.ask(&of, &travel(), None, WITHIN).await;
+        let rubbish = peer.ask(&wanted_offer, &travel(), None, WITHIN).await;
         assert!(matches!(rubbish, Err(PeerError::Unknown(..))), "{rubbish:?}");
         let health = peer.health();
         assert_eq!((health.failed, health.late), (1, 0), "{health:?}");

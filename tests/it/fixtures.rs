@@ -1,8 +1,8 @@
 //! What a released version leaves behind is taken over by this one: of each engine a database with a row in every table, in every state
 //! and with every outcome, and the folder of its service. `tests/fixtures/README.md` says how they are made.
 
-mod planned;
-mod served;
+mod planner_story;
+mod service_story;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -102,20 +102,20 @@ async fn assert_whole(url: &str, name: &str) {
     let mut missing = Vec::new();
     for table in tables(url).await.expect("they can be listed") {
         let rows = column(url, &table, "1").await.expect("they can be counted").len();
-        let may_have = !is_sqlite || EMPTY_ON_SQLITE.iter().all(|(of, _)| *of != table);
+        let may_have = !is_sqlite || EMPTY_ON_SQLITE.iter().all(|(each, _)| *each != table);
         if (rows > 0) != may_have {
             missing.push(format!("the table {table} has {rows} rows"));
         }
     }
-    for (of, rows, words) in words() {
+    for (one_word, rows, words) in words() {
         let found = column(url, &format!("({rows}) AS found"), "word").await;
         let found: BTreeSet<String> = found.expect("they can be read").into_iter().collect();
         for word in words {
             let is_nowhere = NOWHERE
                 .iter()
-                .any(|(list, nowhere, _)| (*list, *nowhere) == (of, word));
+                .any(|(list, nowhere, _)| (*list, *nowhere) == (one_word, word));
             if found.contains(word) == is_nowhere {
-                missing.push(format!("{of} {word:?}: {}", found.contains(word)));
+                missing.push(format!("{one_word} {word:?}: {}", found.contains(word)));
             }
         }
     }
@@ -123,14 +123,17 @@ async fn assert_whole(url: &str, name: &str) {
         .await
         .expect("they can be read");
     for state in GuaranteeState::ALL {
-        if !guarantees.iter().any(|of| of.contains(state.word())) {
+        if !guarantees
+            .iter()
+            .any(|guarantee| guarantee.contains(state.word()))
+        {
             missing.push(format!("no guarantee is {state}"));
         }
     }
     let accounts = column(url, "ledger", "account").await.expect("they can be read");
-    for of in ["provider", "party:", "peer:"] {
-        if !accounts.iter().any(|account| account.starts_with(of)) {
-            missing.push(format!("no account is {of}"));
+    for account_kind in ["provider", "party:", "peer:"] {
+        if !accounts.iter().any(|account| account.starts_with(account_kind)) {
+            missing.push(format!("no account is {account_kind}"));
         }
     }
     assert!(missing.is_empty(), "{name}: {missing:#?}");
@@ -138,7 +141,7 @@ async fn assert_whole(url: &str, name: &str) {
 
 #[test]
 fn every_closed_list_of_words_that_is_stored_is_looked_for() {
-    let columns = include_str!("../../src/store/engine/stored.rs");
+    let columns = include_str!("../../src/store/engine/value_columns.rs");
     let listed = columns
         .lines()
         .filter(|line| line.contains(": Text, |row, column| row.word("));
@@ -146,16 +149,16 @@ fn every_closed_list_of_words_that_is_stored_is_looked_for() {
     assert!(listed.len() > 5, "{listed:?}");
     for name in listed.into_iter().filter(|name| *name != "Account") {
         assert!(
-            words().iter().any(|(of, ..)| *of == name),
+            words().iter().any(|(word, ..)| *word == name),
             "{name} is not in words()"
         );
     }
 }
 
 async fn a_story_leaves_a_row_in_every_table_and_state(url: String) {
-    let server = served::serve(&url).await;
+    let server = service_story::serve(&url).await;
     keep_files(&url, server.data_dir().parent().expect("a folder"));
-    planned::plan(&url).await;
+    planner_story::plan(&url).await;
     keep_rows(&url).await.expect("they can be kept");
     assert_whole(&url, &url).await;
     let names = column(&url, "replicas", "name").await.expect("they can be read");

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use wsag::guard::BYTES_MAX;
 
 use crate::support::client::Client;
-use crate::support::negotiation::{Said, counters, message, open};
+use crate::support::negotiation::{SentOffer, counters, message, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -199,7 +199,7 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
         );
         let start = hours_ahead(3);
         let reserve = |nodes| Offer::reserve(nodes, HOUR).within(start, start + HOUR);
-        let bare = |said: &Said| {
+        let bare = |said: &SentOffer| {
             said.xml().replacen(
                 "<wsag-neg:NegotiationOffer ",
                 "<wsag-neg:NegotiationOffer \
@@ -208,17 +208,21 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
             )
         };
         let path = format!("/negotiations/{id}/offers");
-        let answer = client.post(&path, bare(&Said::solicited("a", reserve(2)))).await;
+        let answer = client
+            .post(&path, bare(&SentOffer::solicited("a", reserve(2))))
+            .await;
         assert_eq!(counters(&answer)[0].state, "Acceptable", "{answer:?}");
-        let large = client.post(&path, bare(&Said::solicited("b", reserve(40)))).await;
+        let large = client
+            .post(&path, bare(&SentOffer::solicited("b", reserve(40))))
+            .await;
         let path_of_it = large.text("Path").to_owned();
         assert!(
             path_of_it.starts_with("/wsag-neg:NegotiationOffer/wsag:Terms"),
             "{large:?}"
         );
-        let ad = Said {
+        let ad = SentOffer {
             state: "Advisory",
-            ..Said::solicited("ad", reserve(1))
+            ..SentOffer::solicited("ad", reserve(1))
         };
         let table = format!("/negotiations/{id}/advertisements");
         let said = client.post(&table, bare(&ad)).await;
@@ -227,7 +231,7 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
         for (path, body) in [
             (
                 &table,
-                message("NegotiateInput", &[Said::solicited("c", reserve(1))]),
+                message("NegotiateInput", &[SentOffer::solicited("c", reserve(1))]),
             ),
             (&path, context.to_owned()),
             (&path, reserve(1).xml()),
@@ -240,7 +244,7 @@ fn a_bare_document_is_taken_as_if_in_its_input() {
             );
         }
         let offered = client
-            .post("/agreements", bare(&Said::solicited("d", reserve(1))))
+            .post("/agreements", bare(&SentOffer::solicited("d", reserve(1))))
             .await;
         assert_eq!(offered.status, StatusCode::UNPROCESSABLE_ENTITY, "{offered:?}");
         server.assert_verified();
@@ -284,10 +288,10 @@ fn what_is_wrong_with_an_offer_of_several_is_told_by_its_path() {
             ),
         ];
         for (nth, (offer, path)) in wrong.into_iter().enumerate() {
-            let name = |of: &str| format!("{of}{nth}");
+            let name = |text: &str| format!("{text}{nth}");
             let said = [
-                Said::solicited(&name("right"), right()),
-                Said::solicited(&name("wrong"), offer),
+                SentOffer::solicited(&name("right"), right()),
+                SentOffer::solicited(&name("wrong"), offer),
             ];
             let body = message("NegotiateInput", &said);
             let answer = client.post(&format!("/negotiations/{id}/offers"), body).await;
@@ -308,7 +312,7 @@ fn an_offer_id_that_no_store_can_hold_is_refused() {
         let client = server.client();
         let id = open(&client).await;
         let start = hours_ahead(3);
-        let long = Said::solicited(
+        let long = SentOffer::solicited(
             &"x".repeat(5_000),
             Offer::reserve(1, HOUR).within(start, start + HOUR),
         );
@@ -485,8 +489,8 @@ fn a_bound_of_the_template_on_the_duration_holds_however_the_duration_is_asked_f
             let quoted = client.post_json("/negotiations", &asked).await.json();
             let offers = quoted["offers"].as_array().cloned().unwrap_or_default();
             assert!(!offers.is_empty(), "{quoted}");
-            let seconds = |of: &Value| of["durationSeconds"].as_i64();
-            assert!(offers.iter().all(|of| seconds(of) <= Some(100)), "{quoted}");
+            let seconds = |value: &Value| value["durationSeconds"].as_i64();
+            assert!(offers.iter().all(|offer| seconds(offer) <= Some(100)), "{quoted}");
         }
         server.assert_verified();
         // A slower resource would have to grant more.

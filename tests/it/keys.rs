@@ -42,9 +42,12 @@ async fn made(client: &Client, body: &Value) -> (String, String) {
     let answer = client.post_json("/keys", body).await;
     assert_eq!(answer.status, StatusCode::CREATED, "{answer:?}");
     let made = answer.json();
-    let of = |member: &str| made[member].as_str().expect("it is told").to_owned();
-    assert_eq!(answer.headers["location"], format!("/keys/{}", of("id")));
-    (of("id"), of("key"))
+    let member_of_key = |member: &str| made[member].as_str().expect("it is told").to_owned();
+    assert_eq!(
+        answer.headers["location"],
+        format!("/keys/{}", member_of_key("id"))
+    );
+    (member_of_key("id"), member_of_key("key"))
 }
 
 /// The id of the key that a server has made at its start.
@@ -70,9 +73,9 @@ async fn a_key_works_until_an_operator_revokes_it_and_the_trail_names_the_key_of
     assert!(!listed.body.contains(&key), "{}", listed.body);
     let listed = &listed.json()["keys"][1];
     assert_eq!(listed, &operator.get_json(&format!("/keys/{id}")).await);
-    let of = ["id", "party", "role", "label", "state"].map(|member| listed[member].clone());
+    let members = ["id", "party", "role", "label", "state"].map(|member| listed[member].clone());
     assert_eq!(
-        of,
+        members,
         [&*id, "physics", "consumer", "laptop", "works"].map(Value::from)
     );
 

@@ -1,11 +1,11 @@
 //! Debts: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
 use bespeak::agreement::{
-    Account, Compensation, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money, Obligated, Posting,
-    PostingKind, Run, RunOutcome, Values, Worth,
+    Account, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money,
+    Obligated, Posting, PostingKind, Run, RunOutcome, Values,
 };
 use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::planner::{Failures, Pricing, Proposal, Resource, Settings, Termination};
+use bespeak::planner::{Failures, Pricing, Request, Resource, Settings, Termination};
 use bespeak::store::{Change, Finding, Invariant};
 use scheduler::Fraction;
 use serde_json::json;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::configuration::serve;
 use crate::store::{agreement, create, decide, tamper};
-use crate::support::domain::{self, Domain, NOW, guarantee};
+use crate::support::harness::{self, Domain, NOW, guarantee};
 use crate::support::offers::{Offer, file, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -55,24 +55,24 @@ async fn start(url: &str) -> Domain {
 async fn balance(domain: &Domain) -> i64 {
     domain.assert_verified().await;
     let (all, _) = domain.store.account(None, None, 1).await.expect("it can be read");
-    assert_eq!(all.iter().map(|of| of.amount.micros).sum::<i64>(), 0);
+    assert_eq!(all.iter().map(|each| each.amount.micros).sum::<i64>(), 0);
     let party = Account::Party("physics".to_owned());
-    let own = all.into_iter().find(|of| of.account == party);
-    own.map_or(0, |of| of.amount.micros)
+    let own = all.into_iter().find(|each| each.account == party);
+    own.map_or(0, |each| each.amount.micros)
 }
 
 /// A node for ten minutes, in a window from 100 to 1000 seconds from the start of the test.
-fn proposal(guarantees: Vec<Guarantee>) -> Proposal {
-    Proposal {
+fn proposal(guarantees: Vec<Guarantee>) -> Request {
+    Request {
         guarantees,
-        ..domain::proposal(1, 600, 100..1_000)
+        ..harness::proposal(1, 600, 100..1_000)
     }
 }
 
 /// The price of such a proposal, in millionths of a euro.
 const PRICE: i64 = 166_667;
 
-fn penalty(worth: Worth, every: Option<i64>) -> Values {
+fn penalty(worth: CompensationValue, every: Option<i64>) -> Values {
     Values {
         penalties: vec![Compensation {
             worth,
@@ -94,8 +94,8 @@ fn ended(outcome: RunOutcome, at: i64) -> JobEnd {
 
 async fn a_late_start_is_violated_when_its_time_comes_and_pays_by_the_minute(url: String) {
     let mut domain = start(&url).await;
-    let start = penalty(Worth::Amount(eur(1_000)), Some(60));
-    let completion = penalty(Worth::PricePart(50_000_000), None);
+    let start = penalty(CompensationValue::Amount(eur(1_000)), Some(60));
+    let completion = penalty(CompensationValue::PricePart(50_000_000), None);
     let id = domain
         .place(proposal(vec![
             guarantee("START", "started ge ready and started le latest_start", start),
@@ -155,7 +155,7 @@ async fn what_ends_before_its_slot_pays_a_fee_and_what_was_lost_pays_nothing(url
     let order = || Termination::of(early.id, None);
     domain.planner.terminate(order()).await.expect("it is stored");
     assert_eq!(balance(&domain).await, -16_667, "a tenth of the price");
-    let half = penalty(Worth::PricePart(50_000_000), None);
+    let half = penalty(CompensationValue::PricePart(50_000_000), None);
     let lost = domain
         .place(proposal(vec![guarantee(
             "COMPLETION",
@@ -185,7 +185,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
         };
         domain.restart(settings(failures), 0).await;
         let before = balance(&domain).await;
-        let half = || penalty(Worth::PricePart(50_000_000), None);
+        let half = || penalty(CompensationValue::PricePart(50_000_000), None);
         let asked = || proposal(vec![guarantee("COMPLETION", "completed le deadline", half())]);
         let (waits, runs) = (domain.place(asked()).await.id, domain.place(asked()).await.id);
         let take_back = |id| Termination {
@@ -219,7 +219,7 @@ async fn what_the_provider_takes_back_costs_nothing_and_pays_unless_that_is_excu
 
 async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(url: String) {
     let domain = start(&url).await;
-    let half = || penalty(Worth::PricePart(50_000_000), None);
+    let half = || penalty(CompensationValue::PricePart(50_000_000), None);
     let reward = Values {
         rewards: half().penalties,
         ..half()
@@ -242,8 +242,8 @@ async fn who_is_over_his_quota_of_files_pays_for_his_slot_and_is_owed_nothing(ur
     );
     domain.pass(5_000).await;
     assert_eq!(balance(&domain).await, -PRICE);
-    for of in domain.stored(id).await.guarantees {
-        assert_eq!(of.state, GuaranteeState::NotDetermined, "{of:?}");
+    for guarantee in domain.stored(id).await.guarantees {
+        assert_eq!(guarantee.state, GuaranteeState::NotDetermined, "{guarantee:?}");
     }
 }
 
@@ -251,17 +251,21 @@ async fn each_side_pays_for_what_it_owes(url: String) {
     let domain = start(&url).await;
     let modest = Values {
         obligated: Obligated::Consumer,
-        ..penalty(Worth::Amount(eur(700)), None)
+        ..penalty(CompensationValue::Amount(eur(700)), None)
     };
     let prompt = Values {
         rewards: vec![Compensation {
-            worth: Worth::Amount(eur(50)),
+            worth: CompensationValue::Amount(eur(50)),
             every: None,
             paid: 0,
         }],
-        ..penalty(Worth::Amount(eur(1)), None)
+        ..penalty(CompensationValue::Amount(eur(1)), None)
     };
-    let mut unmeant = guarantee("NEVER", "nodes gt 9", penalty(Worth::Amount(eur(9)), None));
+    let mut unmeant = guarantee(
+        "NEVER",
+        "nodes gt 9",
+        penalty(CompensationValue::Amount(eur(9)), None),
+    );
     unmeant.qualifying_condition = Some("nodes gt 9".into());
     let id = domain
         .place(proposal(vec![
@@ -415,7 +419,7 @@ async fn a_guarantee_is_given_once_however_often_an_offer_lists_it(url: String) 
         let id = answer.created();
         let view = client.get_json(&format!("/agreements/{id}")).await;
         let of_that_name = view["guarantees"].as_array().into_iter().flatten();
-        let count = of_that_name.filter(|of| of["name"] == "COMPLETION").count();
+        let count = of_that_name.filter(|each| each["name"] == "COMPLETION").count();
         assert_eq!(count, 1, "{view}");
     } else {
         assert_eq!(answer.status.as_u16(), 422, "{}", answer.body);
@@ -487,7 +491,7 @@ async fn what_the_requester_owes_cannot_be_left_out(url: String) {
             .get_json(&format!("/agreements/{}", avoided.created()))
             .await;
         let mut names = view["guarantees"].as_array().into_iter().flatten();
-        assert!(names.any(|of| of["name"] == "START"), "{view}");
+        assert!(names.any(|name| name["name"] == "START"), "{view}");
     } else {
         assert_eq!(avoided.status.as_u16(), 422, "{}", avoided.body);
     }
@@ -526,7 +530,7 @@ async fn balances_and_entries_are_of_one_state(url: String) {
         for account in [Some(&party), None].into_iter().cycle() {
             let read = store.account(account, None, 1_000).await;
             let (balances, entries) = read.expect("it can be read");
-            let own = balances.iter().find(|of| of.account == party);
+            let own = balances.iter().find(|balance| balance.account == party);
             let sum: i64 = entries.iter().map(|entry| entry.amount.micros).sum();
             assert_eq!(own.map_or(0, |own| own.amount.micros), sum);
             if entries.len() == POSTINGS {

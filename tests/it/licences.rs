@@ -178,19 +178,24 @@ fn the_list_of_software_has_each_dependency_with_its_licence_and_its_checksum() 
     );
     assert_eq!(listed["metadata"]["component"]["name"], "bespeak");
     let names: BTreeSet<&str> = list(&listed["components"])
-        .filter_map(|of| of["name"].as_str())
+        .filter_map(|each| each["name"].as_str())
         .collect();
     assert!(
         names.contains("tokio") && names.contains("scheduler"),
         "{names:?}"
     );
     assert!(!names.contains("proptest"), "it only tests: {names:?}");
-    for of in list(&listed["components"]) {
-        let licence = of["licenses"][0]["expression"].as_str().unwrap_or_default();
-        assert!(is_allowed(licence), "{of}");
+    for component in list(&listed["components"]) {
+        let licence = component["licenses"][0]["expression"]
+            .as_str()
+            .unwrap_or_default();
+        assert!(is_allowed(licence), "{component}");
         let is_ours = ["scheduler", "wsag", "advisor"]
             .iter()
-            .any(|name| of["name"] == *name);
-        assert!(is_ours || of["hashes"][0]["content"].is_string(), "{of}");
+            .any(|name| component["name"] == *name);
+        assert!(
+            is_ours || component["hashes"][0]["content"].is_string(),
+            "{component}"
+        );
     }
 }

@@ -102,7 +102,10 @@ fn look_at(address: &str, cookie: &str) -> Value {
 /// The audits of a category that are not wholly passed.
 fn faults(report: &Value, category: &str) -> Vec<String> {
     let audits = report["categories"][category]["auditRefs"].as_array();
-    let audits = audits.into_iter().flatten().filter_map(|of| of["id"].as_str());
+    let audits = audits
+        .into_iter()
+        .flatten()
+        .filter_map(|audit| audit["id"].as_str());
     let audits = audits.map(|id| &report["audits"][id]);
     let low = audits.filter(|audit| audit["score"].as_f64().is_some_and(|score| score < 0.9));
     low.map(|audit| format!("{}: {}", audit["title"], audit["displayValue"]))

@@ -31,7 +31,7 @@ async fn ids(client: &Client, path: &str) -> Vec<String> {
     let list = client.get_json(path).await;
     let name = path.trim_start_matches('/').split('?').next().unwrap_or_default();
     let ids = list[name].as_array().expect("a list").iter();
-    ids.map(|of| of["id"].as_str().expect("an id").to_owned())
+    ids.map(|id| id["id"].as_str().expect("an id").to_owned())
         .collect()
 }
 
@@ -79,12 +79,15 @@ async fn agreements_are_filtered_and_tell_what_they_replace(url: String) {
         .expect("an id")
         .to_owned();
     let list = physics.get_json("/agreements").await;
-    let of = |id: &str| -> Value {
+    let listed_agreement = |id: &str| -> Value {
         let mut listed = list["agreements"].as_array().expect("a list").iter();
-        listed.find(|of| of["id"] == id).cloned().expect("it is listed")
+        listed
+            .find(|listed| listed["id"] == id)
+            .cloned()
+            .expect("it is listed")
     };
-    assert_eq!(of(&new)["supersedes"], early.as_str(), "{list}");
-    assert_eq!(of(&early)["supersededBy"], new.as_str(), "{list}");
+    assert_eq!(listed_agreement(&new)["supersedes"], early.as_str(), "{list}");
+    assert_eq!(listed_agreement(&early)["supersededBy"], new.as_str(), "{list}");
     // A party sees its own alone, and what is wrong is named with what is right.
     for (query, status, told) in [
         ("party=chemistry", StatusCode::FORBIDDEN, "operators"),
@@ -138,8 +141,8 @@ async fn pages_are_linked_with_their_filters(url: String) {
             .header("accept", "application/json");
         let answer = client.send(request).await;
         let page = answer.json();
-        for of in page["agreements"].as_array().expect("a list") {
-            seen.push(of["id"].as_str().expect("an id").to_owned());
+        for listed_agreement in page["agreements"].as_array().expect("a list") {
+            seen.push(listed_agreement["id"].as_str().expect("an id").to_owned());
         }
         pages += 1;
         let Some(address) = next(&answer.headers) else {

@@ -85,7 +85,10 @@ impl Managed {
     /// All that it says until something that begins so.
     fn hear_until(&self, beginning: &str) -> Vec<String> {
         let mut heard = Vec::new();
-        while !heard.last().is_some_and(|of: &String| of.starts_with(beginning)) {
+        while !heard
+            .last()
+            .is_some_and(|text: &String| text.starts_with(beginning))
+        {
             heard.push(self.hear());
         }
         heard
@@ -137,7 +140,7 @@ fn a_manager_hears_when_the_service_serves_lives_reads_its_configuration_and_sto
     assert!(
         before[..before.len() - 1]
             .iter()
-            .all(|of| of.starts_with("STATUS=")),
+            .all(|target| target.starts_with("STATUS=")),
         "{before:?}"
     );
     assert_eq!(before[before.len() - 2], "STATUS=serving");
@@ -149,8 +152,11 @@ fn a_manager_hears_when_the_service_serves_lives_reads_its_configuration_and_sto
     service.signal(Signal::HUP);
     let reloading = service.hear_until("RELOADING=1\nMONOTONIC_USEC=");
     let last = reloading.last().expect("it was heard");
-    let micros = last.rsplit('=').next().and_then(|of| of.parse::<u64>().ok());
-    assert!(micros.is_some_and(|of| of > 0), "{last}");
+    let micros = last
+        .rsplit('=')
+        .next()
+        .and_then(|rsplit| rsplit.parse::<u64>().ok());
+    assert!(micros.is_some_and(|micro| micro > 0), "{last}");
     service.hear_until("READY=1");
     fs::write(service.folder.path().join("bespeak.toml"), "nodes = 1\n").expect("it can be written");
     service.signal(Signal::HUP);
@@ -158,8 +164,8 @@ fn a_manager_hears_when_the_service_serves_lives_reads_its_configuration_and_sto
     let failed = service.hear_until("READY=1");
     let told = failed
         .iter()
-        .find(|of| of.starts_with("STATUS=serving; the configuration is as before: "));
-    assert!(told.is_some_and(|of| of.contains("nodes")), "{failed:?}");
+        .find(|target| target.starts_with("STATUS=serving; the configuration is as before: "));
+    assert!(told.is_some_and(|told| told.contains("nodes")), "{failed:?}");
 
     service.signal(Signal::TERM);
     service.hear_until("STOPPING=1");
@@ -167,7 +173,7 @@ fn a_manager_hears_when_the_service_serves_lives_reads_its_configuration_and_sto
         service
             .process
             .try_wait()
-            .is_ok_and(|of| of.is_some_and(|of| of.success()))
+            .is_ok_and(|try_wait| try_wait.is_some_and(|reply| reply.success()))
     };
     assert!(poll_until(DEADLINE, ended), "it does not end");
 }

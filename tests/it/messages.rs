@@ -8,7 +8,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::configuration::serve;
-use crate::support::negotiation::{self, Said, counters};
+use crate::support::negotiation::{self, SentOffer, counters};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::{eventually, output_of, run};
@@ -175,10 +175,10 @@ fn a_first_offer_names_its_template_by_id_by_name_or_by_both() {
             ("advance-reservation-own", "Rejected"),
             ("other", "Rejected"),
         ] {
-            let said = Said {
+            let said = SentOffer {
                 to: to.to_owned(),
                 state: "Advisory",
-                ..Said::solicited(&format!("to-{to}"), Offer::reserve(1, 60))
+                ..SentOffer::solicited(&format!("to-{to}"), Offer::reserve(1, 60))
             };
             let said = said.replacing("<wsag:TemplateId>advance-reservation<", "<wsag:TemplateId>own<");
             let answers = negotiation::negotiate(&client, id, &[said]).await;
@@ -456,7 +456,7 @@ fn what_the_published_schemas_allow_is_taken() {
         );
 
         let negotiation = negotiation::open(&client).await;
-        let mut said = Said::solicited("without", offer.within(start, start + 3_600));
+        let mut said = SentOffer::solicited("without", offer.within(start, start + 3_600));
         said.demands = "<wsag-neg:Item wsag-neg:Type=\"Optional\"><wsag:Location>//jsdl:Exact</wsag:Location><wsag:ItemConstraint/>\
                         </wsag-neg:Item><wsag:Constraint>nodes le 1</wsag:Constraint>"
             .to_owned();

@@ -77,7 +77,10 @@ impl Scrape {
     fn check_histogram(&self, name: &str) {
         let [all, buckets, sums] = ["count", "bucket", "sum"].map(|part| format!("{name}_{part}"));
         for (_, labels, count) in self.of(&all, &[]) {
-            let mine: Vec<(&str, &str)> = labels.iter().map(|(of, is)| (of.as_str(), is.as_str())).collect();
+            let mine: Vec<(&str, &str)> = labels
+                .iter()
+                .map(|(label, is)| (label.as_str(), is.as_str()))
+                .collect();
             let buckets: Vec<_> = self.of(&buckets, &mine).collect();
             let bounds: Vec<f64> = buckets
                 .iter()
@@ -101,11 +104,11 @@ impl Scrape {
         name: &'a str,
         labels: &'a [(&'a str, &'a str)],
     ) -> impl Iterator<Item = &'a (String, Labels, f64)> {
-        self.series.iter().filter(move |(of, has, _)| {
-            of == name
+        self.series.iter().filter(move |(one_series, has, _)| {
+            one_series == name
                 && labels
                     .iter()
-                    .all(|(label, value)| has.iter().any(|(of, is)| of == label && is == value))
+                    .all(|(label, value)| has.iter().any(|(ha, is)| ha == label && is == value))
         })
     }
 
@@ -202,14 +205,14 @@ fn long_lived_tasks_tell_the_age_of_their_last_success() {
         );
         let scraped = scrape(&client).await;
         for name in names {
-            let of = [("task", name)];
+            let labels = [("task", name)];
             assert_eq!(
-                scraped.of("bespeak_task_success_age_seconds", &of).count(),
+                scraped.of("bespeak_task_success_age_seconds", &labels).count(),
                 1,
                 "{name}"
             );
-            assert_eq!(scraped.count("bespeak_task_late", &of), 0, "{name}");
-            assert_eq!(scraped.count("bespeak_task_restarts_total", &of), 0, "{name}");
+            assert_eq!(scraped.count("bespeak_task_late", &labels), 0, "{name}");
+            assert_eq!(scraped.count("bespeak_task_restarts_total", &labels), 0, "{name}");
         }
     });
 }
@@ -230,8 +233,9 @@ async fn what_was_done_is_counted(url: String) {
     let after = scrape(&server.client()).await;
     requests_add_up(&after);
     decisions_add_up(&after);
-    let started = |of: &Scrape| {
-        of.of("process_start_time_seconds", &[])
+    let started = |scrape: &Scrape| {
+        scrape
+            .of("process_start_time_seconds", &[])
             .map(|(_, _, at)| at.to_string())
             .next()
     };

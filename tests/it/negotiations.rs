@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 
-use crate::support::negotiation::{Said, message, negotiate, open};
+use crate::support::negotiation::{SentOffer, message, negotiate, open};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, moved, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -138,7 +138,7 @@ fn of_several_offers_the_one_that_cannot_be_had_is_rejected_and_the_others_are_a
                  </wsag:ServiceDescriptionTerm>"
             )
         };
-        let said = |name: &str| Said::solicited(name, reserve(1));
+        let said = |name: &str| SentOffer::solicited(name, reserve(1));
         let offers = [
             said("first"),
             said("hosts").replacing("<jsdl:Resources>", hosts),
@@ -160,12 +160,15 @@ fn of_several_offers_the_one_that_cannot_be_had_is_rejected_and_the_others_are_a
         ] {
             let found: Vec<_> = answers
                 .iter()
-                .filter(|of| of.text("CounterOfferTo") == to)
+                .filter(|answer| answer.text("CounterOfferTo") == to)
                 .collect();
             assert!(!found.is_empty(), "{to}: {answers:?}");
-            assert!(found.iter().all(|of| of.state == state), "{to}: {found:?}");
+            assert!(found.iter().all(|found| found.state == state), "{to}: {found:?}");
         }
-        let rejected: Vec<_> = answers.iter().filter(|of| of.state == "Rejected").collect();
+        let rejected: Vec<_> = answers
+            .iter()
+            .filter(|answer| answer.state == "Rejected")
+            .collect();
         let offer = "/wsag-neg:NegotiateInput/wsag-neg:NegotiationOffer";
         for (answer, number, end) in [
             (rejected[0], 2, "/jsdl:CandidateHosts"),
@@ -207,7 +210,7 @@ fn an_acceptance_that_does_not_say_acceptable_concludes_nothing() {
         let server = Server::local();
         let client = server.client();
         let id = open(&client).await;
-        let counter = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+        let counter = negotiate(&client, id, &[SentOffer::solicited("a", reserve(1))])
             .await
             .remove(0);
         let acceptance = counter.acceptance();

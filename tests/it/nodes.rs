@@ -59,8 +59,8 @@ async fn what_an_operator_says_moves_what_is_planned_and_is_known_after_a_crash(
     assert_eq!(said.status, StatusCode::OK, "{said:?}");
     let said = said.json();
     let (mut dry, mut real) = (dry.json(), said.clone());
-    for of in [&mut dry, &mut real] {
-        for node in of["nodes"].as_array_mut().expect("a list") {
+    for answer in [&mut dry, &mut real] {
+        for node in answer["nodes"].as_array_mut().expect("a list") {
             node["said"][0]["since"].take();
         }
     }
@@ -169,7 +169,7 @@ async fn a_saying_that_means_nothing_is_refused(url: String) {
         .as_array()
         .into_iter()
         .flatten()
-        .map(|of| of["path"].clone())
+        .map(|each| each["path"].clone())
         .collect();
     assert_eq!(paths, ["/who", "/state"]);
     let form = client.request(Method::PUT, node).body("state=up");
@@ -275,7 +275,7 @@ fn nodes_are_named_by_numbers_by_ranges_and_by_short_names() {
             assert!(output.status.success(), "{words}: {output:?}");
             let told: Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
             let nodes = told["nodes"].as_array().expect("the nodes").iter();
-            let stand: Vec<_> = nodes.map(|of| json!([of["number"], of["state"]])).collect();
+            let stand: Vec<_> = nodes.map(|node| json!([node["number"], node["state"]])).collect();
             let expected = [0, 1, 2].map(|number| json!([number, "drained"]));
             assert_eq!(stand, expected, "{words}");
         }
@@ -304,7 +304,13 @@ async fn all_resources_are_asked_about_at_once(url: String) {
     let before = commands().await;
     for _ in 0..TIMES {
         let listed = client.get_json("/resources").await;
-        let counts = |of: &Value| (of["up"].clone(), of["drained"].clone(), of["down"].clone());
+        let counts = |value: &Value| {
+            (
+                value["up"].clone(),
+                value["drained"].clone(),
+                value["down"].clone(),
+            )
+        };
         let listed = listed["resources"].as_array().expect("a list");
         assert_eq!(counts(&listed[3]), (json!(3), json!(1), json!(0)));
         assert_eq!(counts(&listed[7]), (json!(4), json!(0), json!(0)));

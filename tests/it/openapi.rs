@@ -51,29 +51,34 @@ fn the_description_names_every_route_and_says_everything_of_each() {
         let tags = description["tags"].as_array().expect("it has tags");
         let tags: BTreeSet<&str> = tags.iter().filter_map(|tag| tag["name"].as_str()).collect();
         let mut ids = BTreeSet::new();
-        for (path, of) in description["paths"].as_object().expect("it has paths") {
-            for (method, of) in of
+        for (path, operations) in description["paths"].as_object().expect("it has paths") {
+            for (method, operation) in operations
                 .as_object()
                 .expect("a path")
                 .iter()
-                .filter(|(_, of)| of.is_object())
+                .filter(|(_, each)| each.is_object())
             {
-                let id = of["operationId"].as_str().unwrap_or_default();
-                let is_tagged = of["tags"][0].as_str().is_some_and(|tag| tags.contains(tag));
-                let takes_dry_run = of["parameters"]
+                let id = operation["operationId"].as_str().unwrap_or_default();
+                let is_tagged = operation["tags"][0]
+                    .as_str()
+                    .is_some_and(|tag| tags.contains(tag));
+                let takes_dry_run = operation["parameters"]
                     .to_string()
                     .contains("#/components/parameters/DryRun");
-                let says_that_not = of["summary"]
+                let says_that_not = operation["summary"]
                     .as_str()
                     .is_some_and(|words| words.ends_with("; it takes no dryRun"));
                 if method != "get" && takes_dry_run == says_that_not {
                     missing.push(format!("{method} {path}: a dry run, or that it has none"));
                 }
-                if id.is_empty() || !ids.insert(id) || !is_tagged || !of["summary"].is_string() {
+                if id.is_empty() || !ids.insert(id) || !is_tagged || !operation["summary"].is_string() {
                     missing.push(format!("{method} {path}: its operationId, tag or summary"));
                 }
-                let answers = of["responses"].as_object().expect("it has responses").values();
-                for body in answers.chain([&of["requestBody"]]) {
+                let answers = operation["responses"]
+                    .as_object()
+                    .expect("it has responses")
+                    .values();
+                for body in answers.chain([&operation["requestBody"]]) {
                     let json = &body["content"]["application/json"];
                     if !json.is_null() && id != "getDescription" {
                         missing.extend(faults(&json["example"], &json["schema"], schemas, id));
@@ -105,13 +110,13 @@ fn the_page_of_the_api_has_all_of_it_and_asks_no_other_host() {
         );
         let html = &page.body;
         for methods in description["paths"].as_object().expect("it has paths").values() {
-            for of in methods
+            for method in methods
                 .as_object()
                 .expect("a path")
                 .values()
-                .filter(|of| of.is_object())
+                .filter(|method| method.is_object())
             {
-                let id = of["operationId"].as_str().expect("an id");
+                let id = method["operationId"].as_str().expect("an id");
                 assert!(
                     html.contains(&format!("<details class=\"card\" id=\"{id}\">")),
                     "{id}"
@@ -152,24 +157,28 @@ fn the_page_of_the_api_has_all_of_it_and_asks_no_other_host() {
 
 /// Notes each property below a schema without a description, and without an example that fits where it has no parts.
 fn look_at_properties(schema: &Value, schemas: &Value, at: &str, missing: &mut Vec<String>) {
-    for (name, of) in schema["properties"].as_object().into_iter().flatten() {
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
         let at = format!("{at}.{name}");
-        if !of["description"].is_string() {
+        if !property["description"].is_string() {
             missing.push(format!("{at}: its description"));
         }
-        match of["examples"].as_array() {
-            Some(examples) => missing.extend(examples.iter().flat_map(|one| faults(one, of, schemas, &at))),
-            None if !has_parts(of, schemas) => missing.push(format!("{at}: its example")),
+        match property["examples"].as_array() {
+            Some(examples) => missing.extend(
+                examples
+                    .iter()
+                    .flat_map(|one| faults(one, property, schemas, &at)),
+            ),
+            None if !has_parts(property, schemas) => missing.push(format!("{at}: its example")),
             None => {}
         }
     }
     match schema {
         Value::Array(parts) => parts
             .iter()
-            .for_each(|of| look_at_properties(of, schemas, at, missing)),
+            .for_each(|part| look_at_properties(part, schemas, at, missing)),
         Value::Object(parts) => parts
             .values()
-            .for_each(|of| look_at_properties(of, schemas, at, missing)),
+            .for_each(|part| look_at_properties(part, schemas, at, missing)),
         _ => {}
     }
 }
@@ -191,7 +200,7 @@ fn has_parts(schema: &Value, schemas: &Value) -> bool {
 
 /// The faults of a value under a schema: the part of JSON Schema that the description uses.
 fn faults(value: &Value, schema: &Value, schemas: &Value, at: &str) -> Vec<String> {
-    let length = |of: usize| f64::from(u32::try_from(of).expect("it is short"));
+    let length = |number: usize| f64::from(u32::try_from(number).expect("it is short"));
     let size = match value {
         Value::String(text) => Some(length(text.chars().count())),
         Value::Array(list) => Some(length(list.len())),
@@ -203,8 +212,8 @@ fn faults(value: &Value, schema: &Value, schemas: &Value, at: &str) -> Vec<Strin
         _ => ["minimum", "maximum"],
     };
     let [least, most] = bounds.map(|bound| schema[bound].as_f64());
-    let is_out =
-        size.is_some_and(|size| least.is_some_and(|of| size < of) || most.is_some_and(|of| size > of));
+    let is_out = size
+        .is_some_and(|size| least.is_some_and(|least| size < least) || most.is_some_and(|each| size > each));
     let mut found = Vec::new();
     if is_out {
         found.push(format!("{at}: {value} is out of bounds"));
@@ -236,7 +245,9 @@ fn faults(value: &Value, schema: &Value, schemas: &Value, at: &str) -> Vec<Strin
     if !kinds.is_empty() && !kinds.iter().any(|kind| is(kind)) {
         return vec![format!("{at}: {value} is no {kinds:?}")];
     }
-    let is_listed = schema["enum"].as_array().is_none_or(|of| of.contains(value));
+    let is_listed = schema["enum"]
+        .as_array()
+        .is_none_or(|schema| schema.contains(value));
     if !is_listed || schema.get("const").is_some_and(|only| only != value) {
         found.push(format!("{at}: {value} is not among those listed"));
     }
@@ -336,9 +347,9 @@ fn operations(description: &Value) -> impl Iterator<Item = (&String, &String, &V
     paths
         .flat_map(|(path, methods)| {
             let methods = methods.as_object().into_iter().flatten();
-            methods.map(move |(method, of)| (path, method, of))
+            methods.map(move |(method, one_method)| (path, method, one_method))
         })
-        .filter(|(_, _, of)| of.is_object())
+        .filter(|(_, _, each)| each.is_object())
 }
 
 #[test]
@@ -348,13 +359,17 @@ fn pages_are_linked_and_dry_runs_answered_as_described() {
         let client = server.client();
         let description: Value = serde_json::from_str(&description(&server).await).expect("it is JSON");
         let mut linked = 0;
-        for (path, method, of) in operations(&description) {
-            let given = of["parameters"].as_array().into_iter().flatten();
+        for (path, method, operation) in operations(&description) {
+            let given = operation["parameters"].as_array().into_iter().flatten();
             let names: Vec<&str> = given
-                .filter_map(|of| of["name"].as_str().or_else(|| of["$ref"].as_str()))
+                .filter_map(|given| given["name"].as_str().or_else(|| given["$ref"].as_str()))
                 .collect();
-            let takes = |name: &str| names.iter().any(|of| of.rsplit('/').next() == Some(name));
-            let success = &of["responses"]["200"];
+            let takes = |name: &str| {
+                names
+                    .iter()
+                    .any(|one_name| one_name.rsplit('/').next() == Some(name))
+            };
+            let success = &operation["responses"]["200"];
             if takes("DryRun") {
                 assert!(success.is_object(), "{method} {path}: its answer to a dry run");
             }
@@ -439,11 +454,11 @@ fn the_law_of_the_example_is_taken_and_gives_the_duration_that_is_described() {
         let server = Server::configured(None, eight);
         let description: Value = serde_json::from_str(&description(&server).await).expect("it is JSON");
         let schemas = &description["components"]["schemas"];
-        let of = |name: &str| {
+        let schema_of = |name: &str| {
             let property = &schemas["Linear"]["properties"][name];
             property["examples"][0].as_f64().expect("a number")
         };
-        let (intercept, slope) = (of("intercept"), of("slope"));
+        let (intercept, slope) = (schema_of("intercept"), schema_of("slope"));
         let linear = &schemas["Moldability"]["anyOf"][0]["properties"]["linear"];
         let words = linear["description"].as_str().unwrap_or_default();
         assert!(words.contains("intercept - slope * nodes"), "{words}");

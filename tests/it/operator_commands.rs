@@ -148,7 +148,7 @@ async fn verify_says_that_nothing_is_wrong_or_what_is(url: String) {
     assert!(
         findings
             .iter()
-            .any(|of| of["invariant"] == "I6" && of["what"] == "it has no timeline")
+            .any(|finding| finding["invariant"] == "I6" && finding["what"] == "it has no timeline")
     );
 }
 

@@ -5,8 +5,8 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::agreement_life::{sleepers, unlike_any_other};
 use crate::resources::{HOUR, SOON, created, done, homes, ids, listed, local, put, running, show};
-use crate::running::{sleepers, unlike_any_other};
 use crate::support::client::Client;
 use crate::support::eventually;
 use crate::support::offers::{Offer, date_time, hours_ahead};
@@ -34,7 +34,8 @@ async fn words_in_trail(server: &Server, kind: &str) -> Vec<Value> {
 /// Runs a line of the command line.
 fn run(server: &Server, line: &str) -> (Option<i32>, String, String) {
     let output = server.run(&line.split(' ').collect::<Vec<_>>());
-    let [text, errors] = [output.stdout, output.stderr].map(|of| String::from_utf8(of).expect("it is text"));
+    let [text, errors] =
+        [output.stdout, output.stderr].map(|each| String::from_utf8(each).expect("it is text"));
     (output.status.code(), text, errors)
 }
 
@@ -161,8 +162,8 @@ async fn maintenance_moves_what_is_in_its_way_as_the_dry_run_said_and_lasts(url:
     let client = server.client();
     let planned = client.get_json("/maintenance").await;
     let shown = |nth: usize| {
-        let of = &planned["maintenance"][nth];
-        ["id", "nodes", "reason", "party", "start"].map(|key| of[key].clone())
+        let maintenance = &planned["maintenance"][nth];
+        ["id", "nodes", "reason", "party", "start"].map(|key| maintenance[key].clone())
     };
     let expected = [
         json!(id),
@@ -280,18 +281,18 @@ async fn a_dry_run_names_whom_it_hurts_and_what_it_costs(url: String) {
     let drained = json!({ "state": "drained" });
     let dry = done(&put(&client, "/resources/local/nodes/0?dryRun=true", &drained).await);
     assert_eq!(dry["penalties"], sums, "{dry}");
-    for of in asked.iter().chain([&dry["agreements"]]) {
-        let of = &of[0];
+    for agreements in asked.iter().chain([&dry["agreements"]]) {
+        let first_agreement = &agreements[0];
         assert_eq!(
             json!([
-                of["agreement"],
-                of["party"],
-                of["from"]["resource"],
-                of["to"],
-                of["penalties"]
+                first_agreement["agreement"],
+                first_agreement["party"],
+                first_agreement["from"]["resource"],
+                first_agreement["to"],
+                first_agreement["penalties"]
             ]),
             json!([id, "physics", "local", null, sums]),
-            "{of}"
+            "{first_agreement}"
         );
     }
     let (status, told, errors) = run(&server, "nodes local 0 --set drained --dry-run");
@@ -353,17 +354,17 @@ async fn an_evicted_party_is_told_the_reason_and_is_paid_once(url: String) {
     );
     let real = evict(&client, waiting, "", "1").await;
     let told = done(&real);
-    for of in [&dry, &told] {
-        assert_eq!(of["agreement"]["outcome"], "lost", "{of}");
+    for one_answer in [&dry, &told] {
+        assert_eq!(one_answer["agreement"]["outcome"], "lost", "{one_answer}");
         assert_eq!(
-            of["penalties"],
+            one_answer["penalties"],
             json!([{ "amount": "2.8", "currency": "EUR" }]),
-            "{of}"
+            "{one_answer}"
         );
         assert_eq!(
-            of["compensation"],
+            one_answer["compensation"],
             json!({ "amount": "5", "currency": "EUR" }),
-            "{of}"
+            "{one_answer}"
         );
     }
     assert_eq!(
@@ -387,10 +388,10 @@ async fn an_evicted_party_is_told_the_reason_and_is_paid_once(url: String) {
     let (client, physics) = (server.client(), server.client_with(&key));
     let accounts = physics.get_json("/accounts").await;
     let kinds = accounts["entries"].as_array().into_iter().flatten();
-    let mut kinds: Vec<&str> = kinds.filter_map(|of| of["kind"].as_str()).collect();
+    let mut kinds: Vec<&str> = kinds.filter_map(|kind| kind["kind"].as_str()).collect();
     kinds.sort_unstable();
     assert_eq!(
-        kinds.iter().filter(|of| **of == "compensation").count(),
+        kinds.iter().filter(|kind| **kind == "compensation").count(),
         1,
         "{accounts}"
     );
@@ -408,7 +409,9 @@ async fn an_evicted_party_is_told_the_reason_and_is_paid_once(url: String) {
     }
     let events = physics.get_json("/events").await;
     let broken = events["events"].as_array().into_iter().flatten();
-    let broken: Vec<&Value> = broken.filter(|of| of["type"] == "agreement.broken").collect();
+    let broken: Vec<&Value> = broken
+        .filter(|broken| broken["type"] == "agreement.broken")
+        .collect();
     assert!(broken[0].to_string().contains("the room is too hot"), "{events}");
     eventually("the end of its job", SOON, async || {
         sleepers(seconds).is_empty().then_some(())
@@ -494,10 +497,10 @@ async fn a_waiting_agreement_is_moved_inside_what_was_agreed_and_no_further(url:
     let events = physics.get_json("/events").await;
     let moved = events["events"].as_array().into_iter().flatten();
     let mut moved = moved
-        .filter(|of| of["type"] == "agreement.moved")
+        .filter(|moved| moved["type"] == "agreement.moved")
         .map(ToString::to_string);
     assert!(
-        moved.any(|of| of.contains("by the operator: tests of the first")),
+        moved.any(|moved| moved.contains("by the operator: tests of the first")),
         "{events}"
     );
     let (status, told, errors) = run(&server, &format!("move {id} --to first"));

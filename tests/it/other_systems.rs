@@ -7,7 +7,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use crate::support::client::Client;
-use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::negotiation::{SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -152,9 +152,9 @@ fn negotiation_and_templates_keep_to_the_language_in_which_they_say_when() {
              </wsag:ItemConstraint></wsag-neg:Item>",
             date_time(start + HOUR)
         );
-        let asked = Said {
+        let asked = SentOffer {
             demands: latest,
-            ..Said::solicited("c-1", Offer::reserve(1, HOUR).within(start, start + HOUR))
+            ..SentOffer::solicited("c-1", Offer::reserve(1, HOUR).within(start, start + HOUR))
         };
         let asked = asked
             .replacing("arp:AllocationTimeConstraint", "wsag4jt:TimeConstraint")
@@ -248,7 +248,7 @@ fn terms_of_unknown_languages_are_kept_word_for_word_where_the_template_has_them
         // An offer may leave it out. One in a negotiation keeps it, and so does what is accepted.
         client.post("/agreements", offer.as_str()).await.created();
         let negotiation = open(&client).await;
-        let asked = Said::solicited("c-1", Offer::reserve(1, 60)).replacing(
+        let asked = SentOffer::solicited("c-1", Offer::reserve(1, 60)).replacing(
             "<wsag:GuaranteeTerm",
             &with_term("<wsag:GuaranteeTerm", "LOOKS", COLOURS),
         );
@@ -301,7 +301,7 @@ fn what_was_agreed_before_a_language_was_known_is_shown_as_it_was() {
         let client = server.client();
         let document = with_term(&Offer::reserve(1, 60).xml(), "LOOKS", COLOURS);
         let negotiation = open(&client).await;
-        let asked = Said::solicited("c-1", Offer::reserve(1, 60)).replacing(
+        let asked = SentOffer::solicited("c-1", Offer::reserve(1, 60)).replacing(
             "<wsag:GuaranteeTerm",
             &with_term("<wsag:GuaranteeTerm", "LOOKS", COLOURS),
         );

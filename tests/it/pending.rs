@@ -10,9 +10,9 @@ use tokio::net::TcpSocket;
 use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::offers::{Offer, date_time, hours_ahead};
+use crate::support::receiver::Receiver;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
-use crate::support::told::Told;
 use crate::support::{eventually, run, xml};
 
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -156,13 +156,13 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     let later = hours_ahead(3);
     let offer = |nodes: u32| Offer::reserve(nodes, 3_600).within(later, later + 3_600);
     // One that never answers holds up no other.
-    let silent = format!("http://{}/decided?a=b", Told::silent().await);
+    let silent = format!("http://{}/decided?a=b", Receiver::silent().await);
     let unheard = client
         .post("/agreements", pending(&offer(1), Some(&silent)))
         .await;
     becomes(&client, &accepted(&unheard), "Observed").await;
     // An address that fails first, or redirects, is called again.
-    let failing = Told::listen(any, &[500, 302, 204]).await;
+    let failing = Receiver::listen(any, &[500, 302, 204]).await;
     let made = client
         .post("/agreements", pending(&offer(3), Some(&failing.url())))
         .await;
@@ -173,7 +173,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
         assert!(body.contains("AcceptAgreementInput"), "{body}");
     }
     // An address that is down meanwhile is called after a restart of the service.
-    let down = Told::listen(any, &[204]).await;
+    let down = Receiver::listen(any, &[204]).await;
     // Its port is not another program's meanwhile.
     let nobody_yet = TcpSocket::new_v4().expect("a socket can be made");
     nobody_yet.bind(any).expect("a port is free");
@@ -201,7 +201,7 @@ async fn a_decision_is_told_in_spite_of_errors_silence_and_a_restart(url: String
     .await;
     server.kill9();
     server.restart();
-    let back = Told::answer(nobody_yet.listen(16).expect("it can listen"), &[200]);
+    let back = Receiver::answer(nobody_yet.listen(16).expect("it can listen"), &[200]);
     assert!(back.hears(1).await[0].contains("RejectAgreementInput"));
     assert_eq!(down.bodies.lock().await.len(), 1, "a decision is told only once");
     assert_eq!(failing.bodies.lock().await.len(), 3);
@@ -226,7 +226,7 @@ async fn a_decision_is_told_once_also_where_that_cannot_be_stored_at_first(url: 
         )
     };
     tamper(&url, refuse).await;
-    let told = Told::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
+    let told = Receiver::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
     let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
     let made = client
         .post("/agreements", pending(&offer, Some(&told.url())))
@@ -257,7 +257,7 @@ async fn what_can_be_read_no_more_is_rejected(url: String) {
          CREATE TRIGGER garble BEFORE INSERT ON agreement_documents FOR EACH ROW EXECUTE FUNCTION garble()"
     };
     tamper(&url, garble).await;
-    let told = Told::listen("127.0.0.1:0".parse().expect("an address"), &[200]).await;
+    let told = Receiver::listen("127.0.0.1:0".parse().expect("an address"), &[200]).await;
     let offer = Offer::reserve(1, 60).within(hours_ahead(3), hours_ahead(4));
     let made = server
         .client()
@@ -300,7 +300,7 @@ fn addresses_that_are_not_public_are_not_called() {
             );
         }
         // A name is looked up when it is called: the agreement is decided, and no address is called.
-        let named = Told::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
+        let named = Receiver::listen("127.0.0.1:0".parse().expect("an address"), &[204]).await;
         let address = format!("http://localhost:{}/decided?a=b", named.address.port());
         let made = client
             .post("/agreements", pending(&Offer::reserve(1, 60), Some(&address)))

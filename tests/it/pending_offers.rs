@@ -7,11 +7,11 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::repeated::with_id;
+use crate::idempotency::with_id;
 use crate::store::tamper;
 use crate::support::client::{Answer, Client};
 use crate::support::eventually;
-use crate::support::negotiation::{Counter, Said, counters, negotiate, open};
+use crate::support::negotiation::{Counter, SentOffer, counters, negotiate, open};
 use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -66,7 +66,7 @@ async fn a_counter_offer_is_accepted_and_decided_later(url: String) {
     let start = hours_ahead(3);
     let all = Offer::reserve(4, HOUR).within(start, start + HOUR);
     let id = open(&client).await;
-    let offer = negotiate(&client, id, &[Said::solicited("a", all.clone())])
+    let offer = negotiate(&client, id, &[SentOffer::solicited("a", all.clone())])
         .await
         .remove(0);
     // With other words it is none, and by another party neither; both are answered at once.
@@ -141,7 +141,7 @@ async fn of_two_that_accept_the_same_later_one_is_observed(url: String) {
     let start = hours_ahead(3);
     let id = open(&client).await;
     let half = Offer::reserve(2, HOUR).within(start, start + HOUR);
-    let offer = negotiate(&client, id, &[Said::solicited("b", half)])
+    let offer = negotiate(&client, id, &[SentOffer::solicited("b", half)])
         .await
         .remove(0);
     // The same words are the same request: these differ.
@@ -175,7 +175,7 @@ async fn the_same_words_have_the_same_agreement_under_any_key(url: String) {
     let start = hours_ahead(3);
     let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
     let id = open(&client).await;
-    let said = ["a", "b", "c"].map(|name| Said::solicited(name, offer.clone()));
+    let said = ["a", "b", "c"].map(|name| SentOffer::solicited(name, offer.clone()));
     let offers = negotiate(&client, id, &said).await;
     let ask = async |offer: &Counter, key: Option<&str>| {
         let request = client
@@ -216,7 +216,7 @@ async fn what_became_of_a_rejected_acceptance_is_answered_when_it_comes_again(ur
     let client = server.client_with(&server.key_for("physics", "consumer"));
     let start = hours_ahead(3);
     let offer = Offer::reserve(2, HOUR).within(start, start + HOUR);
-    let [as_json, as_xml] = ["j", "x"].map(|name| Said::solicited(name, offer.clone()));
+    let [as_json, as_xml] = ["j", "x"].map(|name| SentOffer::solicited(name, offer.clone()));
     let id = open(&client).await;
     let offers = negotiate(&client, id, &[as_json, as_xml]).await;
     let flat = json!({"offer": offers[0].id, "pending": true});
@@ -272,7 +272,7 @@ fn what_is_said_beside_an_offer_that_is_accepted_is_told_by_its_pointer() {
         let start = hours_ahead(3);
         let id = open(&client).await;
         let offer = Offer::reserve(2, HOUR).within(start, start + HOUR);
-        let offer = negotiate(&client, id, &[Said::solicited("a", offer)])
+        let offer = negotiate(&client, id, &[SentOffer::solicited("a", offer)])
             .await
             .remove(0);
         for (wrong, pointer) in [
@@ -308,13 +308,13 @@ fn what_is_wrong_with_an_extension_is_told_with_its_path() {
         let reserve = |nodes| Offer::reserve(nodes, HOUR).within(start, start + HOUR);
         let agreement = client.post("/agreements", reserve(1).xml()).await.created();
         let id = open(&client).await;
-        let plain = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+        let plain = negotiate(&client, id, &[SentOffer::solicited("a", reserve(1))])
             .await
             .remove(0);
         let about = file("tests/messages/m18-initiate-renegotiation-input.xml");
         let about = about.replace("/a-1", &format!("/{agreement}"));
         let renegotiation = client.post("/negotiations", about).await.created();
-        let change = negotiate(&client, renegotiation, &[Said::solicited("c", reserve(2))])
+        let change = negotiate(&client, renegotiation, &[SentOffer::solicited("c", reserve(2))])
             .await
             .remove(0);
         let address = |name: &str, path: &str| {

@@ -6,7 +6,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::support::client::Client;
-use crate::support::negotiation::{Said, message, negotiate};
+use crate::support::negotiation::{SentOffer, message, negotiate};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -90,7 +90,7 @@ fn input(path: &str) -> String {
         return moved(&file("tests/messages/m14-negotiate-input.xml"));
     }
     if path.ends_with("/advertisements") {
-        let offer = Said::solicited("advertised", Offer::reserve(1, 60));
+        let offer = SentOffer::solicited("advertised", Offer::reserve(1, 60));
         return message("AdvertiseInput", &[offer]);
     }
     if path.starts_with("/negotiations/") {
@@ -132,7 +132,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
         .created()
         .to_string();
     let later = hours_ahead(3);
-    let asked = Said::solicited("asked", Offer::reserve(1, 60).within(later, later + 3_600));
+    let asked = SentOffer::solicited("asked", Offer::reserve(1, 60).within(later, later + 3_600));
     let answers = negotiate(&physics, negotiation.parse().expect("an id"), &[asked]).await;
     let offer = answers[0].id.clone();
     let window = json!({ "start": date_time(later), "end": date_time(later + 3_600) });
@@ -186,8 +186,8 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     let (reader, supervisor) = (reads("physics", "consumer").await, reads("ops", "operator").await);
     let all = KEYED
         .iter()
-        .map(|of| (&reader, of))
-        .chain(OPERATORS.iter().map(|of| (&supervisor, of)));
+        .map(|each| (&reader, each))
+        .chain(OPERATORS.iter().map(|each| (&supervisor, each)));
     for (client, (method, route)) in all.filter(|(_, (method, _))| *method != Method::GET) {
         let path = concrete(route);
         let answer = ask(client, method, &path).await;
@@ -222,7 +222,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
     for (method, route) in OPERATORS {
         let planned = operator.get_json("/maintenance").await;
         let added = planned["maintenance"][0]["id"].as_str().unwrap_or_default();
-        let of = if route.starts_with("/agreements") {
+        let object = if route.starts_with("/agreements") {
             // The one above was ended.
             let another = physics.post("/agreements", input("/agreements")).await;
             another.created().to_string()
@@ -232,7 +232,7 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
             added.to_owned()
         };
         let path = route.replace("{name}", "local").replace("{nodes}", "0");
-        let path = path.replace("{id}", &of);
+        let path = path.replace("{id}", &object);
         for (client, expected) in [
             (&nobody, StatusCode::UNAUTHORIZED),
             (&unknown, StatusCode::UNAUTHORIZED),

@@ -1,5 +1,7 @@
 //! Work that is done in pieces, from the offer to real processes that save their work and go on.
 
+mod offers;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -13,8 +15,7 @@ use uuid::Uuid;
 
 use crate::support::client::Client;
 use crate::support::eventually;
-use crate::support::negotiation::{Said, negotiate, open};
-use crate::support::offers::{Offer, hours_ahead, now};
+use crate::support::offers::{Offer, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -402,7 +403,7 @@ async fn where_the_folder_is_gone_between_two_pieces_the_work_is_lost_and_not_be
 fn process(record: &Path, at: &str) -> Pid {
     let text = fs::read(record).expect("it is there");
     let record: Value = serde_json::from_slice(&text).expect("it is JSON");
-    let pid = record.pointer(at).and_then(|of| of["pid"].as_i64());
+    let pid = record.pointer(at).and_then(|pointer| pointer["pid"].as_i64());
     let pid = pid.and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
     pid.expect("it names a process")
 }
@@ -549,50 +550,4 @@ pub(crate) async fn until(client: &Client, id: Uuid, service: &str) -> Value {
         (shown["serviceState"] == service).then_some(shown)
     })
     .await
-}
-
-/// Nodes are held for five minutes, so that the pieces lie hours ahead.
-#[test]
-fn what_has_no_place_in_one_is_offered_in_pieces_that_are_held_and_accepted_as_they_stand() {
-    crate::support::run(async {
-        let (server, _programs) = start_with(None, 1, GRACE, "");
-        let client = server.client();
-        let start = hours_ahead(5);
-        let block = Offer::reserve(1, 60).within(start + 600, start + 660).xml();
-        client.post("/agreements", block).await.created();
-        let negotiation = open(&client).await;
-        let cut = "<bsp:Preemption><bsp:Pieces>2</bsp:Pieces><bsp:Interval>0.25</bsp:Interval>\
-                   <bsp:Independent>false</bsp:Independent></bsp:Preemption>\
-                   <bsp:MaxDeviation>0</bsp:MaxDeviation>";
-        let asked = Said::solicited("c-1", counting("count", 900).within(start, start + 1_200)).wishing(cut);
-        let answers = negotiate(&client, negotiation, &[asked]).await;
-        let [offer] = answers.as_slice() else {
-            panic!("{answers:?}")
-        };
-        assert_eq!(
-            (
-                offer.state.as_str(),
-                offer.text("Kind"),
-                offer.text("Deviation").parse::<f64>().ok().map(f64::abs)
-            ),
-            ("Acceptable", "InPieces", Some(0.0))
-        );
-        assert_eq!(offer.xml.matches("<bsp:Piece>").count(), 2, "{offer:?}");
-        let shown = client.get_json(&format!("/offers/{}", offer.id)).await;
-        assert_eq!(shown["pieces"].as_array().map(Vec::len), Some(2), "{shown}");
-        let in_the_first = Offer::reserve(1, 60).within(start + 390, start + 450).xml();
-        let refused = client.post("/agreements", in_the_first).await;
-        assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
-        let between = Offer::reserve(1, 150).within(start + 450, start + 600).xml();
-        client.post("/agreements", between).await.created();
-        server.assert_verified();
-        let id = client.post("/agreements", offer.acceptance()).await.created();
-        let made = show(&client, id).await;
-        let of = |piece: &Value| ["plannedStart", "plannedEnd", "nodes"].map(|member| piece[member].clone());
-        let pieces = |of_what: &Value| of_what["pieces"].as_array().cloned().unwrap_or_default();
-        let [made, offered] = [&made, &shown].map(|what| pieces(what).iter().map(of).collect::<Vec<_>>());
-        assert_eq!(made, offered);
-        assert_eq!(made.len(), 2);
-        server.assert_verified();
-    });
 }

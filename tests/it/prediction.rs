@@ -1,16 +1,18 @@
 //! Past runs predict how long the next will take, and a prediction is shown with its reasons.
 
-mod foreseen;
+mod forecasts;
 mod knowledge;
 
-use foreseen::predict_and_the_offer_that_follows_agree_to_the_second;
+use forecasts::predict_and_the_offer_that_follows_agree_to_the_second;
 
 use std::time::Duration;
 
 use bespeak::agreement::{Agreement, AgreementState, Execution, RunOutcome};
 use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::Knowledge;
-use bespeak::store::{Change, Condition, Error, Kept, Learned, PastExecution, Sample, SamplesKept, Store};
+use bespeak::store::{
+    Change, Condition, Error, KeptExecutions, LearnedExecutions, PastExecution, Sample, SamplesKept, Store,
+};
 use scheduler::{Interval, Time};
 use serde_json::Value;
 
@@ -18,7 +20,7 @@ use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, create, decide};
 use crate::support::client::Client;
 use crate::support::eventually;
-use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::negotiation::{SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -40,14 +42,14 @@ const SOON: Duration = Duration::from_mins(1);
 const HOUR: i64 = 3_600;
 
 /// This many of the last ones of all, and nothing else that matters here.
-fn last(newest: u32) -> Learned {
-    Learned { newest, each: 1 }
+fn last(newest: u32) -> LearnedExecutions {
+    LearnedExecutions { newest, each: 1 }
 }
 
 /// An execution of an agreement that ended `ended` seconds after the epoch.
-fn execution(of: &Agreement, run: i64, ended: i64, outcome: RunOutcome) -> Execution {
+fn execution(one_agreement: &Agreement, run: i64, ended: i64, outcome: RunOutcome) -> Execution {
     Execution {
-        agreement: of.id,
+        agreement: one_agreement.id,
         application: "solve".into(),
         version: None,
         arguments: vec!["case".into()],
@@ -102,14 +104,14 @@ async fn executions_are_read_by_their_ends_with_whose_they_were(url: String) {
 
 async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
     let (store, lease) = decide(&url).await;
-    let of = Agreement {
+    let past_agreement = Agreement {
         state: AgreementState::Complete,
         ..agreement("a")
     };
     let one = |application: &str, resource: &str, ended: i64| Execution {
         application: application.into(),
         resource: resource.into(),
-        ..execution(&of, 50, ended, RunOutcome::Completed)
+        ..execution(&past_agreement, 50, ended, RunOutcome::Completed)
     };
     let mut past: Vec<_> = (100..105)
         .map(|ended| one("a-seldom", RESOURCE, ended))
@@ -118,10 +120,10 @@ async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
         .chain((200..230).map(|ended| one("solve", RESOURCE, ended)))
         .collect();
     let record = |one: &Execution| Change::RecordExecution(Box::new(one.clone()));
-    let mut batch = vec![create(&of)];
+    let mut batch = vec![create(&past_agreement)];
     batch.extend(past.iter().map(record));
     store.commit(lease.epoch, &batch).await.expect("it can be stored");
-    let learned = Learned { newest: 10, each: 3 };
+    let learned = LearnedExecutions { newest: 10, each: 3 };
     let read = async || -> Vec<Execution> {
         let past = store.past_executions(learned).await.expect("they are there");
         past.into_iter().map(|past| past.execution).collect()
@@ -130,7 +132,7 @@ async fn what_runs_seldom_is_not_forgotten_for_what_runs_often(url: String) {
     past.retain(|one| ![100, 101, 105].contains(&(one.ended / MICROS_PER_SECOND)));
     past.retain(|one| !(200..220).contains(&(one.ended / MICROS_PER_SECOND)));
     assert_eq!(read().await, past);
-    let kept = Kept {
+    let kept = KeptExecutions {
         since: i64::MAX,
         each: 1,
         learned,
@@ -221,7 +223,7 @@ async fn old_samples_become_hours_and_say_the_same(url: String) {
 /// Two executions an hour, of two applications and with two outcomes; every tenth of an agreement that goes on.
 fn two_an_hour(over: &Agreement, live: &Agreement) -> Vec<Execution> {
     let one = |number: i64| {
-        let of = if number % 10 == 0 { live } else { over };
+        let state = if number % 10 == 0 { live } else { over };
         let outcome = match number % 3 {
             0 => RunOutcome::Failed { exit: 1 },
             _ => RunOutcome::Completed,
@@ -229,7 +231,7 @@ fn two_an_hour(over: &Agreement, live: &Agreement) -> Vec<Execution> {
         Execution {
             application: if number % 2 == 0 { "solve" } else { "mesh" }.into(),
             output_bytes: number,
-            ..execution(of, 50 + number, 10_000 * HOUR + number * HOUR / 2, outcome)
+            ..execution(state, 50 + number, 10_000 * HOUR + number * HOUR / 2, outcome)
         }
     };
     (0..200).map(one).collect()
@@ -258,7 +260,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         Knowledge::of(&past, &[], Default::default(), Time(0))
     };
     let known = knowledge().await;
-    let none_is_old = Kept {
+    let none_is_old = KeptExecutions {
         since: 0,
         each: 1,
         learned: last(LEARNED),
@@ -268,7 +270,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         0
     );
     // All are old except the last forty; twenty of these are of either application.
-    let kept = Kept {
+    let kept = KeptExecutions {
         since: i64::MAX,
         each: 30,
         learned: last(LEARNED),
@@ -286,11 +288,11 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
     let lives = left.iter().filter(|past| past.execution.agreement == live.id);
     assert_eq!(lives.count(), of_live, "they go on");
     for application in ["solve", "mesh"] {
-        let of = |past: &&PastExecution| past.execution.application == application;
-        let last: Vec<_> = left.iter().filter(of).rev().take(30).collect();
+        let one_application = |past: &&PastExecution| past.execution.application == application;
+        let last: Vec<_> = left.iter().filter(one_application).rev().take(30).collect();
         let expected: Vec<_> = before
             .iter()
-            .filter(|of| of.application == application)
+            .filter(|each| each.application == application)
             .rev()
             .take(30)
             .collect();
@@ -301,7 +303,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         );
     }
     let hours = store.execution_hours().await.expect("they are there");
-    let sum = |of: fn(&bespeak::store::ExecutionHour) -> i64| hours.iter().map(of).sum::<i64>();
+    let sum = |function: fn(&bespeak::store::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
     let gone = before
         .iter()
         .filter(|one| !left.iter().any(|past| past.execution == **one));
@@ -477,9 +479,9 @@ async fn offers_say_how_sure_they_are(client: &Client, server: &Server) {
     let start = now() + 100_000;
     let known = Offer::sleep(1, 30).within(start, start + 30);
     let id = open(client).await;
-    let ask = |id: &str, offer: &Offer| Said {
+    let ask = |id: &str, offer: &Offer| SentOffer {
         state: "Advisory",
-        ..Said::solicited(id, offer.clone())
+        ..SentOffer::solicited(id, offer.clone())
     };
     let answers = negotiate(client, id, &[ask("a", &known), ask("b", &Offer::reserve(1, 30))]).await;
     let sure: f64 = answers[0].text("Confidence").parse().expect("a number");

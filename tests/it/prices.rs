@@ -3,7 +3,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::negotiation::{Counter, Said, negotiate, open};
+use crate::support::negotiation::{Counter, SentOffer, negotiate, open};
 use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -117,15 +117,16 @@ async fn what_is_further_away_and_dearer_is_not_offered(url: String) {
     }
     let id = open(&client).await;
     let hour = Offer::reserve(4, 3_600).within(start, start + 3_600);
-    let ask = |name: &str, wishes: &str| Said {
+    let ask = |name: &str, wishes: &str| SentOffer {
         state: "Advisory",
-        ..Said::solicited(name, hour.clone()).wishing(wishes)
+        ..SentOffer::solicited(name, hour.clone()).wishing(wishes)
     };
     let told = |answers: &[Counter]| -> Vec<(String, String, String)> {
         // The price comes after the parts of the request, a budget say.
-        let text = |of: &Counter, name| of.texts(name).last().copied().unwrap_or_default().to_owned();
+        let text =
+            |counter: &Counter, name| counter.texts(name).last().copied().unwrap_or_default().to_owned();
         let each = answers.iter();
-        each.map(|of| (text(of, "Kind"), text(of, "Deviation"), text(of, "Amount")))
+        each.map(|each| (text(each, "Kind"), text(each, "Deviation"), text(each, "Amount")))
             .collect()
     };
     let line = |kind: &str, deviation: &str, amount: &str| {
@@ -164,7 +165,7 @@ async fn what_a_change_costs_is_one_number_from_the_quote_to_the_ledger(url: Str
     let epr = file("tests/messages/m18-initiate-renegotiation-input.xml").replace("/a-1", &format!("/{id}"));
     let negotiation = client.post("/negotiations", epr).await.created();
     let one = Offer::reserve(1, 3_600).within(start, start + 3_600);
-    let quoted = negotiate(&client, negotiation, &[Said::solicited("c", one)]).await;
+    let quoted = negotiate(&client, negotiation, &[SentOffer::solicited("c", one)]).await;
     assert_eq!(
         quoted[0].texts("Amount"),
         ["1", "-3", "1"],
@@ -206,7 +207,7 @@ async fn what_a_change_costs_is_one_number_from_the_quote_to_the_ledger(url: Str
 /// Standard output and standard error of a command, and whether it succeeded.
 fn said(server: &Server, arguments: &[&str]) -> (Option<i32>, String, String) {
     let ran = server.run(arguments);
-    let text = |of: &[u8]| String::from_utf8_lossy(of).into_owned();
+    let text = |each: &[u8]| String::from_utf8_lossy(each).into_owned();
     (ran.status.code(), text(&ran.stdout), text(&ran.stderr))
 }
 

@@ -111,41 +111,41 @@ fn path_of(proposal: &Value) -> String {
 }
 
 async fn a_move_that_would_let_more_in_is_proposed_and_left_to_its_party(url: String) {
-    let mut of = Crowded::new(&url, PROPOSING).await;
-    let before = of.shown().await;
-    let proposal = of.crowd().await;
+    let mut crowded = Crowded::new(&url, PROPOSING).await;
+    let before = crowded.shown().await;
+    let proposal = crowded.crowd().await;
     assert_eq!(proposal["reason"], "better-fit", "{proposal}");
     assert!(proposal.get("penalties").is_none(), "{proposal}");
     let offer = &proposal["offers"][0];
     assert_ne!(offer["start"], before["plannedStart"], "{offer}");
     assert_eq!(offer["price"]["amount"], "3", "a quarter less: {offer}");
-    of.server.assert_verified();
+    crowded.server.assert_verified();
     // It outlives a crash. No other party sees it or may accept it, and meanwhile nothing has moved.
-    of.server.kill9();
-    of.server.restart();
-    let listed = of.other().get_json("/negotiations").await;
+    crowded.server.kill9();
+    crowded.server.restart();
+    let listed = crowded.other().get_json("/negotiations").await;
     assert_eq!(listed["negotiations"], json!([]), "{listed}");
     let accept = json!({ "offer": offer["id"] });
-    let foreign = of.other().post_json("/agreements", &accept).await;
+    let foreign = crowded.other().post_json("/agreements", &accept).await;
     assert_eq!(foreign.status, StatusCode::NOT_FOUND, "{foreign:?}");
     let path = path_of(&proposal);
-    let foreign = of
+    let foreign = crowded
         .other()
         .post_json(&format!("{path}/terminate"), &json!({}))
         .await;
     assert_eq!(foreign.status, StatusCode::NOT_FOUND, "{foreign:?}");
-    let shown = of.shown().await;
+    let shown = crowded.shown().await;
     assert_eq!(shown["plannedStart"], before["plannedStart"], "{shown}");
     assert_eq!(shown["proposals"], json!([proposal]), "{shown}");
-    let listed = of.holder().get_json("/negotiations").await;
+    let listed = crowded.holder().get_json("/negotiations").await;
     let first = &listed["negotiations"][0];
     assert_eq!(
         (&first["proposed"], &first["agreement"], &first["offers"][0]["id"]),
-        (&"better-fit".into(), &json!(of.id), &offer["id"]),
+        (&"better-fit".into(), &json!(crowded.id), &offer["id"]),
         "{listed}"
     );
     assert_eq!(first["offers"][0]["priceDifference"]["amount"], "-1", "{listed}");
-    let document = of.holder().get("/negotiations").await;
+    let document = crowded.holder().get("/negotiations").await;
     document.assert_valid();
     let proposed = format!(
         "<bsp:Proposed>better-fit</bsp:Proposed><bsp:OfferId>{}</bsp:OfferId>",
@@ -159,31 +159,35 @@ async fn a_move_that_would_let_more_in_is_proposed_and_left_to_its_party(url: St
     );
     assert!(first["offers"][0].get("fee").is_none(), "{listed}");
     // It is taken or left: any other request is made elsewhere.
-    let asked = of
+    let asked = crowded
         .holder()
         .post_json(&format!("{path}/offers"), &json!({ "nodes": 1 }))
         .await;
     assert_eq!(asked.status, StatusCode::CONFLICT, "{asked:?}");
     assert!(asked.body.contains("proposal"), "{asked:?}");
-    let events = of
+    let events = crowded
         .holder()
-        .get_json(&format!("/agreements/{}/events", of.id))
+        .get_json(&format!("/agreements/{}/events", crowded.id))
         .await;
     assert!(events.to_string().contains("another place for"), "{events}");
-    let shown = of.server.run(&["show", &of.id.to_string()]);
+    let shown = crowded.server.run(&["show", &crowded.id.to_string()]);
     let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
     let line = format!("bespeak accept {}", offer["id"].as_str().unwrap_or_default());
     assert!(shown.contains(&line), "{shown}");
-    let new = of.holder().post_json("/agreements", &accept).await.created();
-    let replaced = of.shown().await;
+    let new = crowded.holder().post_json("/agreements", &accept).await.created();
+    let replaced = crowded.shown().await;
     assert_eq!(replaced["supersededBy"], json!(new), "{replaced}");
     assert!(replaced.get("proposals").is_none(), "{replaced}");
-    of.other().post("/agreements", of.full.xml()).await.created();
-    of.server.assert_verified();
+    crowded
+        .other()
+        .post("/agreements", crowded.full.xml())
+        .await
+        .created();
+    crowded.server.assert_verified();
     // Once is enough: or two parties could work a price down together.
-    let new = of.holder().get_json(&format!("/agreements/{new}")).await;
+    let new = crowded.holder().get_json(&format!("/agreements/{new}")).await;
     assert_eq!(new["price"]["amount"], "3", "{new}");
-    let again = of.holder().post_json("/agreements", &accept).await;
+    let again = crowded.holder().post_json("/agreements", &accept).await;
     assert_eq!(again.json()["id"], new["id"], "{again:?}");
 }
 
@@ -277,42 +281,42 @@ async fn whoever_has_lost_what_ran_is_offered_to_run_it_again(url: String) {
 }
 
 async fn a_proposal_that_is_declined_leaves_everything_as_it_was(url: String) {
-    let of = Crowded::new(&url, PROPOSING).await;
-    let before = of.shown().await;
-    let proposal = of.crowd().await;
+    let crowded = Crowded::new(&url, PROPOSING).await;
+    let before = crowded.shown().await;
+    let proposal = crowded.crowd().await;
     let path = path_of(&proposal);
     // It keeps its place for its party.
     let there = Crowded::there(&proposal);
-    let refused = of.other().post_json("/agreements", &there).await;
+    let refused = crowded.other().post_json("/agreements", &there).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
     // After a rejection it gives the nodes back at once.
     let no = json!({ "counterOfferTo": proposal["offers"][0]["id"], "state": "Rejected" });
-    let no = of.holder().post_json(&format!("{path}/offers"), &no).await;
+    let no = crowded.holder().post_json(&format!("{path}/offers"), &no).await;
     assert_eq!(no.status, StatusCode::OK, "{no:?}");
     let accept = json!({ "offer": proposal["offers"][0]["id"] });
-    let declined = of.holder().post_json("/agreements", &accept).await;
+    let declined = crowded.holder().post_json("/agreements", &accept).await;
     assert_eq!(declined.status, StatusCode::CONFLICT, "{declined:?}");
-    let after = of.shown().await;
+    let after = crowded.shown().await;
     assert_eq!(after, before, "nothing has changed");
-    of.other().post_json("/agreements", &there).await.created();
-    of.server.assert_verified();
+    crowded.other().post_json("/agreements", &there).await.created();
+    crowded.server.assert_verified();
 }
 
 async fn a_proposal_that_nobody_takes_leaves_everything_as_it_was(url: String) {
     let brief = format!("{PROPOSING}hold_seconds = {}\n", BRIEFLY.as_secs());
-    let of = Crowded::new(&url, &brief).await;
-    let before = of.shown().await;
+    let crowded = Crowded::new(&url, &brief).await;
+    let before = crowded.shown().await;
     let mut proposals = Vec::new();
     // Left alone, it lapses, and the same can be proposed again.
     for _ in 0..2 {
-        let proposal = of.crowd_briefly().await;
+        let proposal = crowded.crowd_briefly().await;
         eventually("the end of the proposal", SOON, async || {
-            let shown = of.holder().get_json(&path_of(&proposal)).await;
+            let shown = crowded.holder().get_json(&path_of(&proposal)).await;
             (shown["state"] == "expired").then_some(())
         })
         .await;
         eventually("its lapse", SOON, async || {
-            let shown = of.shown().await;
+            let shown = crowded.shown().await;
             shown.get("proposals").is_none().then_some(())
         })
         .await;
@@ -320,38 +324,46 @@ async fn a_proposal_that_nobody_takes_leaves_everything_as_it_was(url: String) {
     }
     assert_ne!(proposals[0]["negotiation"], proposals[1]["negotiation"]);
     let accept = json!({ "offer": proposals[1]["offers"][0]["id"] });
-    let late = of.holder().post_json("/agreements", &accept).await;
+    let late = crowded.holder().post_json("/agreements", &accept).await;
     assert_eq!(late.status, StatusCode::GONE, "{late:?}");
     let there = Crowded::there(&proposals[1]);
-    of.other().post_json("/agreements", &there).await.created();
-    assert_eq!(of.shown().await["plannedStart"], before["plannedStart"]);
-    of.server.assert_verified();
+    crowded.other().post_json("/agreements", &there).await.created();
+    assert_eq!(crowded.shown().await["plannedStart"], before["plannedStart"]);
+    crowded.server.assert_verified();
 }
 
 async fn a_proposal_about_what_has_been_changed_or_is_over_cannot_be_accepted(url: String) {
-    let of = Crowded::new(&url, PROPOSING).await;
-    let proposal = of.crowd().await;
+    let crowded = Crowded::new(&url, PROPOSING).await;
+    let proposal = crowded.crowd().await;
     let accept = json!({ "offer": proposal["offers"][0]["id"] });
     // Its party changes it by itself: the proposal about it is gone.
-    let change = json!({ "agreement": of.id, "nodes": 3 });
-    let change = of.holder().post_json("/negotiations", &change).await.json();
+    let change = json!({ "agreement": crowded.id, "nodes": 3 });
+    let change = crowded.holder().post_json("/negotiations", &change).await.json();
     let changed = json!({ "offer": change["offers"][0]["id"] });
-    let changed = of.holder().post_json("/agreements", &changed).await.created();
-    let lost = of.holder().post_json("/agreements", &accept).await;
+    let changed = crowded
+        .holder()
+        .post_json("/agreements", &changed)
+        .await
+        .created();
+    let lost = crowded.holder().post_json("/agreements", &accept).await;
     assert_eq!(lost.status, StatusCode::CONFLICT, "{lost:?}");
-    of.server.assert_verified();
+    crowded.server.assert_verified();
     // A proposal about an agreement that this ends goes with it.
-    let refused = of.other().post("/agreements", of.full.xml()).await;
+    let refused = crowded.other().post("/agreements", crowded.full.xml()).await;
     assert_eq!(refused.status, StatusCode::CONFLICT, "{refused:?}");
-    let proposal = proposed(&of.holder(), changed).await;
+    let proposal = proposed(&crowded.holder(), changed).await;
     let end = format!("/agreements/{changed}/terminate");
     assert_eq!(
-        of.holder().post_json(&end, &json!({})).await.status,
+        crowded.holder().post_json(&end, &json!({})).await.status,
         StatusCode::OK
     );
     let accept = json!({ "offer": proposal["offers"][0]["id"] });
-    let lost = of.holder().post_json("/agreements", &accept).await;
+    let lost = crowded.holder().post_json("/agreements", &accept).await;
     assert_eq!(lost.status, StatusCode::CONFLICT, "{lost:?}");
-    of.other().post("/agreements", of.full.xml()).await.created();
-    of.server.assert_verified();
+    crowded
+        .other()
+        .post("/agreements", crowded.full.xml())
+        .await
+        .created();
+    crowded.server.assert_verified();
 }

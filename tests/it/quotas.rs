@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use bespeak::planner::{Error, Proposal, Quotas, Resource, Settings, Termination};
+use bespeak::planner::{Error, Quotas, Request, Resource, Settings, Termination};
 use reqwest::Method;
 use scheduler::{Reason, Time};
 use serde_json::{Value, json};
 
 use crate::support::client::Client;
-use crate::support::domain::{Domain, NOW, proposal};
-use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::harness::{Domain, NOW, proposal};
+use crate::support::negotiation::{SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -77,16 +77,16 @@ async fn a_party_has_the_offers_of_so_many_answers_held_and_no_more(url: String)
     let id = open(&physics).await;
     let start = hours_ahead(4);
     let offer = Offer::reserve(1, HOUR).within(start, start + HOUR);
-    let refused = negotiate(&physics, id, &[Said::solicited("a", offer.clone())]).await;
+    let refused = negotiate(&physics, id, &[SentOffer::solicited("a", offer.clone())]).await;
     assert_eq!(refused[0].state, "Rejected", "{refused:?}");
     assert_eq!(refused[0].text("Reason"), "QUOTA_EXCEEDED");
     assert!(
         refused[0].text("BindingConstraint").contains(words),
         "{refused:?}"
     );
-    let advice = Said {
+    let advice = SentOffer {
         state: "Advisory",
-        ..Said::solicited("b", offer)
+        ..SentOffer::solicited("b", offer)
     };
     assert_eq!(negotiate(&physics, id, &[advice]).await[0].state, "Advisory");
     // Nodes that are given back are free again.
@@ -157,7 +157,7 @@ async fn a_party_has_so_many_agreements_and_an_operator_any_number(url: String) 
     let near: Vec<_> = usage["parties"].as_array().into_iter().flatten().collect();
     let near: Vec<_> = near
         .iter()
-        .map(|of| (&of["party"], &of["agreementsMax"], &of["nearQuota"]))
+        .map(|near| (&near["party"], &near["agreementsMax"], &near["nearQuota"]))
         .collect();
     assert_eq!(
         near,
@@ -213,9 +213,9 @@ async fn a_party_asks_so_often_a_minute(url: String) {
     let (server, physics, chemistry) = bounded(&url, "[quotas]\nprobes_per_minute = 3");
     let id = open(&physics).await;
     let start = hours_ahead(4);
-    let advice = |name: &str| Said {
+    let advice = |name: &str| SentOffer {
         state: "Advisory",
-        ..Said::solicited(name, Offer::reserve(1, HOUR).within(start, start + HOUR))
+        ..SentOffer::solicited(name, Offer::reserve(1, HOUR).within(start, start + HOUR))
     };
     // The seventh is refused even where the minute changes in between.
     let mut refused = None;
@@ -300,7 +300,7 @@ async fn what_each_party_has_is_shown_to_itself_and_to_operators(url: String) {
     assert!(
         offers
             .iter()
-            .all(|of| of["start"].as_str() >= Some(room.as_str())),
+            .all(|offer| offer["start"].as_str() >= Some(room.as_str())),
         "{asked}"
     );
     climate
@@ -309,7 +309,7 @@ async fn what_each_party_has_is_shown_to_itself_and_to_operators(url: String) {
         .created();
     let usage = server.client().get_json("/usage").await;
     let parties = usage["parties"].as_array().expect("a list");
-    let names: Vec<&Value> = parties.iter().map(|of| &of["party"]).collect();
+    let names: Vec<&Value> = parties.iter().map(|party| &party["party"]).collect();
     assert_eq!(names, ["chemistry", "climate", "physics"], "{usage}");
     let on = json!([{ "resource": "local", "nodeHours": 1440.0, "mostPercent": 50.0, "sharePercent": 50 }]);
     assert_eq!(parties[2]["resources"], on, "{usage}");
@@ -326,7 +326,9 @@ async fn what_each_party_has_is_shown_to_itself_and_to_operators(url: String) {
 /// A planner of four nodes with quotas for all parties, and others for some.
 async fn planner(quotas: Quotas, of_parties: &[(&str, Quotas)]) -> (TestDatabase, Domain, Settings) {
     let database = TestDatabase::sqlite();
-    let of_parties = of_parties.iter().map(|(party, of)| ((*party).to_owned(), *of));
+    let of_parties = of_parties
+        .iter()
+        .map(|(party, of_party)| ((*party).to_owned(), *of_party));
     let settings = Settings {
         quotas,
         quotas_of_parties: of_parties.collect(),
@@ -337,8 +339,8 @@ async fn planner(quotas: Quotas, of_parties: &[(&str, Quotas)]) -> (TestDatabase
 }
 
 /// A request of a party for nodes that run nothing.
-fn of_party(party: &str, nodes: u32, duration: i64, window: Range<i64>) -> Proposal {
-    Proposal {
+fn of_party(party: &str, nodes: u32, duration: i64, window: Range<i64>) -> Request {
+    Request {
         party: party.into(),
         job: None,
         ..proposal(nodes, duration, window)
@@ -346,14 +348,14 @@ fn of_party(party: &str, nodes: u32, duration: i64, window: Range<i64>) -> Propo
 }
 
 /// Asserts that a request is beyond a quota, in these words.
-async fn assert_beyond(domain: &Domain, request: Proposal, words: &str) {
+async fn assert_beyond(domain: &Domain, request: Request, words: &str) {
     let refusal = domain.refuse(request).await;
     assert_eq!(refusal.reason, Reason::QuotaExceeded, "{refusal:?}");
     assert!(refusal.binding.contains(words), "{refusal:?}");
 }
 
 /// All nodes for some days from a day on, anywhere in a window of so many days.
-fn days(party: &str, from: i64, days: i64, window: i64) -> Proposal {
+fn days(party: &str, from: i64, days: i64, window: i64) -> Request {
     of_party(party, 4, days * DAY, from * DAY..(from + window) * DAY)
 }
 
@@ -371,7 +373,7 @@ fn a_party_plans_so_far_ahead() {
         let late = of_party("physics", 1, HOUR, 26 * HOUR..27 * HOUR);
         assert_beyond(&domain, late, "may plan 24 hours ahead").await;
         // A window that is left open ends where the quota does, and not with an error.
-        let open = Proposal {
+        let open = Request {
             ready: None,
             deadline: None,
             ..of_party("physics", 1, HOUR, 0..HOUR)
@@ -384,12 +386,12 @@ fn a_party_plans_so_far_ahead() {
 #[test]
 fn a_party_has_quotas_of_its_own_in_place_of_those_of_all() {
     run(async {
-        let of = |node_hours| Quotas {
+        let quotas_of = |node_hours| Quotas {
             node_hours: Some(node_hours),
             horizon: Some(2 * DAY),
             ..Quotas::default()
         };
-        let (_database, domain, _) = planner(of(2), &[("physics", of(4))]).await;
+        let (_database, domain, _) = planner(quotas_of(2), &[("physics", quotas_of(4))]).await;
         domain
             .place(of_party("physics", 4, HOUR, 3 * HOUR..4 * HOUR))
             .await;
@@ -428,7 +430,10 @@ fn a_party_has_half_of_any_thirty_days_while_others_have_work() {
                 Ok(_) => had += 10,
                 Err(Error::Refused(refusal)) => {
                     assert_eq!(refusal.reason, Reason::QuotaExceeded, "{refusal:?}");
-                    assert!(words.iter().all(|of| refusal.binding.contains(of)), "{refusal:?}");
+                    assert!(
+                        words.iter().all(|word| refusal.binding.contains(word)),
+                        "{refusal:?}"
+                    );
                 }
                 Err(other) => panic!("{other}"),
             }

@@ -23,7 +23,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 /// A command of a session and its output.
 #[derive(Debug, Default)]
-struct Step {
+struct SessionStep {
     command: String,
     output: String,
 }
@@ -246,14 +246,14 @@ impl Drop for Shell {
 }
 
 /// The commands of all `console` blocks; one that goes on is indented.
-fn steps(page: &str) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn steps(page: &str) -> Vec<SessionStep> {
+    let mut steps: Vec<SessionStep> = Vec::new();
     for block in page.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap_or_default();
         let mut goes_on = false;
         for line in block.lines() {
             if let Some(command) = line.strip_prefix("$ ") {
-                steps.push(Step {
+                steps.push(SessionStep {
                     command: command.to_owned(),
                     output: String::new(),
                 });

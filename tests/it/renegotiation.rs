@@ -5,7 +5,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::support::client::Client;
-use crate::support::negotiation::{Said, counters, message, negotiate, replacing};
+use crate::support::negotiation::{SentOffer, counters, message, negotiate, replacing};
 use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -54,7 +54,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
     .enumerate()
     {
         let id = reopen(&client, agreement).await;
-        let offers = negotiate(&client, id, &[Said::solicited("c", change.clone())]).await;
+        let offers = negotiate(&client, id, &[SentOffer::solicited("c", change.clone())]).await;
         assert_eq!(
             (offers[0].state.as_str(), offers[0].text("Kind")),
             ("Acceptable", "Exact"),
@@ -96,7 +96,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
     // A change that is not possible leaves everything as it is.
     let id = reopen(&client, agreement).await;
     let large = Offer::reserve(4, HOUR).within(start, start + HOUR);
-    let near = Said::solicited("c", large).wishing("<bsp:MaxDeviation>0</bsp:MaxDeviation>");
+    let near = SentOffer::solicited("c", large).wishing("<bsp:MaxDeviation>0</bsp:MaxDeviation>");
     let refused = negotiate(&client, id, &[near]).await;
     assert_eq!(refused[0].state, "Rejected", "{refused:?}");
     let kept = client.get_json(&format!("/agreements/{agreement}")).await;
@@ -107,7 +107,7 @@ async fn an_agreement_is_changed_in_every_way_and_may_use_its_own_place(url: Str
     client
         .post(&format!("/agreements/{agreement}/terminate"), reason)
         .await;
-    let late = Said::solicited("d", Offer::reserve(1, HOUR).within(start, start + HOUR));
+    let late = SentOffer::solicited("d", Offer::reserve(1, HOUR).within(start, start + HOUR));
     let late = client
         .post(
             &format!("/negotiations/{id}/offers"),
@@ -136,7 +136,7 @@ async fn of_two_changes_at_once_one_wins(url: String) {
     for by in [HOUR / 2, 2 * HOUR] {
         let id = reopen(&client, agreement).await;
         let change = Offer::reserve(2, HOUR).within(start + by, start + by + HOUR);
-        let offers = negotiate(&client, id, &[Said::solicited("c", change)]).await;
+        let offers = negotiate(&client, id, &[SentOffer::solicited("c", change)]).await;
         assert_eq!(offers[0].state, "Acceptable");
         inputs.push(replacing(&offers[0].acceptance(), id, agreement));
     }

@@ -51,7 +51,7 @@ pub(crate) fn done(answer: &Answer) -> Value {
 pub(crate) async fn listed(client: &Client, name: &str) -> Value {
     let all = client.get_json("/resources").await;
     let mut all = all["resources"].as_array().into_iter().flatten();
-    all.find(|of| of["name"] == name)
+    all.find(|each| each["name"] == name)
         .unwrap_or_else(|| panic!("there is no {name}"))
         .clone()
 }
@@ -76,7 +76,7 @@ async fn places(client: &Client, ids: &[Uuid]) -> Vec<[Value; 3]> {
     let mut places = Vec::new();
     for id in ids {
         let shown = show(client, *id).await;
-        places.push(["state", "resource", "plannedStart"].map(|of| shown[of].clone()));
+        places.push(["state", "resource", "plannedStart"].map(|each| shown[each].clone()));
     }
     places
 }
@@ -90,8 +90,8 @@ pub(crate) async fn homes(client: &Client, ids: &[Uuid]) -> Vec<Value> {
 /// The agreements in a list of an answer.
 pub(crate) fn ids(list: &Value) -> Vec<Uuid> {
     let list = list.as_array().into_iter().flatten();
-    list.map(|of| {
-        of["agreement"]
+    list.map(|each| {
+        each["agreement"]
             .as_str()
             .unwrap_or_default()
             .parse()
@@ -393,8 +393,12 @@ async fn a_word_of_an_operator_holds_until_the_file_says_something_else(url: Str
     server.restart();
     let client = server.client();
     let shown = async |client: &Client, name: &str| {
-        let of = listed(client, name).await;
-        json!([of["nodes"], of["rate"], of["state"]])
+        let listed_resource = listed(client, name).await;
+        json!([
+            listed_resource["nodes"],
+            listed_resource["rate"],
+            listed_resource["state"]
+        ])
     };
     assert_eq!(shown(&client, "local").await, json!([3, 1.0, "in-service"]));
     assert_eq!(shown(&client, "own").await, json!([2, 1.0, "in-service"]));
@@ -501,7 +505,7 @@ async fn resources_are_changed_at_the_command_line(url: String) {
         let words: Vec<&str> = line.split(' ').collect();
         let output = server.run(&words);
         let [text, errors] =
-            [output.stdout, output.stderr].map(|of| String::from_utf8(of).expect("it is text"));
+            [output.stdout, output.stderr].map(|each| String::from_utf8(each).expect("it is text"));
         (output.status.code(), text, errors)
     };
     let (status, told, errors) =
@@ -550,7 +554,10 @@ async fn resources_are_changed_at_the_command_line(url: String) {
     let mut listed = all
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>());
-    assert!(listed.any(|of| of[..3] == ["fast", "local", "retired"]), "{all}");
+    assert!(
+        listed.any(|listed| listed[..3] == ["fast", "local", "retired"]),
+        "{all}"
+    );
     assert_eq!(run("resources restore fast").0, Some(0));
     let key = server.key_for("physics", "consumer");
     for line in ["resources retire fast", "reload"] {

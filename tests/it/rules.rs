@@ -6,7 +6,7 @@ use reqwest::StatusCode;
 use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};
-use crate::support::negotiation::{Said, message, negotiate, open, replacing};
+use crate::support::negotiation::{SentOffer, message, negotiate, open, replacing};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, now};
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -94,7 +94,7 @@ async fn an_agreement_id_is_its_partys_only_once_and_finds_the_agreement(url: St
         async move {
             let page = client.get_json(path).await;
             let ids = page["agreements"].as_array().into_iter().flatten();
-            ids.map(|of| of["id"].as_str().unwrap_or_default().to_owned())
+            ids.map(|id| id["id"].as_str().unwrap_or_default().to_owned())
                 .collect::<Vec<_>>()
         }
     };
@@ -181,7 +181,7 @@ async fn an_acceptance_gives_no_id_that_another_agreement_has(url: String) {
     };
     let held = async |nodes: u32| {
         let id = open(&client).await;
-        let mut offers = negotiate(&client, id, &[Said::solicited("a", reserve(nodes))]).await;
+        let mut offers = negotiate(&client, id, &[SentOffer::solicited("a", reserve(nodes))]).await;
         offers.remove(0).acceptance()
     };
     // Of two at once one wins.
@@ -207,7 +207,7 @@ async fn an_acceptance_gives_no_id_that_another_agreement_has(url: String) {
         let input = file("tests/messages/m18-initiate-renegotiation-input.xml");
         let input = input.replace("/a-1", &format!("/{agreement}"));
         let id = client.post("/negotiations", input).await.created();
-        let mut offers = negotiate(&client, id, &[Said::solicited("c", reserve(1))]).await;
+        let mut offers = negotiate(&client, id, &[SentOffer::solicited("c", reserve(1))]).await;
         replacing(&offers.remove(0).acceptance(), id, agreement)
     };
     // What takes its place keeps it, decided at once or later; and has none of another.
@@ -261,7 +261,7 @@ async fn an_agreement_id_has_a_length_that_the_store_can_index(url: String) {
         .await;
     refuse(&pending, &format!("/wsag:CreatePendingAgreementInput{path}"));
     let id = open(&client).await;
-    let held = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+    let held = negotiate(&client, id, &[SentOffer::solicited("a", reserve(1))])
         .await
         .remove(0);
     let accepted = |id: &str| {
@@ -391,7 +391,7 @@ fn counter_offers_are_the_services_to_make_and_an_offer_comes_before_its_time_is
         let client = server.client();
         let id = open(&client).await;
         let path = format!("/negotiations/{id}/offers");
-        let said = message("NegotiateInput", &[Said::solicited("a", reserve(1))]);
+        let said = message("NegotiateInput", &[SentOffer::solicited("a", reserve(1))]);
         let late = format!(
             "<wsag-neg:ExpirationTime>{}</wsag-neg:ExpirationTime><wsag-neg:Creator>",
             date_time(now() - 60)
@@ -434,7 +434,7 @@ fn words_that_look_like_an_element_are_kept() {
         let name = "the <wsag-neg:Constraint> of mine"
             .replace('<', "&lt;")
             .replace('>', "&gt;");
-        let said = Said::solicited("a", reserve(1)).replacing(
+        let said = SentOffer::solicited("a", reserve(1)).replacing(
             "<wsag:Name>test</wsag:Name>",
             &format!("<wsag:Name>{name}</wsag:Name>"),
         );
@@ -462,13 +462,13 @@ fn a_counter_offer_is_over_when_its_agreement_expires() {
             date_time(start + HOUR)
         );
         // Nothing is held for the first, so that the second finds the same room.
-        let near = |id: &str| Said {
+        let near = |id: &str| SentOffer {
             state: "Advisory",
-            ..Said::solicited(id, window(4))
+            ..SentOffer::solicited(id, window(4))
         };
-        let kinds = async |said: Said| {
+        let kinds = async |said: SentOffer| {
             let offers = negotiate(&client, id, &[said]).await;
-            let kinds = offers.iter().flat_map(|of| of.texts("Kind"));
+            let kinds = offers.iter().flat_map(|offer| offer.texts("Kind"));
             kinds.map(str::to_owned).collect::<Vec<_>>()
         };
         let free = kinds(near("a")).await;
@@ -486,7 +486,7 @@ async fn an_answer_keeps_the_template_of_what_it_answers(url: String) {
     let server = Server::configured(Some(&url), PRICED);
     let client = server.client();
     let id = open(&client).await;
-    let first = negotiate(&client, id, &[Said::solicited("a", reserve(1))])
+    let first = negotiate(&client, id, &[SentOffer::solicited("a", reserve(1))])
         .await
         .remove(0);
     let template = |text: &str| {
@@ -498,9 +498,9 @@ async fn an_answer_keeps_the_template_of_what_it_answers(url: String) {
     assert_eq!(template(&first.xml).as_deref(), Some("advance-reservation"));
     let other = message(
         "NegotiateInput",
-        &[Said {
+        &[SentOffer {
             to: first.id.clone(),
-            ..Said::solicited("b", reserve(1))
+            ..SentOffer::solicited("b", reserve(1))
         }],
     );
     let other = other
@@ -519,7 +519,7 @@ async fn nothing_is_negotiated_in_what_has_ended(url: String) {
     let server = Server::start(&url);
     let client = server.client();
     let ended = open(&client).await;
-    let held = negotiate(&client, ended, &[Said::solicited("a", reserve(4))])
+    let held = negotiate(&client, ended, &[SentOffer::solicited("a", reserve(4))])
         .await
         .remove(0);
     client.post(&format!("/negotiations/{ended}/terminate"), "").await;
@@ -545,7 +545,7 @@ async fn nothing_is_negotiated_in_what_has_ended(url: String) {
     .await;
     for (id, status) in [(ended, StatusCode::CONFLICT), (expired, StatusCode::GONE)] {
         for (verb, root) in [("offers", "NegotiateInput"), ("advertisements", "AdvertiseInput")] {
-            let said = message(root, &[Said::solicited("late", reserve(1))]);
+            let said = message(root, &[SentOffer::solicited("late", reserve(1))]);
             let answer = client.post(&format!("/negotiations/{id}/{verb}"), said).await;
             assert_eq!(answer.status, status, "{verb}: {answer:?}");
         }

@@ -182,8 +182,8 @@ async fn check_random_order(store: &Store, seed: u64) {
         // The quota has counted each file once.
         let used: usize = all
             .iter()
-            .filter(|of| of.0.0 == "physics")
-            .map(|of| of.1.0.len())
+            .filter(|each| each.0.0 == "physics")
+            .map(|each| each.1.0.len())
             .sum();
         let used = used as u64;
         let mut upload = replica.files.upload("physics", "rest").expect("there is room");
@@ -218,7 +218,10 @@ fn uploads_at_once_leave_the_same_files_in_every_folder() {
         let all = replicas[0].caught_up().await;
         assert!(replicas[1].caught_up().await == all);
         for (key, (bytes, _)) in &all {
-            assert!(bytes.iter().all(|of| *of == bytes[0]), "{key:?} is of one upload");
+            assert!(
+                bytes.iter().all(|byte| *byte == bytes[0]),
+                "{key:?} is of one upload"
+            );
         }
         let changes = store.party_file_changes().await.expect("it answers");
         assert!(changes.last <= 40, "a change has one number: {changes:?}");

@@ -209,7 +209,7 @@ async fn answer_to(from: &str, to: SocketAddr, bytes: &str) -> String {
 }
 
 /// How a proxy says which client has sent a head and a body.
-type Says = fn(&str, &str, &str) -> String;
+type ProxyHeader = fn(&str, &str, &str) -> String;
 
 #[test]
 fn clients_of_a_trusted_proxy_are_told_apart_and_slow_sign_ins_of_one_leave_places_to_another() {
@@ -222,7 +222,7 @@ fn clients_of_a_trusted_proxy_are_told_apart_and_slow_sign_ins_of_one_leave_plac
     let by_header = |client: &str, head: &str, body: &str| {
         format!("{head}X-Forwarded-For: 203.0.113.9, {client}\r\n\r\n{body}")
     };
-    let ways: [(&str, Says); 2] = [("proxy-protocol", by_protocol), ("x-forwarded-for", by_header)];
+    let ways: [(&str, ProxyHeader); 2] = [("proxy-protocol", by_protocol), ("x-forwarded-for", by_header)];
     for (way, says) in ways {
         run(async {
             let server = Server::configured(

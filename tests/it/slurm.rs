@@ -2,26 +2,26 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot look fails")]
 
+mod broken_promises;
+mod changes_of_running;
 mod checks;
 mod dedicated;
-mod going_on;
-mod held;
-mod helped;
-mod known;
-mod missing;
-mod never;
-mod others;
-mod packed;
-mod passing;
+mod held_nodes;
+mod helper;
+mod missing_nodes;
+mod node_handover;
+mod operator_view;
+mod other_users;
+mod packing;
 mod pieces;
 mod policy;
 mod privilege;
 mod recurring;
-mod replaced;
+mod reservation_names;
 mod restarts;
-mod seen;
 mod service;
-mod staged;
+mod staging;
+mod successors;
 mod takeover;
 mod trials;
 
@@ -481,12 +481,12 @@ fn a_controller_that_crashes_around_a_submission_has_nothing_run_twice() {
 #[test]
 fn a_reservation_that_nobody_uses_is_reclaimed_after_a_warning_and_one_with_a_job_is_kept() {
     let site = Site::start();
-    let of = |seconds| PlannedSlot {
+    let slot_of = |seconds| PlannedSlot {
         is_awaited: false,
         has_job: false,
         ..slot(1, 0, seconds)
     };
-    let (idle, mut used) = (of(600), of(700));
+    let (idle, mut used) = (slot_of(600), slot_of(700));
     used.given = vec![2];
     let slots = [idle.clone(), used.clone()];
     site.executor.prepare(&slots).unwrap();

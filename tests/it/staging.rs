@@ -1,8 +1,8 @@
 //! The files that a job names: brought from addresses and uploads before it starts, sent to addresses after it has completed, as part
 //! of its slot, whatever the other end does and whatever is killed.
 
-mod broken;
-mod refused;
+mod failures;
+mod refusals;
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::client::Client;
-use crate::support::data_server::{Asked, DataServer};
+use crate::support::data_server::{DataServer, ServedRequest};
 use crate::support::offers::Offer;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
@@ -100,7 +100,7 @@ async fn timeline(client: &Client, id: &str) -> Vec<(String, String)> {
 /// The words of the first event of a kind.
 async fn told(client: &Client, id: &str, kind: &str) -> String {
     let timeline = timeline(client, id).await;
-    let found = timeline.iter().find(|(of, _)| of == kind);
+    let found = timeline.iter().find(|(timeline, _)| timeline == kind);
     found
         .unwrap_or_else(|| panic!("no {kind} in {timeline:?}"))
         .1
@@ -123,7 +123,7 @@ async fn recorded(url: &str, id: &str) -> (Vec<Execution>, Vec<(Option<i64>, Opt
     (executions, rates)
 }
 
-fn asked_for<'a>(asked: &'a [Asked], path: &str) -> Vec<&'a Asked> {
+fn asked_for<'a>(asked: &'a [ServedRequest], path: &str) -> Vec<&'a ServedRequest> {
     asked.iter().filter(|asked| asked.path == path).collect()
 }
 
@@ -165,14 +165,16 @@ async fn files_come_from_addresses_and_uploads_and_results_go_to_addresses(url: 
         .into_iter()
         .map(|(kind, _)| kind)
         .collect();
-    let of = |kind: &str| kinds.iter().position(|of| of == kind);
+    let position_of = |kind: &str| kinds.iter().position(|position_of| position_of == kind);
     assert!(
-        of("begun") < of("staging") && of("staging") < of("staged") && of("staged") < of("running"),
+        position_of("begun") < position_of("staging")
+            && position_of("staging") < position_of("staged")
+            && position_of("staged") < position_of("running"),
         "{kinds:?}"
     );
     let last_staged = kinds.iter().rposition(|kind| kind == "staged");
     assert!(
-        of("running") < last_staged && last_staged < of("ended"),
+        position_of("running") < last_staged && last_staged < position_of("ended"),
         "{kinds:?}"
     );
     assert!(
@@ -242,9 +244,14 @@ async fn an_upload_under_another_name(client: &Client, data: &DataServer, url: &
     assert_eq!(document.texts("FileName"), ["copied.txt", "again.txt"]);
     assert_eq!(document.text("Bytes"), "5");
     let (executions, _) = recorded(url, &id).await;
-    let moved = executions
-        .iter()
-        .map(|of| (of.moved_in, of.moved_out, of.transfer_in, of.input_bytes));
+    let moved = executions.iter().map(|execution| {
+        (
+            execution.moved_in,
+            execution.moved_out,
+            execution.transfer_in,
+            execution.input_bytes,
+        )
+    });
     assert_eq!(
         moved.collect::<Vec<_>>(),
         [(0, 5, 0, 5)],
@@ -305,14 +312,17 @@ async fn a_killed_service_goes_on_where_the_file_was(url: String) {
     let told = timeline(&client, &id).await;
     for (kind, times) in [("staging", 1), ("staged", 2), ("running", 1), ("ended", 1)] {
         assert_eq!(
-            told.iter().filter(|(of, _)| of == kind).count(),
+            told.iter().filter(|(told, _)| told == kind).count(),
             times,
             "{kind}: {told:?}"
         );
     }
     let (executions, _) = recorded(&url, &id).await;
     assert_eq!(
-        executions.iter().map(|of| of.moved_in).collect::<Vec<_>>(),
+        executions
+            .iter()
+            .map(|execution| execution.moved_in)
+            .collect::<Vec<_>>(),
         [1_000_000]
     );
     server.assert_verified();

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use bespeak::store::backup::SCHEMA_VERSION;
-use bespeak::store::{Look, Store};
+use bespeak::store::{LeaderLook, Store};
 use reqwest::{Method, StatusCode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -109,17 +109,17 @@ fn a_process_that_was_just_started_leaves_the_lead_to_one_that_stands_by() {
     run(async {
         let store = async |name| Store::open_as(database.url(), name).await.unwrap();
         let (one, two, three) = (store("one").await, store("two").await, store("three").await);
-        let Look::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
+        let LeaderLook::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
             panic!("no other process is there");
         };
         let mut standing_by = two.candidate().unwrap();
         let follows = standing_by.look().await.unwrap();
-        assert!(matches!(follows, Look::Follows(Some(leader)) if leader == "one"));
+        assert!(matches!(follows, LeaderLook::Follows(Some(leader)) if leader == "one"));
         assert!(three.has_process("two").await.unwrap());
         first.release().await;
         let mut started = three.candidate().unwrap();
-        assert!(matches!(started.look().await.unwrap(), Look::Follows(None)));
-        assert!(matches!(standing_by.look().await.unwrap(), Look::Leads(_)));
+        assert!(matches!(started.look().await.unwrap(), LeaderLook::Follows(None)));
+        assert!(matches!(standing_by.look().await.unwrap(), LeaderLook::Leads(_)));
     });
 }
 
@@ -129,18 +129,21 @@ fn a_process_that_was_just_started_leads_where_those_that_stand_by_do_not_look()
     run(async {
         let store = async |name| Store::open_as(database.url(), name).await.unwrap();
         let (one, two, three) = (store("one").await, store("two").await, store("three").await);
-        let Look::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
+        let LeaderLook::Leads(first) = one.candidate().unwrap().look().await.unwrap() else {
             panic!("no other process is there");
         };
         let mut stands_still = two.candidate().unwrap();
-        assert!(matches!(stands_still.look().await.unwrap(), Look::Follows(_)));
+        assert!(matches!(
+            stands_still.look().await.unwrap(),
+            LeaderLook::Follows(_)
+        ));
         first.release().await;
         let mut started = three.candidate().unwrap();
-        assert!(matches!(started.look().await.unwrap(), Look::Follows(None)));
+        assert!(matches!(started.look().await.unwrap(), LeaderLook::Follows(None)));
         let lease = eventually("the lead", PATIENCE, async || {
             match started.look().await.unwrap() {
-                Look::Leads(lease) => Some(lease),
-                Look::Follows(_) => None,
+                LeaderLook::Leads(lease) => Some(lease),
+                LeaderLook::Follows(_) => None,
             }
         })
         .await;
@@ -359,7 +362,7 @@ fn a_rolling_restart_under_load_fails_no_call_that_is_sent_again() {
             .as_array()
             .expect("a list")
             .iter()
-            .map(|of| of["id"].as_str().unwrap_or_default().to_owned())
+            .map(|listed| listed["id"].as_str().unwrap_or_default().to_owned())
             .collect();
         assert_eq!(listed, made, "each once");
     });

@@ -2,13 +2,13 @@
 
 mod archive;
 mod broken_connections;
-mod covered;
 mod decider;
 mod kills;
 mod records;
 pub(crate) mod registrations;
 mod reservations;
 mod resources;
+mod row_sums;
 pub(crate) mod verify;
 
 use std::fs;
@@ -71,7 +71,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         slots: Slots::one((Interval::new(Time(100), Time(160)), 2)),
         fixed: false,
         price: None,
-        leeway: bespeak::agreement::PlacementConstraints::default(),
+        constraints: bespeak::agreement::PlacementConstraints::default(),
         job: Some(Job {
             application: "sleep".into(),
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],

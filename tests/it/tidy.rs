@@ -251,7 +251,7 @@ fn purity(source: &Source) -> Vec<String> {
     let outside = |place: &str| {
         ["benches", "tests"]
             .iter()
-            .any(|of| source.lies_in(&format!("{place}/{of}")))
+            .any(|each| source.lies_in(&format!("{place}/{each}")))
     };
     let pure = |place: &str| source.lies_in(place) && !outside(place);
     for (place, names) in NOT_IN.iter().filter(|(place, _)| pure(place)) {

@@ -42,7 +42,7 @@ async fn negotiated(client: &Client, more: &Value) -> Value {
 /// Kind and detail of each line of an agreement's timeline.
 async fn told(client: &Client, agreement: &str) -> Vec<(String, String)> {
     let timeline = client.get_json(&format!("/agreements/{agreement}/events")).await;
-    let text = |of: &Value| of.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let events = timeline["events"].as_array().cloned().unwrap_or_default();
     events
         .iter()
@@ -73,7 +73,12 @@ async fn a_timeline_begins_with_what_was_negotiated(url: String) {
     let lines = told(&physics, &id).await;
     let kinds: Vec<&str> = lines.iter().map(|(kind, _)| kind.as_str()).collect();
     assert_eq!(kinds[..3], ["negotiating", "asked", "countered"], "{lines:?}");
-    let place = |kind| kinds.iter().position(|of| *of == kind).expect("it is told");
+    let place = |kind| {
+        kinds
+            .iter()
+            .position(|one_kind| *one_kind == kind)
+            .expect("it is told")
+    };
     assert!(place("countered") < place("accepted"), "{lines:?}");
     assert!(place("accepted") < place("taken"), "{lines:?}");
     assert!(lines[2].1.contains("held: 2 nodes of local"), "{lines:?}");
@@ -135,20 +140,22 @@ async fn operators_read_keys_and_refusals_in_the_trail(url: String) {
             .copied()
             .eq(1..=i64::try_from(lines.len()).expect("few"))
     );
-    let of = |kind: &str, party: &str| {
+    let lines_of = |kind: &str, party: &str| {
         let found = lines
             .iter()
             .find(|line| line["kind"] == kind && (line["party"] == party || party.is_empty()));
         found.unwrap_or_else(|| panic!("{kind} of {party}: {lines:#?}"))
     };
     assert_eq!(
-        of("key-added", "operator")["detail"],
+        lines_of("key-added", "operator")["detail"],
         "as operator: \"made at start\""
     );
-    assert_eq!(of("key-added", "physics")["subject"], key["id"]);
-    assert_eq!(of("key-revoked", "")["subject"], key["id"]);
-    assert_eq!(of("accepted", "")["subject"], id.as_str());
-    let why = of("refused", "physics")["detail"].as_str().unwrap_or_default();
+    assert_eq!(lines_of("key-added", "physics")["subject"], key["id"]);
+    assert_eq!(lines_of("key-revoked", "")["subject"], key["id"]);
+    assert_eq!(lines_of("accepted", "")["subject"], id.as_str());
+    let why = lines_of("refused", "physics")["detail"]
+        .as_str()
+        .unwrap_or_default();
     assert!(why.starts_with("NO_CAPACITY_IN_WINDOW: "), "{why}");
     // In XML, and at the command line.
     let document = server.client().get("/events?limit=2").await;
@@ -260,7 +267,7 @@ async fn whoever_changes_what_was_noted_is_found(url: String) {
     for (sql, said) in DAMAGE {
         tamper(&url, sql).await;
         let found = findings(&store).await;
-        let names = |of: &Finding| of.invariant == Invariant::I10 && of.what.contains(said);
+        let names = |finding: &Finding| finding.invariant == Invariant::I10 && finding.what.contains(said);
         assert!(found.iter().any(names), "{sql}: {found:#?}");
         let mended = "DELETE FROM notes; INSERT INTO notes SELECT * FROM kept; \
             UPDATE api_keys SET revoked_us = NULL WHERE party = 'operator'";

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::policies::{
-    Advice, Behind, Goal, Named, SIGNIFICANCE, Score, chance_text, fixing_name, order_name, threshold_name,
-    whole_percent,
+    Advice, Goal, PolicyName, SIGNIFICANCE, Score, Shortfall, chance_text, fixing_name, order_name,
+    threshold_name, whole_percent,
 };
 use crate::prices::Prices;
 use crate::replay::Policy;
@@ -18,7 +18,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) scores: &'a [Score],
     pub(crate) advice: &'a [Advice],
     /// How far the best policy of each goal is behind its portfolio of orders.
-    pub(crate) portfolio: &'a [(Score, Behind)],
+    pub(crate) portfolio: &'a [(Score, Shortfall)],
     /// Where the present settings are among the scores, if any are known.
     pub(crate) present: Option<usize>,
     pub(crate) goal: Goal,
@@ -28,7 +28,9 @@ pub(crate) struct Answer<'a> {
 impl Answer<'_> {
     /// The rule by which all policies decide about a request that fits the plan as it stands.
     fn decision(&self) -> &'static str {
-        self.scores.first().map_or("", |of| of.policy.decision.word())
+        self.scores
+            .first()
+            .map_or("", |score| score.policy.decision.word())
     }
 
     fn unit(&self, goal: Goal) -> String {
@@ -91,16 +93,16 @@ impl Answer<'_> {
         text
     }
 
-    fn goal_text(&self, advice: &Advice, portfolio: &Behind) -> String {
+    fn goal_text(&self, advice: &Advice, portfolio: &Shortfall) -> String {
         let best = &self.scores[advice.best];
         let mut text = format!(
             "\nTo {} most: {}\n  {:.2} {}\n",
             advice.goal.word(),
-            Named(&best.policy),
+            PolicyName(&best.policy),
             best.summary(advice.goal),
             self.unit(advice.goal)
         );
-        let mut compare = |what: &str, behind: &Behind, how: &str| {
+        let mut compare = |what: &str, behind: &Shortfall, how: &str| {
             let judged = if behind.is_significant() {
                 "significant"
             } else {
@@ -120,7 +122,7 @@ impl Answer<'_> {
         let others = self.scores.len() - 1;
         let equals: Vec<String> = advice
             .as_good()
-            .map(|at| Named(&self.scores[at].policy).to_string())
+            .map(|at| PolicyName(&self.scores[at].policy).to_string())
             .collect();
         if equals.is_empty() {
             let _ = writeln!(text, "  Each of the {others} others is significantly worse.");
@@ -171,7 +173,7 @@ impl Answer<'_> {
         let Some(present) = self.present else {
             return format!("\nThe settings to {goal} most:\n\n[scheduling]\n{best}");
         };
-        let yours = Named(&self.scores[present].policy);
+        let yours = PolicyName(&self.scores[present].policy);
         if present == advice.best {
             return format!("\nYour settings ({yours}) are the best to {goal}.\n");
         }

@@ -194,7 +194,7 @@ pub fn workers_on_all_cores(progress: &(dyn Fn(usize, usize) + Sync)) -> Workers
 
 /// Options of `advise`.
 #[derive(Debug, Args)]
-pub struct Question {
+pub struct AdviseOptions {
     #[command(flatten)]
     source: Source,
     /// SHARE % of the requests pay PRICE % of the price; several times for several profiles.
@@ -226,7 +226,7 @@ pub struct Provider {
     pub present: Policy,
 }
 
-impl Question {
+impl AdviseOptions {
     /// Plays all policies and says how they compare, as text or, if so asked, as JSON. Without a provider, prices are those of a
     /// published evaluation, and there are no present settings to compare with.
     ///
@@ -245,7 +245,7 @@ impl Question {
             None => None,
         };
         // All by the rule of the service, so that they differ in nothing else.
-        let decision = present.map_or(DecisionRule::Standing, |of| of.decision);
+        let decision = present.map_or(DecisionRule::Standing, |present| present.decision);
         let mut candidates = compared_policies(decision);
         let at_present = present.map(|present| {
             let known = candidates.iter().position(|policy| *policy == present);

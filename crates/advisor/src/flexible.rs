@@ -7,7 +7,7 @@
 use scheduler::{Fraction, Interval, Order, Request, Seconds, Time};
 
 use crate::random::Random;
-use crate::replay::{Alternatives, Ask, Outcome, Policy, replay_asks};
+use crate::replay::{Alternatives, Policy, RequestOutcomes, UserRequest, replay_asks};
 use crate::workload::{WINDOW_SECONDS, Window};
 
 /// Loads in percent of the submissions in the workload.
@@ -45,7 +45,7 @@ pub enum Takers {
 
 /// One run of a window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Run {
+pub struct WindowRun {
     /// Load in percent.
     pub load: u32,
     /// Where the flexible half has longer intervals than the run time: their index in [`PHIS`].
@@ -58,7 +58,7 @@ pub struct Run {
     pub policy: Policy,
 }
 
-impl Run {
+impl WindowRun {
     /// Rigid requests, first come first served.
     pub fn rigid(load: u32) -> Self {
         Self {
@@ -112,7 +112,7 @@ pub fn draw_flexible_jobs(seed: u64, window: &Window) -> Vec<Draws> {
 }
 
 /// The requests of the jobs of a window in a run.
-pub fn flexible_asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
+pub fn flexible_asks(window: &Window, draws: &[Draws], run: &WindowRun) -> Vec<UserRequest> {
     let jobs = window.jobs.iter().zip(draws).zip(0..);
     jobs.map(|((job, draws), id)| {
         let submit = scale_to_load(job.submit, run.load);
@@ -132,7 +132,7 @@ pub fn flexible_asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
         } else {
             duration
         };
-        Ask {
+        UserRequest {
             request: Request {
                 id,
                 submitted: Time(submit),
@@ -154,12 +154,17 @@ pub fn flexible_asks(window: &Window, draws: &[Draws], run: &Run) -> Vec<Ask> {
 }
 
 /// Plays a run of a window.
-pub fn play_flexible_run(capacity: u32, window: &Window, draws: &[Draws], run: &Run) -> Outcome {
+pub fn play_flexible_run(
+    capacity: u32,
+    window: &Window,
+    draws: &[Draws],
+    run: &WindowRun,
+) -> RequestOutcomes {
     replay_asks(capacity, run.policy, &flexible_asks(window, draws, run))
 }
 
 /// Utilisation in percent of the part of time that the submissions of a window take at a load.
-pub fn utilisation_percent(capacity: u32, outcome: &Outcome, load: u32) -> f64 {
+pub fn utilisation_percent(capacity: u32, outcome: &RequestOutcomes, load: u32) -> f64 {
     let span = Interval::new(Time(0), Time(scale_to_load(WINDOW_SECONDS, load)));
     100.0 * outcome.utilisation(capacity, span)
 }

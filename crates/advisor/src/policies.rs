@@ -10,11 +10,11 @@ use std::fmt;
 use scheduler::admission::DecisionRule;
 use scheduler::{Fraction, Order};
 
-use crate::flexible::{self, Run, draw_flexible_jobs, utilisation_percent};
+use crate::flexible::{self, WindowRun, draw_flexible_jobs, utilisation_percent};
 use crate::parallel::Workers;
 use crate::prices::Prices;
 use crate::random::Random;
-use crate::replay::{Accepted, Alternatives, Ask, Policy, replay_asks};
+use crate::replay::{AcceptedRequest, Alternatives, Policy, UserRequest, replay_asks};
 use crate::statistics::{Summary, chance_of_mean, correct_by_holm};
 use crate::table::Table;
 use crate::workload::Window;
@@ -131,12 +131,12 @@ pub fn score_policies(
     let played = workers.map(&tasks, |(window, policy)| {
         let (asks, profiles) = priced_asks(seed, window, users, prices);
         let outcome = replay_asks(capacity, **policy, &asks);
-        let of = |(id, accepted): (&u64, &Accepted)| {
+        let price_of = |(id, accepted): (&u64, &AcceptedRequest)| {
             let at = usize::try_from(*id).unwrap_or(usize::MAX);
             let (ask, profile) = asks.get(at).zip(profiles.get(at))?;
             Some(prices.price(capacity, ask, accepted, *profile))
         };
-        let earned = outcome.accepted.iter().filter_map(of).sum();
+        let earned = outcome.accepted.iter().filter_map(price_of).sum();
         let served = 100.0 * outcome.ran.len() as f64 / asks.len().max(1) as f64;
         [
             earned,
@@ -146,7 +146,7 @@ pub fn score_policies(
     });
     (policies.iter().enumerate())
         .map(|(at, policy)| {
-            let of_window = played.chunks(policies.len().max(1)).map(|of| of[at]);
+            let of_window = played.chunks(policies.len().max(1)).map(|each| each[at]);
             let of_window: Vec<[f64; 3]> = of_window.collect();
             Score {
                 policy: *policy,
@@ -157,8 +157,13 @@ pub fn score_policies(
 }
 
 /// The requests of the jobs of a window, with the part of the price that each pays.
-fn priced_asks(seed: u64, window: &Window, users: Users, prices: &Prices) -> (Vec<Ask>, Vec<Fraction>) {
-    let run = Run::flexible(users.load_percent, PHI, Order::Edf);
+fn priced_asks(
+    seed: u64,
+    window: &Window,
+    users: Users,
+    prices: &Prices,
+) -> (Vec<UserRequest>, Vec<Fraction>) {
+    let run = WindowRun::flexible(users.load_percent, PHI, Order::Edf);
     let asks = flexible::flexible_asks(window, &draw_flexible_jobs(seed, window), &run);
     asks.into_iter()
         .map(|mut ask| {
@@ -182,12 +187,12 @@ pub struct Advice {
     /// Where the policy with the highest mean is in the list.
     pub best: usize,
     /// By how much each policy is behind the best, in the order of the list.
-    pub behind: Vec<Behind>,
+    pub behind: Vec<Shortfall>,
 }
 
 /// By how much a policy is behind another.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Behind {
+pub struct Shortfall {
     /// The differences over the windows.
     pub difference: Summary,
     /// The probability of such a difference by chance; behind the best corrected for the number of pairs that there are, and 1
@@ -195,7 +200,7 @@ pub struct Behind {
     pub chance: f64,
 }
 
-impl Behind {
+impl Shortfall {
     /// Whether it is more than chance.
     pub fn is_significant(&self) -> bool {
         self.chance < SIGNIFICANCE
@@ -234,7 +239,7 @@ impl Advice {
             goal,
             best,
             behind: behind
-                .map(|(difference, chance)| Behind { difference, chance })
+                .map(|(difference, chance)| Shortfall { difference, chance })
                 .collect(),
         })
     }
@@ -254,7 +259,7 @@ pub fn compare_with_portfolio(
     scores: &[Score],
     advice: &[Advice],
     played: impl Fn(&[Policy]) -> Vec<Score>,
-) -> Vec<(Score, Behind)> {
+) -> Vec<(Score, Shortfall)> {
     let policies = advice.iter().map(|advice| Policy {
         portfolio: true,
         ..scores[advice.best].policy
@@ -264,7 +269,7 @@ pub fn compare_with_portfolio(
         let best = scores[advice.best].values(advice.goal);
         let difference = Summary::of_differences(with.values(advice.goal), best);
         let chance = chance_of_mean(&difference);
-        (with, Behind { difference, chance })
+        (with, Shortfall { difference, chance })
     });
     compared.collect()
 }
@@ -285,7 +290,7 @@ pub fn policies_table(scores: &[Score], advice: &[Advice]) -> Table {
             threshold_name(policy.alternatives),
         ];
         for advice in advice {
-            let (summary, Behind { difference, chance }) = (score.summary(advice.goal), advice.behind[at]);
+            let (summary, Shortfall { difference, chance }) = (score.summary(advice.goal), advice.behind[at]);
             let numbers = [
                 summary.mean,
                 summary.confidence,
@@ -301,9 +306,9 @@ pub fn policies_table(scores: &[Score], advice: &[Advice]) -> Table {
 }
 
 /// A policy in words.
-pub struct Named<'a>(pub &'a Policy);
+pub struct PolicyName<'a>(pub &'a Policy);
 
-impl fmt::Display for Named<'_> {
+impl fmt::Display for PolicyName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

@@ -3,7 +3,7 @@
 use scheduler::Fraction;
 use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
 
-use crate::replay::{Accepted, Ask};
+use crate::replay::{AcceptedRequest, UserRequest};
 
 /// The most price profiles of a list.
 pub const PROFILES_MAX: usize = 16;
@@ -54,7 +54,13 @@ impl Prices {
     }
 
     /// In units of the currency, the price of an accepted request: settled with the placement that it gets, as the service does.
-    pub(crate) fn price(&self, capacity: u32, ask: &Ask, accepted: &Accepted, profile: Fraction) -> f64 {
+    pub(crate) fn price(
+        &self,
+        capacity: u32,
+        ask: &UserRequest,
+        accepted: &AcceptedRequest,
+        profile: Fraction,
+    ) -> f64 {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour_micros,
             late: self.late,
@@ -98,7 +104,7 @@ impl Prices {
 #[cfg(test)]
 mod tests {
     use super::{Prices, Profile};
-    use crate::replay::{Accepted, Ask};
+    use crate::replay::{AcceptedRequest, UserRequest};
     use scheduler::pricing::Discount;
     use scheduler::{Fraction, Interval, Request, Time};
 
@@ -119,7 +125,7 @@ mod tests {
     /// The price of two nodes for an hour at the start of a window of four hours on eight nodes, with half of them taken.
     fn price(prices: &Prices) -> f64 {
         let window = Interval::of(Time(0), 4 * HOUR);
-        let ask = Ask::plain(Request {
+        let ask = UserRequest::plain(Request {
             id: 0,
             submitted: Time(0),
             ready: window.start,
@@ -128,7 +134,7 @@ mod tests {
             nodes: 2,
             revenue: 0,
         });
-        let accepted = Accepted {
+        let accepted = AcceptedRequest {
             slot: Interval::of(Time(0), HOUR),
             window,
             busy_area: 4 * 4 * HOUR.unsigned_abs(),
@@ -157,12 +163,12 @@ mod tests {
 
     #[test]
     fn profiles_share_the_requests() {
-        let of = |share_percent, price_percent| Profile {
+        let profile = |share_percent, price_percent| Profile {
             share_percent,
             price_percent,
         };
         let prices = Prices {
-            profiles: vec![of(20, 300), of(30, 50)],
+            profiles: vec![profile(20, 300), profile(30, 50)],
             ..flat()
         };
         let parts = [0.0, 19.9, 20.0, 49.9, 50.0, 99.9].map(|drawn| prices.profile(drawn));

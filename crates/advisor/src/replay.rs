@@ -10,7 +10,7 @@ use scheduler::{
 
 /// A user's request, and its later acts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
+pub struct UserRequest {
     /// The request. Its id is unique in a replay.
     pub request: Request,
     /// How long it really runs: at most its duration, at least 1. The rest is given back at its end.
@@ -19,7 +19,7 @@ pub struct Ask {
     pub takes_alternatives: bool,
 }
 
-impl Ask {
+impl UserRequest {
     /// A request that runs for its whole duration and takes nothing else.
     pub fn plain(request: Request) -> Self {
         Self {
@@ -81,7 +81,7 @@ impl Policy {
 
 /// An alternative that a requester took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Taken {
+pub struct TakenAlternative {
     /// Seconds beyond the asked window.
     pub deviation: Seconds,
     /// The request's duration.
@@ -90,7 +90,7 @@ pub struct Taken {
     pub side: Side,
 }
 
-impl Taken {
+impl TakenAlternative {
     /// φ: the deviation in durations.
     pub fn phi(&self) -> f64 {
         self.deviation as f64 / self.duration as f64
@@ -99,7 +99,7 @@ impl Taken {
 
 /// How a request was accepted, which settles its price; later moves do not change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedRequest {
     /// Where it was placed at first.
     pub slot: Interval,
     /// Where it may be placed: its window, or the alternative that was taken.
@@ -110,20 +110,20 @@ pub struct Accepted {
 
 /// The outcomes of the requests.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
+pub struct RequestOutcomes {
     /// How each accepted request was, by id.
-    pub accepted: BTreeMap<u64, Accepted>,
+    pub accepted: BTreeMap<u64, AcceptedRequest>,
     /// Where each accepted request ran, by id.
     pub ran: BTreeMap<u64, (Interval, u32)>,
     /// Why each refused request was, by id.
     pub refused: BTreeMap<u64, Reason>,
     /// The alternatives that were taken, by the request's id.
-    pub taken: BTreeMap<u64, Taken>,
+    pub taken: BTreeMap<u64, TakenAlternative>,
     /// How often an accepted request was moved.
     pub moves: usize,
 }
 
-impl Outcome {
+impl RequestOutcomes {
     /// Node-seconds used inside `span` as a part of all that `capacity` nodes have there.
     pub fn utilisation(&self, capacity: u32, span: Interval) -> f64 {
         let used: i128 = self
@@ -139,7 +139,7 @@ impl Outcome {
 }
 
 /// Plays requests, which are in order of submission, on a resource of `capacity` nodes.
-pub fn replay_asks(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
+pub fn replay_asks(capacity: u32, policy: Policy, asks: &[UserRequest]) -> RequestOutcomes {
     replay_asks_watched(capacity, policy, asks, &mut |_| {})
 }
 
@@ -147,15 +147,15 @@ pub fn replay_asks(capacity: u32, policy: Policy, asks: &[Ask]) -> Outcome {
 pub fn replay_asks_watched(
     capacity: u32,
     policy: Policy,
-    asks: &[Ask],
+    asks: &[UserRequest],
     progress: &mut dyn FnMut(usize),
-) -> Outcome {
+) -> RequestOutcomes {
     let mut player = Player {
         schedule: policy.schedule(capacity),
         starts: BTreeMap::new(),
         asks: asks.iter().map(|ask| (ask.request.id, *ask)).collect(),
         ends_early: asks.iter().any(|ask| ask.run < ask.request.duration),
-        outcome: Outcome::default(),
+        outcome: RequestOutcomes::default(),
     };
     for (index, ask) in asks.iter().enumerate() {
         player.end_what_ends_early(ask.request.submitted);
@@ -170,13 +170,13 @@ struct Player {
     schedule: Schedule,
     /// Where each accepted request starts, as far as known.
     starts: BTreeMap<u64, Time>,
-    asks: BTreeMap<u64, Ask>,
+    asks: BTreeMap<u64, UserRequest>,
     ends_early: bool,
-    outcome: Outcome,
+    outcome: RequestOutcomes,
 }
 
 impl Player {
-    fn ask(&mut self, ask: &Ask, alternatives: Option<Alternatives>) {
+    fn ask(&mut self, ask: &UserRequest, alternatives: Option<Alternatives>) {
         let Err(reason) = self.submit(&ask.request) else {
             return;
         };
@@ -185,7 +185,7 @@ impl Player {
             .and_then(|alternatives| self.nearest(&ask.request, alternatives));
         match nearest {
             Some(nearest) if self.submit(&ask.request.fixed_to(nearest.start)).is_ok() => {
-                let taken = Taken {
+                let taken = TakenAlternative {
                     deviation: nearest.deviation,
                     duration: ask.request.duration,
                     side: nearest.side,
@@ -204,7 +204,7 @@ impl Player {
         match self.schedule.submit(request.submitted, request) {
             Decision::Accepted { placement, moved } => {
                 self.starts.insert(placement.id, placement.slot.start);
-                let accepted = Accepted {
+                let accepted = AcceptedRequest {
                     slot: placement.slot,
                     window,
                     busy_area,
@@ -257,7 +257,7 @@ impl Player {
         }
     }
 
-    fn finish(mut self) -> Outcome {
+    fn finish(mut self) -> RequestOutcomes {
         // No figure is worth anything then.
         assert_eq!(self.schedule.fault(), None);
         for (id, start) in self.starts {

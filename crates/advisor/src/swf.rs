@@ -41,7 +41,7 @@ pub struct Record {
 
 /// A line that is neither a comment nor a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct MalformedLine {
     /// Its number, from 1.
     pub line: usize,
     /// The fault of the line.
@@ -56,7 +56,7 @@ pub struct Trace {
     /// The jobs, in the order of the log.
     pub records: Vec<Record>,
     /// The lines that were left out.
-    pub malformed: Vec<Malformed>,
+    pub malformed: Vec<MalformedLine>,
 }
 
 impl Trace {
@@ -105,7 +105,7 @@ impl Trace {
             } else if !line.is_empty() {
                 match Record::parse(line) {
                     Ok(record) => trace.records.push(record),
-                    Err(reason) => trace.malformed.push(Malformed { line: number, reason }),
+                    Err(reason) => trace.malformed.push(MalformedLine { line: number, reason }),
                 }
             }
         }

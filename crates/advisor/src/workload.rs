@@ -82,12 +82,12 @@ pub struct Workload {
     /// The people to acknowledge and the terms of use, line by line.
     pub notice: Vec<String>,
     /// What a log has beside these jobs.
-    pub left_out: LeftOut,
+    pub left_out: OmittedJobs,
 }
 
 /// How much of a log is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct LeftOut {
+pub struct OmittedJobs {
     /// Lines that are no jobs.
     pub lines: usize,
     /// Jobs that did not run, or whose run time is not known.
@@ -98,7 +98,7 @@ pub struct LeftOut {
     pub too_large: usize,
 }
 
-impl LeftOut {
+impl OmittedJobs {
     /// What it counts, in words; none where nothing is left out.
     pub fn words(self, capacity: u32) -> Option<String> {
         let larger = format!("larger than {}", counted(capacity, "node"));
@@ -165,15 +165,15 @@ impl Workload {
     pub fn from_trace(name: &str, trace: &Trace) -> Self {
         let capacity = capacity_of(trace);
         let origin = origin_of(trace);
-        let mut left_out = LeftOut {
+        let mut left_out = OmittedJobs {
             lines: trace.malformed.len(),
-            ..LeftOut::default()
+            ..OmittedJobs::default()
         };
         let mut jobs: Vec<Job> = trace
             .records
             .iter()
             .filter_map(|record| {
-                let seconds = |of: u64| Seconds::try_from(of).ok();
+                let seconds = |number: u64| Seconds::try_from(number).ok();
                 let Some(run) = record.run.and_then(seconds).filter(|run| *run >= 1) else {
                     left_out.not_run += 1;
                     return None;
@@ -236,7 +236,7 @@ impl Workload {
 
 #[cfg(test)]
 mod tests {
-    use super::{Filter, LeftOut, WINDOW_SECONDS, Workload};
+    use super::{Filter, OmittedJobs, WINDOW_SECONDS, Workload};
     use crate::swf::Trace;
 
     fn workload(lines: &str) -> Workload {
@@ -271,15 +271,15 @@ mod tests {
             "its allocation, else its request"
         );
         assert_eq!(workload.jobs[0].estimate, Some(9_000));
-        let left_out = LeftOut {
+        let left_out = OmittedJobs {
             not_run: 2,
             too_large: 1,
-            ..LeftOut::default()
+            ..OmittedJobs::default()
         };
         assert_eq!(workload.left_out, left_out);
         let words = "2 jobs (without a run), 1 job (larger than 16 nodes)";
         assert_eq!(left_out.words(16).as_deref(), Some(words));
-        assert_eq!(LeftOut::default().words(16), None);
+        assert_eq!(OmittedJobs::default().words(16), None);
     }
 
     fn with_header(header: &str, lines: &[String]) -> Workload {

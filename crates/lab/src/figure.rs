@@ -60,7 +60,10 @@ impl Series {
         let x: Vec<u32> = x.into_iter().take(means.len()).collect();
         let series = |(at, label)| {
             let points = x.iter().zip(means);
-            Self::new(label, points.map(|(x, of)| Point::mean(f64::from(*x), &of[at])))
+            Self::new(
+                label,
+                points.map(|(x, point)| Point::mean(f64::from(*x), &point[at])),
+            )
         };
         labels.into_iter().enumerate().map(series).collect()
     }

@@ -23,7 +23,7 @@ pub struct Slot {
 
 /// The best that can be done.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Best {
+pub struct Optimum {
     /// Node-seconds accepted.
     pub area: Seconds,
     /// The accepted requests, as places in the list given, and their starts.
@@ -32,7 +32,7 @@ pub struct Best {
 
 /// The requests to accept, and when, so that the most node-seconds are used. `None` if that takes more than [`STEPS_MAX`] steps:
 /// exponentially many in the requests at worst.
-pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
+pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Optimum> {
     let mut order: Vec<usize> = (0..requests.len()).collect();
     // The biggest first: their refusal changes the bound most.
     order.sort_by_key(|at| (-request_area(&requests[*at]), *at));
@@ -40,11 +40,11 @@ pub fn find_optimum(capacity: u32, requests: &[Request]) -> Option<Best> {
         capacity,
         requests,
         order,
-        best: Best::default(),
+        best: Optimum::default(),
         steps: 0,
     };
     let all = bound_node_seconds(capacity, requests, span_of_requests(requests));
-    search.branch(0, &Best::default(), &mut vec![false; requests.len()], all)?;
+    search.branch(0, &Optimum::default(), &mut vec![false; requests.len()], all)?;
     search.best.starts.sort_unstable();
     Some(search.best)
 }
@@ -110,14 +110,14 @@ struct Search<'a> {
     requests: &'a [Request],
     /// The order in which they are decided about.
     order: Vec<usize>,
-    best: Best,
+    best: Optimum,
     steps: u64,
 }
 
 impl Search<'_> {
     /// Decides about the requests from place `at` of the order on. `accepted` has a plan for those accepted so far, and no plan
     /// for the requests that are not `refused` uses more than `most`. `None` after too many steps.
-    fn branch(&mut self, at: usize, accepted: &Best, refused: &mut [bool], most: Seconds) -> Option<()> {
+    fn branch(&mut self, at: usize, accepted: &Optimum, refused: &mut [bool], most: Seconds) -> Option<()> {
         self.steps += 1;
         if self.steps > STEPS_MAX {
             return None;
@@ -133,7 +133,7 @@ impl Search<'_> {
         }
         if let Some(starts) = self.with(accepted, next)? {
             let area = accepted.area + request_area(&self.requests[next]);
-            self.branch(at + 1, &Best { area, starts }, refused, most)?;
+            self.branch(at + 1, &Optimum { area, starts }, refused, most)?;
         }
         refused[next] = true;
         let rest: Vec<Request> = (self.requests.iter().zip(&*refused))
@@ -148,7 +148,7 @@ impl Search<'_> {
 
     /// A plan of the accepted requests and one more, if there is one.
     #[expect(clippy::option_option, reason = "no answer, or the answer that there is none")]
-    fn with(&mut self, accepted: &Best, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
+    fn with(&mut self, accepted: &Optimum, more: usize) -> Option<Option<Vec<(usize, Time)>>> {
         // The plan that there is may have room.
         let placed = accepted.starts.iter();
         let slots = placed.map(|(at, start)| slot_at(&self.requests[*at], *start));
@@ -293,10 +293,10 @@ fn obstacle_to_slot(free: u32, taken: &[Slot], interval: Interval) -> Option<Tim
 #[cfg(test)]
 mod tests {
     use super::{
-        Best, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_requests,
+        Optimum, Slot, bound_node_seconds, find_optimum, find_starts, request_area, slot_at, span_of_requests,
     };
     use advisor::random::Random;
-    use advisor::replay::{Ask, Policy, replay_asks};
+    use advisor::replay::{Policy, UserRequest, replay_asks};
     use scheduler::{Interval, Order, Request, Time};
 
     fn request(id: u64, ready: i64, deadline: i64, duration: i64, nodes: u32) -> Request {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     /// That a best plan is a plan, of the area that it says.
-    fn check(capacity: u32, requests: &[Request], best: &Best) {
+    fn check(capacity: u32, requests: &[Request], best: &Optimum) {
         let slots: Vec<Slot> = (best.starts.iter())
             .map(|(at, start)| slot_at(&requests[*at], *start))
             .collect();
@@ -427,7 +427,7 @@ mod tests {
                 best.area <= bound_node_seconds(8, &requests, span_of_requests(&requests)),
                 "seed {seed}"
             );
-            let asks: Vec<Ask> = requests.iter().copied().map(Ask::plain).collect();
+            let asks: Vec<UserRequest> = requests.iter().copied().map(UserRequest::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let ran = replay_asks(8, Policy::of(order), &asks).ran;
                 let used: i64 = ran
@@ -472,7 +472,7 @@ mod tests {
                 })
                 .collect();
             let most = bound_node_seconds(8, &requests, span) as f64 / (8.0 * 300.0);
-            let asks: Vec<Ask> = requests.iter().copied().map(Ask::plain).collect();
+            let asks: Vec<UserRequest> = requests.iter().copied().map(UserRequest::plain).collect();
             for order in [Order::Fifo, Order::Edf, Order::Bjf] {
                 let used = replay_asks(8, Policy::of(order), &asks).utilisation(8, span);
                 assert!(used <= most + 1e-9, "seed {seed}, {order:?}: {used} above {most}");

@@ -189,14 +189,14 @@ impl Report {
             // Writing to a string does not fail.
             let _ = writeln!(text, "![{}]({}.svg)\n", figure.title, figure.name);
         }
-        let claim = |of: &Finding| {
-            let verdict = format!("**{}**", of.verdict);
+        let claim = |finding: &Finding| {
+            let verdict = format!("**{}**", finding.verdict);
             vec![
-                of.what.clone(),
-                of.paper.clone(),
-                of.seen.clone(),
+                finding.what.clone(),
+                finding.paper.clone(),
+                finding.seen.clone(),
                 verdict,
-                of.why.clone(),
+                finding.why.clone(),
             ]
         };
         let claims = report_table(
@@ -209,9 +209,19 @@ impl Report {
 
 /// The whole page.
 pub fn report_page(preface: &str, reports: &[Report]) -> String {
-    let verdict =
-        |report: &Report, of: &Finding| vec![report.name.to_owned(), of.what.clone(), of.verdict.to_string()];
-    let rows = (reports.iter()).flat_map(|report| report.findings.iter().map(move |of| verdict(report, of)));
+    let verdict = |report: &Report, finding: &Finding| {
+        vec![
+            report.name.to_owned(),
+            finding.what.clone(),
+            finding.verdict.to_string(),
+        ]
+    };
+    let rows = (reports.iter()).flat_map(|report| {
+        report
+            .findings
+            .iter()
+            .map(move |finding| verdict(report, finding))
+    });
     let verdicts = report_table("experiment | claim | verdict", rows);
     let sections: String = reports.iter().map(Report::markdown).collect();
     format!(

@@ -69,8 +69,9 @@ pub fn numbered_rows(text: &str) -> impl Iterator<Item = Result<(usize, StringRe
         .flexible(true)
         .trim(csv::Trim::All)
         .from_reader(text.as_bytes());
-    let line =
-        |of: Option<&csv::Position>| of.map_or(0, |at| usize::try_from(at.line()).unwrap_or(usize::MAX));
+    let line = |position: Option<&csv::Position>| {
+        position.map_or(0, |at| usize::try_from(at.line()).unwrap_or(usize::MAX))
+    };
     reader
         .into_records()
         .map(move |row| match row {

@@ -3,7 +3,9 @@
 pub mod adaptive;
 pub mod admission;
 pub mod alternatives;
+mod counts_in_words;
 pub mod domain;
+mod enum_words;
 pub mod heterogeneous;
 pub mod measure;
 pub mod moldable;
@@ -16,15 +18,13 @@ pub mod refusal;
 pub mod request;
 pub mod slot_tree;
 pub mod time;
-mod worded;
-mod words;
 
 pub use admission::{Decision, Fault, Fraction, Move, Schedule};
 pub use alternatives::Alternative;
+pub use counts_in_words::counted;
 pub use queue::Order;
 pub use rate::Rate;
 pub use refusal::Reason;
 pub use request::{Placement, Request};
 pub use slot_tree::{SlotError, SlotTree};
 pub use time::{Interval, Seconds, Time};
-pub use words::counted;

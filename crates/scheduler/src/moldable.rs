@@ -5,9 +5,9 @@
 //! that completes first, and of equal ones the largest. The sizes that a law allows are worked out once, when the request comes
 //! in, into a list of [`Shapes`]; planning only ever reads that list.
 
+use crate::counts_in_words::counted;
 use crate::slot_tree::{MAX_CAPACITY, SlotTree};
 use crate::time::{Interval, Seconds};
-use crate::words::counted;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -94,7 +94,7 @@ impl std::error::Error for ShapeError {}
 
 /// The size chosen for some work, and where it fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Choice {
+pub struct SizeChoice {
     /// From the start up to the completion.
     pub interval: Interval,
     /// Nodes throughout.
@@ -214,7 +214,7 @@ impl Shapes {
 
     /// The placement of the whole work inside `window` that completes first; of equal ones that on most nodes
     /// (adaptive requests, algorithm 1). At most one search of the plan per size, and none for a size too long to win.
-    pub fn earliest(&self, slots: &SlotTree, window: Interval) -> Option<Choice> {
+    pub fn earliest(&self, slots: &SlotTree, window: Interval) -> Option<SizeChoice> {
         self.first_to_complete(slots, window, |seconds| part_of_seconds(seconds, WHOLE_PPM))
     }
 
@@ -224,7 +224,7 @@ impl Shapes {
         slots: &SlotTree,
         window: Interval,
         lasts: impl Fn(f64) -> Seconds,
-    ) -> Option<Choice> {
+    ) -> Option<SizeChoice> {
         let mut best = None;
         // A later size must complete strictly earlier, which the end of its window says.
         let mut rest = window;
@@ -235,7 +235,7 @@ impl Shapes {
             }
             if let Some(start) = slots.earliest_fit(*nodes, duration, rest) {
                 let interval = Interval::of(start, duration);
-                best = Some(Choice {
+                best = Some(SizeChoice {
                     interval,
                     nodes: *nodes,
                 });

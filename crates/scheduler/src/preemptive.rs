@@ -5,7 +5,7 @@
 //! order and never overlap, so one that completes earlier never hurts those after it. Therefore the search has to remember only
 //! the earliest completion of each part of the work, found once.
 
-use crate::moldable::{Choice, Shapes, WHOLE_PPM, part_of_seconds, second_of_cut, seconds_covering};
+use crate::moldable::{Shapes, SizeChoice, WHOLE_PPM, part_of_seconds, second_of_cut, seconds_covering};
 use crate::slot_tree::SlotTree;
 use crate::time::Interval;
 
@@ -234,7 +234,7 @@ impl Search<'_> {
             Rounding::Cuts => second_of_cut(seconds, end_ppm) - second_of_cut(seconds, start_ppm),
             Rounding::Up => seconds_covering(seconds, work_ppm),
         };
-        let Choice { interval, nodes } = shapes.first_to_complete(self.slots, window, lasts)?;
+        let SizeChoice { interval, nodes } = shapes.first_to_complete(self.slots, window, lasts)?;
         Some(Piece {
             interval,
             nodes,

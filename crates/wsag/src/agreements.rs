@@ -3,7 +3,7 @@
 use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
-use crate::xml::{DateTime, Fragment, Made, Written, element, named_values};
+use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, element, named_values};
 
 element! {
     /// `wsag:AgreementOffer`.
@@ -79,9 +79,12 @@ impl AgreementOffer {
 
     /// As a document of its own that is checked, without being written: `Document::made`. It is read in these languages and in those
     /// in which it says when.
-    pub fn make(&self, languages: &TimeLanguages) -> Made {
-        let own = self.terms.descriptions().filter_map(|of| of.language.clone());
-        Made {
+    pub fn make(&self, languages: &TimeLanguages) -> BuiltOffer {
+        let own = self
+            .terms
+            .descriptions()
+            .filter_map(|description| description.language.clone());
+        BuiltOffer {
             pieces: self.document("wsag:AgreementOffer", &["wsag"]).pieces(),
             languages: languages.with(own),
         }

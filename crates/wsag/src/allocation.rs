@@ -43,7 +43,7 @@ impl AllocationTimeConstraint {
         part(
             "arp:Duration",
             &language.duration,
-            self.duration.map(|of| of.to_string()),
+            self.duration.map(|duration| duration.to_string()),
         );
         xml.end();
     }

@@ -1,7 +1,9 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
 use crate::xml::ns::WSA;
-use crate::xml::{DocumentCheck, Fragment, Node, Readable, Written, Xml, check_repeated_element, read_uri};
+use crate::xml::{
+    DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, check_repeated_element, read_uri,
+};
 
 /// `wsa:EndpointReferenceType`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -26,7 +28,7 @@ impl EndpointReference {
 }
 
 /// The namespace of WS-Addressing must be declared above it.
-impl Written for EndpointReference {
+impl WrittenValue for EndpointReference {
     fn write(&self, xml: &mut Xml) {
         xml.add("wsa:Address", &self.address);
         xml.insert_all(&self.parameters);

@@ -11,7 +11,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::xml::datatypes::{Decimal, parse_boolean, parse_double};
-use crate::xml::{DateTime, Duration, Named, list_names, named_values, shorten_text};
+use crate::xml::{DateTime, Duration, NamedValue, list_names, named_values, shorten_text};
 
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
@@ -20,7 +20,7 @@ pub const LENGTH_MAX: usize = 2_000;
 /// Deepest nesting of brackets and `not`.
 pub const NESTING_MAX: usize = 32;
 
-/// A text in an expression language, [`Parsed`] where it is in ours.
+/// A text in an expression language, [`ParsedExpression`] where it is in ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expression {
     /// The text as it stands.
@@ -58,10 +58,10 @@ pub enum Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Value::Number(of) => of.fmt(f),
-            Value::DateTime(of) => of.fmt(f),
-            Value::Duration(of) => of.fmt(f),
-            Value::Boolean(of) => of.fmt(f),
+            Value::Number(number) => number.fmt(f),
+            Value::DateTime(time) => time.fmt(f),
+            Value::Duration(duration) => duration.fmt(f),
+            Value::Boolean(truth) => truth.fmt(f),
         }
     }
 }
@@ -231,7 +231,7 @@ impl Variables {
 
 /// An expression that was read and found sound.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Parsed(Tree);
+pub struct ParsedExpression(Tree);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Tree {
@@ -262,12 +262,12 @@ named_values! {
     }
 }
 
-impl Parsed {
+impl ParsedExpression {
     /// Reads the text of an expression in a document.
     ///
     /// # Errors
     /// Why it cannot be evaluated.
-    pub fn of(expression: &Expression, variables: &Variables) -> Result<Parsed, ExpressionError> {
+    pub fn of(expression: &Expression, variables: &Variables) -> Result<ParsedExpression, ExpressionError> {
         match &expression.dialect {
             Some(dialect) if dialect != DIALECT => {
                 let dialect = shorten_text(dialect);
@@ -275,7 +275,7 @@ impl Parsed {
                     "the dialect {dialect:?} is not known; {DIALECT} is, and is meant where none is named"
                 )))
             }
-            _ => Parsed::parse(&expression.text, variables),
+            _ => ParsedExpression::parse(&expression.text, variables),
         }
     }
 
@@ -283,7 +283,7 @@ impl Parsed {
     ///
     /// # Errors
     /// Why it cannot be evaluated.
-    pub fn parse(text: &str, variables: &Variables) -> Result<Parsed, ExpressionError> {
+    pub fn parse(text: &str, variables: &Variables) -> Result<ParsedExpression, ExpressionError> {
         if text.len() > LENGTH_MAX {
             return Err(too_large());
         }
@@ -296,7 +296,7 @@ impl Parsed {
         if !parser.peek().is_empty() {
             return Err(parser.unexpected());
         }
-        Ok(Parsed(tree))
+        Ok(ParsedExpression(tree))
     }
 
     /// Whether it holds; None where a value is missing that would decide it.

@@ -4,7 +4,7 @@ use crate::expression::Expression;
 use crate::xml::datatypes::{parse_count, parse_double, parse_integer, parse_token};
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    DocumentCheck, Duration, Fragment, Node, Readable, Written, Xml, element, named_values, read_simple,
+    DocumentCheck, Duration, Fragment, Node, Readable, WrittenValue, Xml, element, named_values, read_simple,
     written,
 };
 
@@ -137,7 +137,7 @@ impl Readable for Expression {
     }
 }
 
-impl Written for Expression {
+impl WrittenValue for Expression {
     fn write(&self, xml: &mut Xml) {
         xml.optional_attribute("bsp:dialect", self.dialect.as_deref());
         xml.text(&self.text);
@@ -168,7 +168,7 @@ pub(crate) fn read_target(check: &mut DocumentCheck, node: Node<'_>) -> Option<S
     })
 }
 
-impl Written for ServiceLevelObjective {
+impl WrittenValue for ServiceLevelObjective {
     fn write(&self, xml: &mut Xml) {
         if let Some(name) = &self.kpi_name {
             xml.start("wsag:KPITarget");
@@ -197,7 +197,7 @@ impl Readable for Utilities {
     }
 }
 
-impl Written for Utilities {
+impl WrittenValue for Utilities {
     fn write(&self, xml: &mut Xml) {
         for (term, utility) in &self.0 {
             xml.add("wsag:ServiceTermReference", term);
@@ -217,7 +217,7 @@ impl Readable for AssessmentInterval {
     }
 }
 
-impl Written for AssessmentInterval {
+impl WrittenValue for AssessmentInterval {
     fn write(&self, xml: &mut Xml) {
         match self {
             AssessmentInterval::Time(time) => xml.add("wsag:TimeInterval", time),

@@ -28,7 +28,7 @@ const ELEMENT: &str = "AllocationTimeConstraint";
 const PARTS: [&str; 3] = ["StartTime", "EndTime", "Duration"];
 
 /// Our own name for what another one means: namespace and local name, which is none for any.
-pub(crate) type Meaning = (&'static str, Option<&'static str>);
+pub(crate) type TermMeaning = (&'static str, Option<&'static str>);
 
 /// The languages that a reader knows besides our own. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -79,7 +79,8 @@ impl TimeLanguage {
 impl TimeLanguages {
     /// The number of the language of which an element of this name is a time constraint, and our own name of it.
     pub(crate) fn of_element(&self, namespace: &str, local: &str) -> Option<(usize, &'static str)> {
-        let is_it = |of: &Arc<TimeLanguage>| of.element == local && of.namespace == namespace;
+        let is_it =
+            |language: &Arc<TimeLanguage>| language.element == local && language.namespace == namespace;
         Some((self.0.iter().position(is_it)?, ELEMENT))
     }
 
@@ -100,7 +101,7 @@ impl TimeLanguages {
         namespace: &str,
         local: &str,
     ) -> Option<&'static str> {
-        let language = self.get(number).filter(|of| of.namespace == namespace)?;
+        let language = self.get(number).filter(|each| each.namespace == namespace)?;
         language.part(local)
     }
 
@@ -120,29 +121,29 @@ impl TimeLanguages {
     /// none.
     pub fn of_kept_texts(&self) -> impl Iterator<Item = TimeLanguages> {
         let single = self.0.iter().filter(|_| self.0.len() > 1);
-        let single = single.map(|of| TimeLanguages::from_iter([Arc::clone(of)]));
+        let single = single.map(|single| TimeLanguages::from_iter([Arc::clone(single)]));
         let none = (!self.is_empty()).then(TimeLanguages::default);
         std::iter::once(self.clone()).chain(single).chain(none)
     }
 
     /// What a name of a Location in one of the languages means.
-    pub(crate) fn meaning(&self, namespace: &str, local: Option<&str>) -> Option<Meaning> {
-        let of_namespace = |of: &&Arc<TimeLanguage>| of.namespace == namespace;
+    pub(crate) fn meaning(&self, namespace: &str, local: Option<&str>) -> Option<TermMeaning> {
+        let of_namespace = |language: &&Arc<TimeLanguage>| language.namespace == namespace;
         let mut languages = self.0.iter().filter(of_namespace).peekable();
         languages.peek()?;
         let Some(local) = local else {
             return Some((ARP, None));
         };
-        let meant = |of: &Arc<TimeLanguage>| {
-            let is_whole = of.element == local;
-            is_whole.then_some(ELEMENT).or_else(|| of.part(local))
+        let meant = |language: &Arc<TimeLanguage>| {
+            let is_whole = language.element == local;
+            is_whole.then_some(ELEMENT).or_else(|| language.part(local))
         };
         languages.find_map(meant).map(|local| (ARP, Some(local)))
     }
 
     /// What a name without a namespace means where it is that of a part in one of the languages.
     pub(crate) fn meaning_of_local(&self, local: &str) -> Option<&'static str> {
-        self.0.iter().find_map(|of| of.part(local))
+        self.0.iter().find_map(|each| each.part(local))
     }
 }
 

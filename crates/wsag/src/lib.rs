@@ -37,6 +37,6 @@ mod xml;
 
 pub use message::{Message, read, read_again, read_each_offer};
 pub use xml::{
-    Document, Fragment, LeftOut, Made, Named, Places, VIOLATIONS_MAX, Violation, ViolationKind, Violations,
-    guard, ns, time,
+    BuiltOffer, Document, Fragment, NamedValue, UnchosenTerms, VIOLATIONS_MAX, ValuePlaces, Violation,
+    ViolationKind, Violations, guard, ns, time,
 };

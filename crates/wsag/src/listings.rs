@@ -1,7 +1,7 @@
 //! Lists of our own: a party's agreements and negotiations, and the events of an agreement.
 
 use crate::states::AgreementState;
-use crate::xml::{DateTime, Field, Written, Xml, written};
+use crate::xml::{DateTime, Field, WrittenValue, Xml, written};
 
 written! {
     /// `bsp:Agreements`: one page of a party's agreements.
@@ -141,7 +141,12 @@ pub fn audit_trail_listing(lines: &[TrailedLine<'_>], next: Option<i64>) -> Stri
     write_page("bsp:AuditTrail", "bsp:Line", lines, &next)
 }
 
-fn write_page(root: &'static str, name: &'static str, listed: &[impl Written], next: &impl Field) -> String {
+fn write_page(
+    root: &'static str,
+    name: &'static str,
+    listed: &[impl WrittenValue],
+    next: &impl Field,
+) -> String {
     let mut xml = Xml::document(root, &["bsp"]);
     xml.add_all(name, listed);
     xml.add("bsp:Next", next);

@@ -63,8 +63,9 @@ pub fn read_each_offer(document: &Document<'_>) -> Result<Option<Vec<OfferByItse
     let offers = match (root.namespace(), root.local()) {
         (WSAG_NEG, "NegotiationOffer") => OfferByItself::read(&mut check, root).into_iter().collect(),
         (WSAG_NEG, "NegotiateInput") => {
-            let of = ("NegotiationOffer", 1);
-            let (offers, critical) = negotiations::read_offers(&mut check, root, of, Readable::read);
+            let offer_element = ("NegotiationOffer", 1);
+            let (offers, critical) =
+                negotiations::read_offers(&mut check, root, offer_element, Readable::read);
             negotiations::read_extensions(&mut check, critical);
             offers
         }

@@ -11,8 +11,8 @@ use crate::travel::Travel;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG, WSAG_NEG};
 use crate::xml::{
-    DateTime, Document, DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Violations, Written,
-    Xml, check_repeated_element, element, named_values, read_foreign_elements, read_simple,
+    DateTime, Document, DocumentCheck, Fragment, NamedValue, Node, Readable, ViolationKind, Violations,
+    WrittenValue, Xml, check_repeated_element, element, named_values, read_foreign_elements, read_simple,
 };
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
@@ -117,12 +117,13 @@ pub(crate) fn read_extensions(
         } else {
             let parent = node.parent();
             // The other messages have no place for such an extension.
-            let advice =
-                if in_creation || parent.is_some_and(|of| of.is(WSAG_NEG, "InitiateNegotiationInput")) {
-                    "what may be ignored belongs in a NoncriticalExtension"
-                } else {
-                    "what describes an offer may stand in its wsag:Context"
-                };
+            let advice = if in_creation
+                || parent.is_some_and(|parent| parent.is(WSAG_NEG, "InitiateNegotiationInput"))
+            {
+                "what may be ignored belongs in a NoncriticalExtension"
+            } else {
+                "what describes an offer may stand in its wsag:Context"
+            };
             let message = format!("a critical extension that is not known here; {advice}");
             check.add(ViolationKind::UnknownExtension, node, message);
         }
@@ -245,7 +246,7 @@ fn read_offer_state(
     })
 }
 
-impl Written for NegotiationOfferContext {
+impl WrittenValue for NegotiationOfferContext {
     fn write(&self, xml: &mut Xml) {
         xml.add("wsag-neg:CounterOfferTo", &self.counter_offer_to);
         xml.add("wsag-neg:ExpirationTime", &self.expiration_time);

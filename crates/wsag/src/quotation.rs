@@ -3,7 +3,7 @@
 use crate::placement::Piece;
 use crate::scheduling::{Budget, parse_not_negative, parse_share};
 use crate::xml::datatypes::{parse_amount_of_units, parse_count};
-use crate::xml::{DateTime, Fragment, Written, element, named_values};
+use crate::xml::{DateTime, Fragment, WrittenValue, element, named_values};
 
 named_values! {
     /// In which way a counter offer differs from the request.

@@ -5,7 +5,7 @@ use crate::scheduling::Budget;
 use crate::xml::datatypes::{parse_boolean, parse_count, parse_double, parse_token};
 use crate::xml::ns::{BSP, WSRF_BF, XML};
 use crate::xml::{
-    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, Written, Xml, element, named_values,
+    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, WrittenValue, Xml, element, named_values,
     read_simple,
 };
 
@@ -261,7 +261,7 @@ impl Readable for Refusal {
     }
 }
 
-impl Written for Refusal {
+impl WrittenValue for Refusal {
     fn write(&self, xml: &mut Xml) {
         xml.add("bsp:Reason", &self.reason);
         xml.add("bsp:BindingConstraint", &self.binding_constraint);

@@ -5,19 +5,19 @@
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::constraints::bindings::Bindings;
-use crate::expression::{Expression, Parsed, Variables};
+use crate::expression::{Expression, ParsedExpression, Variables};
 use crate::job::RangeValue;
 use crate::terms::{TERMS, Terms, other_contents};
 use crate::xml::ns::{ARP, JSDL, WSAG};
-use crate::xml::{Document, DocumentCheck, LeftOut, Node, Readable, Violation, ViolationKind};
+use crate::xml::{Document, DocumentCheck, Node, Readable, UnchosenTerms, Violation, ViolationKind};
 
 /// Checks every offer in a document that [`crate::read`] has accepted. The result is empty where nothing is wrong.
 pub fn check_rules(document: &Document<'_>) -> Vec<Violation> {
-    check_rules_of_way(document, &LeftOut::default())
+    check_rules_of_way(document, &UnchosenTerms::default())
 }
 
 /// The same for one way to read an offer, as if it had no other terms.
-pub fn check_rules_of_way(document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
+pub fn check_rules_of_way(document: &Document<'_>, left_out: &UnchosenTerms) -> Vec<Violation> {
     let mut check = DocumentCheck::leaving_out(left_out);
     for offer in document.offers() {
         if let Some(terms) = offer.child(WSAG, "Terms") {
@@ -41,7 +41,7 @@ fn check_terms(check: &mut DocumentCheck, terms: Node<'_>) {
             check_count(check, node);
         } else if node.is(WSAG, "QualifyingCondition") || node.is(WSAG, "CustomServiceLevel") {
             let expression = Expression::read(&mut DocumentCheck::default(), node);
-            let parsed = expression.map(|expression| Parsed::of(&expression, &variables));
+            let parsed = expression.map(|expression| ParsedExpression::of(&expression, &variables));
             if let Some(Err(error)) = parsed {
                 let message = format!("it cannot be evaluated: {error}");
                 check.add(ViolationKind::NotEvaluable, node, message);

@@ -2,7 +2,7 @@
 
 use crate::xml::datatypes::{self, parse_boolean, parse_count};
 use crate::xml::ns::BSP;
-use crate::xml::{DocumentCheck, Node, Readable, Written, Xml, element, read_simple};
+use crate::xml::{DocumentCheck, Node, Readable, WrittenValue, Xml, element, read_simple};
 
 element! {
     /// The choices and preferences of the requester beyond node count and window. Everything is optional.
@@ -109,7 +109,7 @@ fn read_entry(check: &mut DocumentCheck, node: Node<'_>) -> Option<(u32, u32)> {
     })
 }
 
-impl Written for Moldability {
+impl WrittenValue for Moldability {
     fn write(&self, xml: &mut Xml) {
         match self {
             Moldability::Linear { intercept, slope } => {
@@ -191,7 +191,7 @@ impl Readable for Budget {
     }
 }
 
-impl Written for Budget {
+impl WrittenValue for Budget {
     fn write(&self, xml: &mut Xml) {
         xml.add("bsp:Amount", &write_amount(self.amount_micros));
         xml.add("bsp:Currency", &self.currency);

@@ -6,7 +6,7 @@ use crate::terms::CompositorChoice;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
-    Children, DocumentCheck, Fragment, Named, Node, Readable, Written, Xml, element, named_values,
+    Children, DocumentCheck, Fragment, NamedValue, Node, Readable, WrittenValue, Xml, element, named_values,
     read_simple,
 };
 
@@ -219,8 +219,8 @@ impl AgreementProperties {
             Part::Terms => self.terms.to_document(),
             Part::State => document("wsag:AgreementState", Self::write_state),
             Part::Guarantees => document("bsp:GuaranteeTermStates", Self::write_guarantees),
-            Part::Services => document("bsp:ServiceTermStates", |of, xml| {
-                xml.add("wsag:ServiceTermState", &of.services);
+            Part::Services => document("bsp:ServiceTermStates", |properties, xml| {
+                xml.add("wsag:ServiceTermState", &properties.services);
             }),
         }
     }
@@ -326,7 +326,7 @@ impl Readable for ServiceTermState {
     }
 }
 
-impl Written for ServiceTermState {
+impl WrittenValue for ServiceTermState {
     fn write(&self, xml: &mut Xml) {
         xml.attribute("wsag:termName", &self.term_name);
         xml.add("wsag:State", &self.state.name());

@@ -16,7 +16,8 @@ use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
 use crate::xml::{
-    Document, DocumentCheck, Fragment, LeftOut, Node, Readable, ViolationKind, Written, Xml, element,
+    Document, DocumentCheck, Fragment, Node, Readable, UnchosenTerms, ViolationKind, WrittenValue, Xml,
+    element,
 };
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
@@ -194,13 +195,13 @@ impl Terms {
     /// Leaves out compositors without a member: those of which no member could be read.
     pub(crate) fn leave_out_empty(&mut self) {
         if let Some(members) = &mut self.all {
-            members.retain_mut(TermTree::has_members);
+            members.retain_mut(TermTree::prune_members);
         }
         self.all.take_if(|members| members.is_empty());
     }
 }
 
-impl Written for Terms {
+impl WrittenValue for Terms {
     const PREFIXES: &'static [&'static str] = &["wsag", "bsp"];
 
     fn write(&self, xml: &mut Xml) {
@@ -223,11 +224,11 @@ impl TermTree {
     }
 
     /// Whether it is a term or has one, after compositors in it that have none were left out.
-    fn has_members(&mut self) -> bool {
+    fn prune_members(&mut self) -> bool {
         match self {
             TermTree::Term(_) => true,
             TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
-                members.retain_mut(TermTree::has_members);
+                members.retain_mut(TermTree::prune_members);
                 !members.is_empty()
             }
         }
@@ -350,8 +351,8 @@ impl Document<'_> {
     /// The path of the `nth` element (from 0) of this name in document order, without what terms in unknown languages contain; of the
     /// root where there is none, so that a missing element can be reported too. O(size of the document).
     pub fn path_to(&self, namespace: &str, local: &str, nth: usize) -> String {
-        let others: Vec<LeftOut> = self.offers().into_iter().map(other_contents).collect();
-        let is_ours = |node: &Node<'_>| !others.iter().any(|of| of.has(*node));
+        let others: Vec<UnchosenTerms> = self.offers().into_iter().map(other_contents).collect();
+        let is_ours = |node: &Node<'_>| !others.iter().any(|other| other.has(*node));
         let mut found = self
             .root()
             .descendants()
@@ -362,13 +363,13 @@ impl Document<'_> {
 
 /// The contents of service descriptions in other languages, of an offer, a template or their terms. Rules of the protocol do not
 /// look into them.
-pub(crate) fn other_contents(above: Node<'_>) -> LeftOut {
+pub(crate) fn other_contents(above: Node<'_>) -> UnchosenTerms {
     let terms = Some(above).filter(|node| node.is(WSAG, "Terms"));
     let terms = terms.or_else(|| above.child(WSAG, "Terms"));
     let descriptions = terms.into_iter().flat_map(terms_below);
     let descriptions = descriptions.filter(|node| node.is(WSAG, "ServiceDescriptionTerm"));
     let contents = descriptions.filter_map(Node::first_child);
-    LeftOut::of(contents.filter(|node| is_of_another_language(*node)), 1)
+    UnchosenTerms::of(contents.filter(|node| is_of_another_language(*node)), 1)
 }
 
 pub(crate) fn read_reference_term(check: &mut DocumentCheck, node: Node<'_>) -> Option<ServiceReference> {

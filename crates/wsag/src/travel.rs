@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use crate::xml::datatypes::{parse_token, parse_unsigned};
 use crate::xml::ns::BSP;
-use crate::xml::{DocumentCheck, Fragment, Node, Readable, Written, Xml, read_simple};
+use crate::xml::{DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, read_simple};
 
 /// The most domains on a path.
 pub const PATH_MAX: usize = 16;
@@ -40,7 +40,7 @@ impl Travel {
     }
 }
 
-impl Written for Travel {
+impl WrittenValue for Travel {
     fn write(&self, xml: &mut Xml) {
         xml.add("bsp:Request", &self.request.to_string());
         xml.add_all("bsp:Domain", &self.path);

@@ -20,11 +20,11 @@ Examples:
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     #[command(subcommand)]
-    what: What,
+    what: Benchmark,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum Benchmark {
     /// Send offers to a running service, negotiate with it and accept; prints a line of JSON, and beside pgbench the bars.
     Service(service::ServiceOptions),
     /// Commit one row after the other to a database without a running service; prints a line of JSON.
@@ -45,7 +45,7 @@ fn http_client() -> Result<reqwest::Client, Failure> {
 
 pub(super) async fn run(options: Options, server: &Server) -> Result<(), Failure> {
     match options.what {
-        What::Service(options) => service::measure_service(options, server).await,
-        What::Commits(options) => service::measure_commits(options).await,
+        Benchmark::Service(options) => service::measure_service(options, server).await,
+        Benchmark::Commits(options) => service::measure_commits(options).await,
     }
 }

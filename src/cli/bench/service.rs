@@ -184,21 +184,21 @@ async fn run_bench_phase(
     for _ in 0..clients {
         let (asker, work, next) = (Arc::clone(asker), Arc::clone(&work), Arc::clone(&next));
         tasks.spawn(async move {
-            let mut of = Vec::new();
+            let mut latencies = Vec::new();
             while Instant::now() < until {
                 let at = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
                 let Some(body) = work.get(at) else { break };
                 let asked = Instant::now();
                 let answer = asker.post(path, body).await?;
-                of.push((asked.elapsed(), answer));
+                latencies.push((asked.elapsed(), answer));
             }
-            Ok::<_, Failure>(of)
+            Ok::<_, Failure>(latencies)
         });
     }
     let mut granted = Vec::new();
-    while let Some(of) = tasks.join_next().await {
-        let of = of.map_err(Failure::unavailable)??;
-        for (took, answer) in of {
+    while let Some(joined) = tasks.join_next().await {
+        let measured = joined.map_err(Failure::unavailable)??;
+        for (took, answer) in measured {
             match answer {
                 Some(answer) => {
                     into.took.push(took);
@@ -285,8 +285,8 @@ fn print_bench_verdicts(seen: &Value) {
     let Some(commit) = seen["bare_commit_ms"].as_f64() else {
         return;
     };
-    let of = |phase: &str, what: &str| seen[phase][what].as_f64().unwrap_or(f64::NAN);
-    let offers = of("offers", "per_second");
+    let measurement = |phase: &str, what: &str| seen[phase][what].as_f64().unwrap_or(f64::NAN);
+    let offers = measurement("offers", "per_second");
     for (what, bar, ratio) in [
         (
             "direct offers, × pgbench",
@@ -296,17 +296,17 @@ fn print_bench_verdicts(seen: &Value) {
         (
             "negotiations, × direct offers",
             Bar::AtLeast(0.5),
-            of("negotiations", "per_second") / offers,
+            measurement("negotiations", "per_second") / offers,
         ),
         (
             "acceptances, × direct offers",
             Bar::AtLeast(0.5),
-            of("acceptances", "per_second") / offers,
+            measurement("acceptances", "per_second") / offers,
         ),
         (
             "one offer on an idle service, × a bare commit",
             Bar::AtMost(3.0),
-            of("one_client", "p50_ms") / commit,
+            measurement("one_client", "p50_ms") / commit,
         ),
     ] {
         let what = format!("storing, {} negotiations open: {what}", seen["open"]);
@@ -332,14 +332,17 @@ pub(super) async fn measure_commits(options: CommitsOptions) -> Result<(), Failu
     };
     let until = Instant::now() + Duration::from_secs(options.seconds.into());
     let begun = Instant::now();
-    let mut of = Phase::default();
+    let mut phase = Phase::default();
     while Instant::now() < until {
         let batch: Vec<Change> = (0..options.lines).map(|_| line()).collect();
         let asked = Instant::now();
         store.commit(lease.epoch, &batch).await?;
-        of.took.push(asked.elapsed());
+        phase.took.push(asked.elapsed());
     }
-    of.spent = begun.elapsed();
-    println!("{}", json!({ "lines": options.lines, "commits": of.summary() }));
+    phase.spent = begun.elapsed();
+    println!(
+        "{}",
+        json!({ "lines": options.lines, "commits": phase.summary() })
+    );
     Ok(())
 }

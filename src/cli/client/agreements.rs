@@ -70,15 +70,15 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     }
     let agreements: Vec<AgreementView> = read_answer(Value::Array(agreements))?;
     let mut rows = vec![split_headings("ID, STATE, SERVICE, NODES, START, END, NAME")];
-    rows.extend(agreements.iter().map(|of| {
+    rows.extend(agreements.iter().map(|agreement| {
         row([
-            &of.id,
-            &of.state,
-            &of.service_state,
-            &of.nodes,
-            &of.planned_start.as_deref().unwrap_or_default(),
-            &of.planned_end.as_deref().unwrap_or_default(),
-            &of.name.as_deref().unwrap_or_default(),
+            &agreement.id,
+            &agreement.state,
+            &agreement.service_state,
+            &agreement.nodes,
+            &agreement.planned_start.as_deref().unwrap_or_default(),
+            &agreement.planned_end.as_deref().unwrap_or_default(),
+            &agreement.name.as_deref().unwrap_or_default(),
         ])
     }));
     print_rows(rows, &[3]);

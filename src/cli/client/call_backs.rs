@@ -93,18 +93,24 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 
 fn print_call_backs(all: &CallBacksView) {
     let mut rows = vec![split_headings("NAME, CURSOR, FAILURES, ADDRESS")];
-    rows.extend(all.call_backs.iter().map(|of| {
-        let address = of.address.as_deref().unwrap_or("as each offer says");
-        row([&of.name, &of.cursor, &of.failures, &address])
+    rows.extend(all.call_backs.iter().map(|back| {
+        let address = back.address.as_deref().unwrap_or("as each offer says");
+        row([&back.name, &back.cursor, &back.failures, &address])
     }));
     print_rows(rows, &[1, 2]);
 }
 
 fn print_events(page: &EventsView) {
     let mut rows = vec![split_headings("CURSOR, WHEN, EVENT, SUBJECT, DETAIL")];
-    rows.extend(page.events.iter().map(|of| {
-        let subject = of.data.negotiation.or(of.data.agreement).unwrap_or_default();
-        row([&of.cursor, &of.timestamp, &of.kind, &subject, &of.data.detail])
+    rows.extend(page.events.iter().map(|body| {
+        let subject = body.data.negotiation.or(body.data.agreement).unwrap_or_default();
+        row([
+            &body.cursor,
+            &body.timestamp,
+            &body.kind,
+            &subject,
+            &body.data.detail,
+        ])
     }));
     print_rows(rows, &[0]);
 }

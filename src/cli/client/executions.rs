@@ -38,7 +38,7 @@ type Key = (String, String, String, String, Option<Time>);
 
 /// The content of a line.
 #[derive(Debug, Clone, Copy, Default)]
-struct Line {
+struct ExecutionLine {
     runs: i64,
     summed: i64,
     queue_time: i64,
@@ -69,37 +69,42 @@ pub(in crate::cli) async fn run(options: Options, is_json: bool) -> Result<(), F
     Ok(())
 }
 
-fn add_execution_hour(lines: &mut BTreeMap<Key, Line>, options: &Options, of: &ExecutionHour, summed: i64) {
-    if options.app.as_ref().is_some_and(|app| *app != of.application) {
+fn add_execution_hour(
+    lines: &mut BTreeMap<Key, ExecutionLine>,
+    options: &Options,
+    hour: &ExecutionHour,
+    summed: i64,
+) {
+    if options.app.as_ref().is_some_and(|app| *app != hour.application) {
         return;
     }
     let key = (
-        of.application.clone(),
-        of.version.clone(),
-        of.resource.clone(),
-        of.outcome.clone(),
-        options.hours.then_some(of.start),
+        hour.application.clone(),
+        hour.version.clone(),
+        hour.resource.clone(),
+        hour.outcome.clone(),
+        options.hours.then_some(hour.start),
     );
-    let line = lines.entry(key).or_insert(Line {
-        first: of.start,
-        last: of.start,
-        ..Line::default()
+    let line = lines.entry(key).or_insert(ExecutionLine {
+        first: hour.start,
+        last: hour.start,
+        ..ExecutionLine::default()
     });
     for (sum, more) in [
-        (&mut line.runs, of.runs),
+        (&mut line.runs, hour.runs),
         (&mut line.summed, summed),
-        (&mut line.queue_time, of.queue_time),
-        (&mut line.run_time, of.run_time),
-        (&mut line.input_bytes, of.input_bytes),
-        (&mut line.output_bytes, of.output_bytes),
+        (&mut line.queue_time, hour.queue_time),
+        (&mut line.run_time, hour.run_time),
+        (&mut line.input_bytes, hour.input_bytes),
+        (&mut line.output_bytes, hour.output_bytes),
     ] {
         *sum = sum.saturating_add(more);
     }
-    line.first = line.first.min(of.start);
-    line.last = line.last.max(of.start);
+    line.first = line.first.min(hour.start);
+    line.last = line.last.max(hour.start);
 }
 
-fn print_executions(lines: &BTreeMap<Key, Line>) {
+fn print_executions(lines: &BTreeMap<Key, ExecutionLine>) {
     let mut rows = vec![split_headings(
         "APPLICATION, VERSION, RESOURCE, OUTCOME, RUNS, SUMMED, WAITED (s), RAN (s), FIRST HOUR, LAST HOUR",
     )];
@@ -124,7 +129,7 @@ fn print_executions(lines: &BTreeMap<Key, Line>) {
     print_rows(rows, &[4, 5, 6, 7]);
 }
 
-fn line_as_json(((application, version, resource, outcome, _), line): (&Key, &Line)) -> Value {
+fn line_as_json(((application, version, resource, outcome, _), line): (&Key, &ExecutionLine)) -> Value {
     json!({
         "application": application,
         "version": (!version.is_empty()).then_some(version),

@@ -136,16 +136,16 @@ fn print_explained_agreement(explained: &Value) {
             say!("           {}", text_or_empty(part));
         }
     }
-    for of in list_or_empty(&explained["guarantees"]) {
-        let evidence = of["evidence"]
+    for guarantee in list_or_empty(&explained["guarantees"]) {
+        let evidence = guarantee["evidence"]
             .as_str()
             .map_or_else(String::new, |why| format!(": {why}"));
         say!(
             "guarantees {} {}{evidence}",
-            text_or_empty(&of["name"]),
-            text_or_empty(&of["state"])
+            text_or_empty(&guarantee["name"]),
+            text_or_empty(&guarantee["state"])
         );
-        for worth in list_or_empty(&of["values"]) {
+        for worth in list_or_empty(&guarantee["values"]) {
             let amount = amount_with_currency(&worth["amount"])
                 .unwrap_or_else(|| text_or_empty(&worth["amount"]).to_owned());
             say!("           {} {amount}", text_or_empty(&worth["kind"]));
@@ -172,11 +172,13 @@ fn explain_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
     let explain = |ask: &Value| {
         let answers: Vec<&Value> = offers
             .iter()
-            .filter(|of| of["creator"] != "NegotiationInitiator" && of["counterOfferTo"] == ask["id"])
+            .filter(|offer| {
+                offer["creator"] != "NegotiationInitiator" && offer["counterOfferTo"] == ask["id"]
+            })
             .collect();
         let each = answers
             .iter()
-            .map(|of| json!({ "offer": of, "why": reasons_for_answer(of, &answers) }));
+            .map(|answer| json!({ "offer": answer, "why": reasons_for_answer(answer, &answers) }));
         json!({ "offer": ask, "why": summary_of_answers(&answers), "answers": each.collect::<Vec<_>>() })
     };
     json!({
@@ -190,10 +192,10 @@ fn explain_negotiation(negotiation: &Value, only: Option<&Value>) -> Value {
 
 /// The answer to an offer, in a line.
 fn summary_of_answers(answers: &[&Value]) -> &'static str {
-    let had = || answers.iter().filter(|of| of["kind"].is_string());
+    let had = || answers.iter().filter(|answer| answer["kind"].is_string());
     if answers.is_empty() {
         "it asked for no answer"
-    } else if had().any(|of| of["kind"] == "exact") {
+    } else if had().any(|had| had["kind"] == "exact") {
         "it fits as it was asked"
     } else if had().next().is_some() {
         "it does not fit as it was asked: these are near it"
@@ -241,7 +243,10 @@ type Criterion = (&'static str, fn(&Value) -> Option<f64>);
 
 /// The criteria in which an answer is better than the others, and an other that is nearer and no dearer.
 fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
-    let others: Vec<&&Value> = answers.iter().filter(|of| of["kind"].is_string()).collect();
+    let others: Vec<&&Value> = answers
+        .iter()
+        .filter(|answer| answer["kind"].is_string())
+        .collect();
     if others.len() < 2 {
         return Vec::new();
     }
@@ -249,8 +254,8 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
         ("nearest", offer_deviation),
         ("cheapest", offer_cost),
         ("earliest", offer_start),
-        ("shortest", |of| of["durationSeconds"].as_f64()),
-        ("surest", |of| of["confidence"].as_f64().map(|sure| -sure)),
+        ("shortest", |each| each["durationSeconds"].as_f64()),
+        ("surest", |each| each["confidence"].as_f64().map(|sure| -sure)),
     ];
     let mut why = Vec::new();
     let best: Vec<&str> = criteria
@@ -259,7 +264,7 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
             let Some(own) = value(offer) else {
                 return false;
             };
-            let all: Vec<f64> = others.iter().filter_map(|of| value(of)).collect();
+            let all: Vec<f64> = others.iter().filter_map(|other| value(other)).collect();
             all.iter().all(|other| own <= *other) && all.iter().any(|other| own < *other)
         })
         .map(|(name, _)| name)
@@ -268,13 +273,13 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
         why.push(format!("of these the {}", best.join(" and the ")));
     }
     let priced = offer_cost(offer);
-    let beats = |of: &&&&Value| {
+    let beats = |value: &&&&Value| {
         // A shorter one is cheaper because it is less.
-        let is_as_much = of["kind"] != "shorter" || offer["kind"] == "shorter";
+        let is_as_much = value["kind"] != "shorter" || offer["kind"] == "shorter";
         is_as_much
-            && offer_deviation(of) < offer_deviation(offer)
-            && (priced.is_none() || offer_cost(of) <= priced)
-            && of["id"] != offer["id"]
+            && offer_deviation(value) < offer_deviation(offer)
+            && (priced.is_none() || offer_cost(value) <= priced)
+            && value["id"] != offer["id"]
     };
     if let Some(other) = others.iter().find(beats) {
         let no_dearer = if priced.is_some() { " and no dearer" } else { "" };

@@ -59,7 +59,7 @@ fn id_after(digits: &str) -> Uuid {
 fn ids_beginning_with(values: &[Value], digits: &str) -> Vec<Uuid> {
     let ids = values
         .iter()
-        .filter_map(|of| text_or_empty(&of["id"]).parse::<Uuid>().ok());
+        .filter_map(|values| text_or_empty(&values["id"]).parse::<Uuid>().ok());
     ids.filter(|id| id.simple().to_string().starts_with(digits))
         .collect()
 }
@@ -82,7 +82,7 @@ impl Server {
         let page: AgreementPage = read_answer(self.get(&path).await?)?;
         let is_over = |state: &str| matches!(state, "Rejected" | "Complete" | "Terminated");
         let all: Vec<_> = page.agreements.iter().collect();
-        let live: Vec<_> = all.iter().filter(|of| !is_over(&of.state)).collect();
+        let live: Vec<_> = all.iter().filter(|each| !is_over(&each.state)).collect();
         match (&live[..], &all[..]) {
             ([one], _) => Ok(one.id),
             ([], [one]) => Ok(one.id),
@@ -92,7 +92,7 @@ impl Server {
             _ => Err(Failure::Refused(format!(
                 "several agreements have the name {name}; give the id of one: {}",
                 all.iter()
-                    .map(|of| of.id.to_string())
+                    .map(|each| each.id.to_string())
                     .collect::<Vec<_>>()
                     .join(", ")
             ))),
@@ -118,7 +118,7 @@ impl Server {
             .await?;
         let offers = list_or_empty(&page["negotiations"])
             .iter()
-            .flat_map(|of| list_or_empty(&of["offers"]));
+            .flat_map(|one_list_or_empty| list_or_empty(&one_list_or_empty["offers"]));
         let offers: Vec<Value> = offers.cloned().collect();
         match ids_beginning_with(&offers, &digits)[..] {
             [one] if !digits.is_empty() => Ok(one),
@@ -149,7 +149,7 @@ impl Server {
             for id in list_or_empty(&page["negotiations"])
                 .iter()
                 .take(LOOKED_AT / 10)
-                .map(|of| text_or_empty(&of["id"]))
+                .map(|list_or_empty| text_or_empty(&list_or_empty["id"]))
             {
                 let negotiation = self.get(&format!("/negotiations/{id}")).await?;
                 found.extend(ids_beginning_with(list_or_empty(&negotiation["offers"]), &digits));

@@ -77,7 +77,7 @@ pub(super) struct Server {
 
 /// An agreement, and the service to ask about it.
 #[derive(Debug, Args)]
-pub(super) struct One {
+pub(super) struct AgreementOptions {
     /// The agreement: its id, as many first digits as no other has, or its name.
     pub(super) id: IdOrName,
 }
@@ -343,12 +343,12 @@ pub(super) fn how_to_explain(id: &str) -> String {
 fn broken_rules(told: &Value) -> Option<String> {
     let violations = told["violations"].as_array()?;
     let mut lines = format!("the request breaks {}:", counted(violations.len(), "rule"));
-    for of in violations {
-        let path = text_or_empty(&of["path"]);
+    for violation in violations {
+        let path = text_or_empty(&violation["path"]);
         if !path.is_empty() {
             lines += &format!("\n  {path}");
         }
-        lines += &format!("\n    {}", text_or_empty(&of["message"]));
+        lines += &format!("\n    {}", text_or_empty(&violation["message"]));
     }
     Some(lines)
 }
@@ -481,8 +481,8 @@ pub(super) fn print_agreement(view: &AgreementView) {
     }
     for guarantee in &view.guarantees {
         let mut text = format!("{} {}", guarantee.name, guarantee.state);
-        for of in &guarantee.values {
-            text += &format!(", {} {}", of.kind, of.amount);
+        for one_value in &guarantee.values {
+            text += &format!(", {} {}", one_value.kind, one_value.amount);
         }
         lines.push(("guarantee", text));
     }
@@ -492,14 +492,14 @@ pub(super) fn print_agreement(view: &AgreementView) {
 }
 
 /// Another domain's agreement behind one of ours.
-fn at_peer_in_words(of: &AtPeerView) -> String {
-    let mut text = format!("{} ({})", of.peer, of.state);
-    for (word, sum) in [("charged", &of.charged), ("paid", &of.paid)] {
+fn at_peer_in_words(peer: &AtPeerView) -> String {
+    let mut text = format!("{} ({})", peer.peer, peer.state);
+    for (word, sum) in [("charged", &peer.charged), ("paid", &peer.paid)] {
         if let Some(sum) = sum {
             text += &format!(", {word} {sum}");
         }
     }
-    for guarantee in &of.guarantees {
+    for guarantee in &peer.guarantees {
         text += &format!(", {} {}", guarantee.name, guarantee.state);
     }
     text

@@ -46,7 +46,7 @@ const NEGOTIATIONS_MAX: usize = 200;
 
 /// The request. An option that is left out has the template's value, or does not change.
 #[derive(Debug, Args)]
-struct Wanted {
+struct RequestOptions {
     /// Nodes, or the least and the greatest number: 8..16.
     #[arg(long, value_name = "N|MIN..MAX", value_parser = parse_nodes)]
     nodes: Option<Value>,
@@ -74,7 +74,7 @@ struct Wanted {
     max_deviation: Option<f64>,
 }
 
-impl Wanted {
+impl RequestOptions {
     fn request(&self) -> Result<Map<String, Value>, Failure> {
         check_times_in_order(("--after", self.after), ("--before", self.before))?;
         let text = |at: Option<DateTime>| at.map(|at| at.to_string());
@@ -122,7 +122,7 @@ pub(in crate::cli) struct NegotiateOptions {
     #[command(flatten)]
     dry_run: DryRun,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: RequestOptions,
 }
 
 /// Options of `accept`.
@@ -142,7 +142,7 @@ pub(in crate::cli) struct ChangeOptions {
     /// The agreement: its id, as many first digits as no other has, or its name.
     id: IdOrName,
     #[command(flatten)]
-    wanted: Wanted,
+    wanted: RequestOptions,
     /// Take the quote at once, if it is what was asked for and costs no more than a quote for this that is held already.
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
@@ -182,7 +182,9 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
     let mut request = options.wanted.request()?;
     let id = server.id_of(&options.id).await?;
     request.insert("agreement".to_owned(), id.to_string().into());
-    let asked = request.get("window").and_then(|of| of["start"].as_str());
+    let asked = request
+        .get("window")
+        .and_then(|request| request["start"].as_str());
     if let Some(duration) = options.wanted.duration
         && options.wanted.before.is_none()
         && let Some(end) = wider_end(&read_answer(server.agreement(id).await?)?, asked, duration)
@@ -221,17 +223,17 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
 async fn quotes_held_for(server: &Server, agreement: &str) -> Result<Vec<Value>, Failure> {
     let query = Query::new("/negotiations").with("state", Some("open"));
     let open = server.pages(&query, "negotiations", NEGOTIATIONS_MAX).await?;
-    let about = open.iter().filter(|of| of["agreement"] == agreement);
+    let about = open.iter().filter(|open| open["agreement"] == agreement);
     Ok(about
-        .flat_map(|of| list_or_empty(&of["offers"]))
+        .flat_map(|about| list_or_empty(&about["offers"]))
         .cloned()
         .collect())
 }
 
 /// Why a quote is not taken without a question, if so: it is something else than was asked for, or costs more than what was shown
 /// before for the same.
-fn why_not_taken(wanted: &Wanted, quote: &Value, shown: &[Value]) -> Option<String> {
-    let id = |of: &Value| text_or_empty(&of["id"]).to_owned();
+fn why_not_taken(wanted: &RequestOptions, quote: &Value, shown: &[Value]) -> Option<String> {
+    let id = |value: &Value| text_or_empty(&value["id"]).to_owned();
     if quote["kind"] != "exact" {
         return Some(format!(
             "nothing is changed: what was asked for cannot be had, and --yes takes nothing else. To take the first of these offers: \
@@ -239,22 +241,22 @@ fn why_not_taken(wanted: &Wanted, quote: &Value, shown: &[Value]) -> Option<Stri
             id(quote)
         ));
     }
-    let instant = |of: &Value| of.as_str().and_then(|text| text.parse::<Timestamp>().ok());
-    let is_at = |of: &Value, wanted: Option<DateTime>| {
-        wanted.is_none_or(|at| instant(of) == at.to_string().parse::<Timestamp>().ok())
+    let instant = |value: &Value| value.as_str().and_then(|text| text.parse::<Timestamp>().ok());
+    let is_at = |value: &Value, wanted: Option<DateTime>| {
+        wanted.is_none_or(|at| instant(value) == at.to_string().parse::<Timestamp>().ok())
     };
-    let is_the_same = |of: &&Value| {
-        of["kind"] == "exact"
+    let is_the_same = |value: &&Value| {
+        value["kind"] == "exact"
             && ["nodes", "durationSeconds"]
                 .iter()
-                .all(|name| of[name] == quote[name])
-            && is_at(&of["ready"], wanted.after)
-            && is_at(&of["deadline"], wanted.before)
+                .all(|name| value[name] == quote[name])
+            && is_at(&value["ready"], wanted.after)
+            && is_at(&value["deadline"], wanted.before)
     };
     let costs = total_cost(quote)?;
     let before = shown.iter().filter(is_the_same);
     // One without a price costs nothing.
-    let before = before.map(|of| (total_cost(of).unwrap_or_default(), of));
+    let before = before.map(|each| (total_cost(each).unwrap_or_default(), each));
     let (least, cheapest) = before.min_by_key(|(least, _)| *least)?;
     (costs > least).then(|| {
         format!(
@@ -270,8 +272,8 @@ fn why_not_taken(wanted: &Wanted, quote: &Value, shown: &[Value]) -> Option<Stri
 
 /// The price and the fee of an offer, in millionths of the currency; none where nothing is charged.
 fn total_cost(offer: &Value) -> Option<i64> {
-    let micros = |of: &Value| {
-        let (whole, part) = of["amount"]
+    let micros = |value: &Value| {
+        let (whole, part) = value["amount"]
             .as_str()
             .map(|text| text.split_once('.').unwrap_or((text, "")))?;
         format!("{whole}{part:0<6}").parse::<i64>().ok()
@@ -290,12 +292,12 @@ fn cost_in_words(offer: &Value) -> String {
 
 /// The end that the window needs for a slot of this many seconds. The slot begins at the planned start, or at the asked start if that is
 /// later. None if the window of the agreement is long enough.
-fn wider_end(of: &AgreementView, asked: Option<&str>, duration: u64) -> Option<Timestamp> {
+fn wider_end(agreement: &AgreementView, asked: Option<&str>, duration: u64) -> Option<Timestamp> {
     let at = |text: &str| text.parse::<Timestamp>().ok();
-    let planned = at(of.planned_start.as_deref().unwrap_or(&of.ready))?;
+    let planned = at(agreement.planned_start.as_deref().unwrap_or(&agreement.ready))?;
     let start = asked.and_then(at).map_or(planned, |asked| asked.max(planned));
     let end = start.checked_add(Duration::from_secs(duration)).ok()?;
-    (end > at(&of.deadline)?).then_some(end)
+    (end > at(&agreement.deadline)?).then_some(end)
 }
 
 /// Prints offers as a table, and how to accept; where there are none it fails with the reason.
@@ -419,7 +421,7 @@ mod tests {
 
     #[test]
     fn a_quote_is_taken_at_once_where_it_is_exact_and_no_dearer_than_what_was_shown() {
-        let wanted = Wanted {
+        let wanted = RequestOptions {
             nodes: None,
             duration: Some(3_600),
             work: None,

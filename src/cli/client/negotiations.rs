@@ -59,23 +59,23 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     if negotiations.is_empty() {
         say!("there is no such negotiation");
     }
-    for (of, is_next) in negotiations
+    for (negotiation, is_next) in negotiations
         .iter()
         .zip([false].into_iter().chain(std::iter::repeat(true)))
     {
         if is_next {
             say!("");
         }
-        let about = of["agreement"].as_str();
+        let about = negotiation["agreement"].as_str();
         let about = about.map_or_else(String::new, |agreement| format!(", to change {agreement}"));
         say!(
             "{} of {}, {} until {}{about}",
-            text_or_empty(&of["id"]),
-            text_or_empty(&of["party"]),
-            text_or_empty(&of["state"]),
-            text_or_empty(&of["expires"])
+            text_or_empty(&negotiation["id"]),
+            text_or_empty(&negotiation["party"]),
+            text_or_empty(&negotiation["state"]),
+            text_or_empty(&negotiation["expires"])
         );
-        match list_or_empty(&of["offers"]) {
+        match list_or_empty(&negotiation["offers"]) {
             [] => say!("nothing is held"),
             offers => print_rows(table_of_offers(offers), &[3, 5, 6]),
         }
@@ -92,10 +92,10 @@ pub(in crate::cli) async fn release(options: ReleaseOptions, server: &Server) ->
     }
     let path = format!("/negotiations/{id}/terminate{query}");
     let answer = server.post(&path, end_negotiation_input().into_bytes()).await?;
-    server.print_value(&answer, |of| {
+    server.print_value(&answer, |each| {
         say!(
             "negotiation {id} is {}: nothing is held in it",
-            text_or_empty(&of["state"])
+            text_or_empty(&each["state"])
         );
     });
     Ok(())

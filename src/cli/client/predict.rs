@@ -8,16 +8,18 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use super::print_json;
-use crate::agreement::{Barred, Job, Shape, Source, StagedFile};
+use crate::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use crate::cli::config::Config;
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
 use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
-use crate::planner::{Proposal, Resource, Scaling, Settings, StartError, Tried, TriedPlace, try_proposal};
+use crate::planner::{
+    Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal,
+};
 use crate::prediction::{
-    Explanation, Given, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
+    Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
 };
 
 const EXAMPLES: &str = "\
@@ -98,11 +100,11 @@ fn parse_probability(text: &str) -> Result<f64, String> {
 struct PredictOutput<'a> {
     options: &'a Options,
     window: Interval,
-    proposal: Proposal,
+    proposal: Request,
     known: &'a Knowledge,
     ppm: u32,
-    given: Given,
-    tried: Tried,
+    given: GivenDurations,
+    tried: TrialResult,
     /// The criterion for the better of two places.
     objective: &'static str,
 }
@@ -138,13 +140,13 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         (None, None) => (templates.duration(), Scaling::Contract),
     };
     let nodes = options.nodes;
-    let proposal = Proposal {
+    let proposal = Request {
         scaling,
         barred,
         ready: Some(window.start),
         deadline: Some(window.end),
         job: Some(job),
-        ..Proposal::new(Uuid::now_v7(), &options.party, vec![Shape { nodes, duration }])
+        ..Request::new(Uuid::now_v7(), &options.party, vec![Shape { nodes, duration }])
     };
     let (_renewed, predictions) = Predictions::of(knowledge);
     let known = predictions.now();
@@ -159,7 +161,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
             unconfigured @ StartError::Unconfigured(_) => Failure::Refused(unconfigured.to_string()),
         })?;
     let predicted = PredictOutput {
-        given: Given {
+        given: GivenDurations {
             requested: options.seconds,
             default: templates.duration(),
         },
@@ -196,7 +198,7 @@ fn job_of_offer(options: &Options, config: &Config) -> Result<Job, Failure> {
         let known: Vec<&str> = catalogue
             .applications()
             .iter()
-            .map(|of| of.name.as_str())
+            .map(|application| application.name.as_str())
             .collect();
         return Err(Failure::Usage(format!(
             "--app: the application {} is not in the catalogue; it has {}",
@@ -231,18 +233,18 @@ fn job_of_offer(options: &Options, config: &Config) -> Result<Job, Failure> {
 }
 
 /// The resources that are not to be looked at.
-fn bar_others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<Barred>, Failure> {
+fn bar_others_than(resource: Option<&str>, settings: &Settings) -> Result<Vec<BarredResource>, Failure> {
     let Some(only) = resource else {
         return Ok(Vec::new());
     };
-    let names = || settings.resources.iter().map(|of| of.name.as_str());
+    let names = || settings.resources.iter().map(|resource| resource.name.as_str());
     if !names().any(|name| name == only) {
         return Err(Failure::Usage(format!(
             "--resource: there is no {only:?} in service; there is {}",
             names().collect::<Vec<_>>().join(", ")
         )));
     }
-    let barred = |name: &str| Barred {
+    let barred = |name: &str| BarredResource {
         resource: name.to_owned(),
         sizes: Vec::new(),
         why: format!("--resource {only}"),
@@ -282,7 +284,7 @@ impl PredictOutput<'_> {
         self.tried
             .places
             .iter()
-            .filter(move |of| only.is_none_or(|only| only == of.resource))
+            .filter(move |place| only.is_none_or(|only| only == place.resource))
     }
 
     fn print(&self) -> Result<(), Failure> {
@@ -365,13 +367,12 @@ impl PredictOutput<'_> {
     /// The prediction for a slot on a resource.
     fn members(&self, resource: &str, slot: Interval) -> Map<String, Value> {
         let Explanation { estimate, decides } = self.explained(resource, slot);
-        let interval =
-            |of: Interval| json!({ "start": instant_in_utc(of.start), "end": instant_in_utc(of.end) });
-        let parts = decides.as_ref().map(|of| {
+        let interval = |interval: Interval| json!({ "start": instant_in_utc(interval.start), "end": instant_in_utc(interval.end) });
+        let parts = decides.as_ref().map(|decide| {
             let part = |(part, share, value): &(scheduler::prediction::Part, f64, f64)| {
                 json!({ "part": part.word(), "share": share, "value": value })
             };
-            of.parts.iter().map(part).collect::<Vec<_>>()
+            decide.parts.iter().map(part).collect::<Vec<_>>()
         });
         let members = json!({
             "gap": interval(Interval::new(slot.start, self.window.end)),
@@ -380,16 +381,16 @@ impl PredictOutput<'_> {
             "executionSeconds": estimate.execution,
             "epilogSeconds": estimate.epilog,
             "completionSeconds": estimate.completion,
-            "slot": decides.as_ref().map(|of| json!({
+            "slot": decides.as_ref().map(|explanation| json!({
                 "seconds": slot.duration(),
-                "probability": of.stated(of.in_slot),
-                "runs": of.runs,
-                "outcomes": of.outcomes,
+                "probability": explanation.stated(explanation.in_slot),
+                "runs": explanation.runs,
+                "outcomes": explanation.outcomes,
             })),
             "parts": parts,
-            "kept": decides.as_ref().map(|of| of.kept),
-            "expectedCompletion": decides.as_ref().map(|of| instant_in_utc(slot.start + of.completion)),
-            "confidence": decides.as_ref().and_then(|of| of.stated(of.confidence)),
+            "kept": decides.as_ref().map(|decide| decide.kept),
+            "expectedCompletion": decides.as_ref().map(|decide| instant_in_utc(slot.start + decide.completion)),
+            "confidence": decides.as_ref().and_then(|explanation| explanation.stated(explanation.confidence)),
             "earliest": interval(slot),
         });
         match members {

@@ -2,11 +2,14 @@
 
 use serde_json::json;
 
-use crate::cli::client::{One, Server, print_agreement, print_json, read_answer};
+use crate::cli::client::{AgreementOptions, Server, print_agreement, print_json, read_answer};
 use crate::cli::{Failure, print_rows, row};
 use crate::negotiation::TimelineView;
 
-pub(in crate::cli) async fn run(One { id }: One, server: &Server) -> Result<(), Failure> {
+pub(in crate::cli) async fn run(
+    AgreementOptions { id }: AgreementOptions,
+    server: &Server,
+) -> Result<(), Failure> {
     let id = server.id_of(&id).await?;
     let (agreement, timeline) = (server.agreement(id).await?, server.timeline(id).await?);
     if server.json {

@@ -7,7 +7,9 @@ use crate::negotiation::TemplateView;
 pub(in crate::cli) async fn run(server: &Server) -> Result<(), Failure> {
     let answer = server.get("/templates").await?;
     server.print_answer(answer, |templates: &Vec<TemplateView>| {
-        let rows = templates.iter().map(|of| row([&of.id, &of.name]));
+        let rows = templates
+            .iter()
+            .map(|template| row([&template.id, &template.name]));
         print_rows(rows.collect(), &[]);
     })
 }

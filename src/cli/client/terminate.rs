@@ -9,7 +9,7 @@ use uuid::Uuid;
 use wsag::scheduling::parse_amount;
 
 use crate::cli::Failure;
-use crate::cli::client::{DryRun, One, Server, print_agreement, read_answer};
+use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement, read_answer};
 use crate::negotiation::{AgreementView, EndingView, PaymentView, terminate_input};
 
 const EXAMPLES: &str = "\
@@ -25,7 +25,7 @@ It says what the end costs, and asks before it ends an agreement if that is more
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     #[command(flatten)]
-    one: One,
+    one: AgreementOptions,
     /// Do not ask, also if the end costs something.
     #[arg(long, conflicts_with = "dry_run")]
     yes: bool,
@@ -94,7 +94,7 @@ fn sum_of(payments: &[PaymentView]) -> i64 {
 
 /// Asks whether to pay for the end of an agreement. A script cannot answer: it has to have said so.
 fn ask_before_it_costs(charges: &[PaymentView]) -> Result<(), Failure> {
-    let amounts: Vec<String> = charges.iter().map(|of| of.amount.to_string()).collect();
+    let amounts: Vec<String> = charges.iter().map(|charge| charge.amount.to_string()).collect();
     let costs = amounts.join(" and ");
     if !std::io::stdin().is_terminal() {
         return Err(Failure::Refused(format!(

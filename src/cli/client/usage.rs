@@ -36,31 +36,31 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let mut rows = vec![split_headings(
         "party, agreements, questions, held, resource, node-hours, most, share",
     )];
-    for of in &usage.parties {
-        let agreements = of_most(of.agreements, of.agreements_max);
-        let questions = of_most(of.questions, of.questions_max);
-        if of.resources.is_empty() {
+    for party in &usage.parties {
+        let agreements = of_most(party.agreements, party.agreements_max);
+        let questions = of_most(party.questions, party.questions_max);
+        if party.resources.is_empty() {
             rows.push(row([
-                &of.party,
+                &party.party,
                 &agreements,
                 &questions,
-                &of.held_answers,
+                &party.held_answers,
                 &"-",
                 &0,
                 &"0 %",
                 &"-",
             ]));
         }
-        for on in &of.resources {
+        for on in &party.resources {
             let share = on
                 .share_percent
                 .map_or_else(|| "-".to_owned(), |share| format!("{share} %"));
             let most = format!("{} %", on.most_percent);
             rows.push(row([
-                &of.party,
+                &party.party,
                 &agreements,
                 &questions,
-                &of.held_answers,
+                &party.held_answers,
                 &on.resource,
                 &on.node_hours,
                 &most,
@@ -69,8 +69,8 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         }
     }
     print_rows(rows, &[1, 2, 3, 5, 6, 7]);
-    let near = usage.parties.iter().filter(|of| of.is_near_quota);
-    let near: Vec<&str> = near.map(|of| of.party.as_str()).collect();
+    let near = usage.parties.iter().filter(|party| party.is_near_quota);
+    let near: Vec<&str> = near.map(|near| near.party.as_str()).collect();
     if !near.is_empty() {
         println!("near a quota: {}", near.join(", "));
     }

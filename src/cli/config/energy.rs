@@ -59,7 +59,7 @@ pub(super) struct EnergyPrices {
 /// Prices of energy over time that stand elsewhere, and change there.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Series {
-    place: Place,
+    place: SeriesSource,
     every: Duration,
     /// As they were read last; none while they have not been.
     pub(in crate::cli) lines: Vec<Kwh>,
@@ -67,7 +67,7 @@ pub(in crate::cli) struct Series {
 
 /// Where a series stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum SeriesSource {
     File(PathBuf),
     /// The operator says it, so it may be any address.
     Address(String),
@@ -89,9 +89,9 @@ impl EnergyPrices {
         let place = self.series.as_ref()?;
         Some(Series {
             place: if is_address(place) {
-                Place::Address(place.clone())
+                SeriesSource::Address(place.clone())
             } else {
-                Place::File(folder.join(place))
+                SeriesSource::File(folder.join(place))
             },
             every: Duration::from_secs(self.series_seconds.unwrap_or(SERIES_SECONDS).into()),
             lines: self.lines.clone(),
@@ -171,8 +171,8 @@ impl Series {
     pub(in crate::cli) async fn read(&self) -> Result<Vec<Kwh>, String> {
         let reading = async {
             match &self.place {
-                Place::File(file) => read_file(file).await.map_err(|why| why.to_string()),
-                Place::Address(address) => fetch(address).await,
+                SeriesSource::File(file) => read_file(file).await.map_err(|why| why.to_string()),
+                SeriesSource::Address(address) => fetch(address).await,
             }
         };
         let text = match tokio::time::timeout(FETCH_WAIT, reading).await {
@@ -186,7 +186,7 @@ impl Series {
     /// Whether it is one of the operator's own files, where a fault is a fault of the configuration. An address may be silent for
     /// reasons of its own.
     pub(in crate::cli) fn is_file(&self) -> bool {
-        matches!(self.place, Place::File(_))
+        matches!(self.place, SeriesSource::File(_))
     }
 
     /// Whether both stand in the same place.
@@ -205,8 +205,8 @@ impl Series {
 
     fn shown(&self) -> String {
         match &self.place {
-            Place::File(file) => file.display().to_string(),
-            Place::Address(address) => address_without_query(address).to_owned(),
+            SeriesSource::File(file) => file.display().to_string(),
+            SeriesSource::Address(address) => address_without_query(address).to_owned(),
         }
     }
 }
@@ -226,7 +226,7 @@ fn is_address(place: &str) -> bool {
     let starts = |scheme: &str| {
         place
             .get(..scheme.len())
-            .is_some_and(|of| of.eq_ignore_ascii_case(scheme))
+            .is_some_and(|place| place.eq_ignore_ascii_case(scheme))
     };
     starts("http://") || starts("https://")
 }
@@ -296,8 +296,8 @@ mod tests {
 
     #[test]
     fn a_line_has_an_instant_a_price_and_grams() {
-        let of = parse_tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
-        assert_eq!((of.micros, of.grams), (210_000, 320));
+        let kwh = parse_tariff_step("2027-01-31T08:00:00Z, 0.21, 320").unwrap();
+        assert_eq!((kwh.micros, kwh.grams), (210_000, 320));
         assert_eq!(parse_tariff_step("2027-01-31T08:00:00+01:00,0").unwrap().grams, 0);
         assert_eq!(
             parse_tariff_step("2027-01-31T08:00:00Z,-0.5").unwrap().micros,

@@ -94,15 +94,15 @@ impl Federating {
         for (index, peer) in peers.iter().enumerate() {
             let key = |key: &str| format!("peer[{index}].{key}");
             peer.check().map_err(|why| key(&why))?;
-            let of = &peer.name;
-            if Some(of.as_str()) == name {
-                return Err(key(&format!("name: {of:?} is the name of this domain")));
+            let one_name = &peer.name;
+            if Some(one_name.as_str()) == name {
+                return Err(key(&format!("name: {one_name:?} is the name of this domain")));
             }
-            if resources.contains(&of.as_str()) {
-                return Err(key(&format!("name: {of:?} is the name of a resource")));
+            if resources.contains(&one_name.as_str()) {
+                return Err(key(&format!("name: {one_name:?} is the name of a resource")));
             }
-            if !names.insert(of) {
-                return Err(key(&format!("name: {of:?} is the name of another peer")));
+            if !names.insert(one_name) {
+                return Err(key(&format!("name: {one_name:?} is the name of another peer")));
             }
             if !parties.insert(peer.party()) {
                 let party = peer.party();

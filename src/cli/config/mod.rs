@@ -148,8 +148,8 @@ impl Negotiating {
         }
     }
 
-    fn planner(&self) -> planner::Negotiating {
-        planner::Negotiating {
+    fn planner(&self) -> planner::NegotiationLimits {
+        planner::NegotiationLimits {
             lasts: i64::from(self.lasts_hours) * 3_600,
             open_max: self.open_max as usize,
             offers_max: self.offers_max as usize,
@@ -227,7 +227,7 @@ impl Config {
     /// The replicas that local resources are stated to belong to, by the names of the resources.
     pub(super) fn hosts_of_resources(&self) -> impl Iterator<Item = (String, String)> {
         let stated = self.resources.iter();
-        stated.filter_map(|of| Some((of.name.clone(), of.replica.clone()?)))
+        stated.filter_map(|resource| Some((resource.name.clone(), resource.replica.clone()?)))
     }
 
     /// The prices of energy over time, if they stand elsewhere.
@@ -319,21 +319,21 @@ impl Config {
 
     fn check_quotas_of_parties(&self) -> Result<(), String> {
         let mut seen = BTreeSet::new();
-        for (index, of) in self.quotas_of_parties.iter().enumerate() {
-            if let Some(again) = of.party.names().iter().find(|party| !seen.insert(*party)) {
+        for (index, quotas) in self.quotas_of_parties.iter().enumerate() {
+            if let Some(again) = quotas.party.names().iter().find(|party| !seen.insert(*party)) {
                 return Err(format!(
                     "quota[{index}].party: expected each party once, found {again:?} again"
                 ));
             }
-            of.quotas().check(&format!("quota[{index}]"))?;
+            quotas.quotas().check(&format!("quota[{index}]"))?;
         }
         Ok(())
     }
 
     fn quotas_of_parties(&self) -> BTreeMap<String, planner::Quotas> {
-        let each = self.quotas_of_parties.iter().flat_map(|of| {
-            let quotas = of.quotas().or(&self.quotas).planner();
-            let parties = of.party.names().iter();
+        let each = self.quotas_of_parties.iter().flat_map(|agreement| {
+            let quotas = agreement.quotas().or(&self.quotas).planner();
+            let parties = agreement.party.names().iter();
             parties.map(move |party| (party.clone(), quotas))
         });
         each.collect()
@@ -372,7 +372,7 @@ impl Config {
     fn resource_names(&self) -> Vec<&str> {
         // The one that there is where none is named.
         let unnamed = self.resources.is_empty().then_some("local");
-        let names = self.resources.iter().map(|of| of.name.as_str());
+        let names = self.resources.iter().map(|resource| resource.name.as_str());
         names.chain(unnamed).collect()
     }
 
@@ -434,7 +434,12 @@ impl Config {
     /// [`Failure::Usage`] naming the key.
     pub(super) fn catalogue(&self) -> Result<Catalogue, Failure> {
         let catalogue = self.named_catalogue()?;
-        let is_known = |name: &str| catalogue.applications().iter().any(|of| of.name == name);
+        let is_known = |name: &str| {
+            catalogue
+                .applications()
+                .iter()
+                .any(|application| application.name == name)
+        };
         match resources::cluster_applications(&self.resources).find(|(_, name)| !is_known(name)) {
             Some((resource, name)) => Err(Failure::Usage(format!(
                 "configuration: resource `{resource}`: slurm.application: expected the name of an application, found {name:?}"
@@ -447,7 +452,11 @@ impl Config {
         if self.applications.is_empty() {
             return Ok(Catalogue::built_in(find_program));
         }
-        if let Some(missing) = self.applications.iter().find(|of| !of.program.is_file()) {
+        if let Some(missing) = self
+            .applications
+            .iter()
+            .find(|application| !application.program.is_file())
+        {
             return Err(Failure::Usage(format!(
                 "configuration: application `{}`: program: expected a program of this machine, and {} is no file",
                 missing.name,

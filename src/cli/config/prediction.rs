@@ -10,14 +10,14 @@ table! {
     /// What estimates decide.
     pub(in crate::cli) struct Prediction {
         /// The parts of an estimate by which slots are sized and resources chosen.
-        choice: Choice = Choice::All;
+        choice: PredictionParts = PredictionParts::All;
     }
 }
 
 /// The parts that a provider can choose.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Choice {
+enum PredictionParts {
     /// None: slots are sized by past run times at the reference rate, and the earliest end of a slot is best.
     Off,
     /// The load of the processors.
@@ -32,10 +32,10 @@ impl Prediction {
     /// The parts that decide; none where estimates decide nothing.
     pub(in crate::cli) fn ladder(&self) -> Option<Ladder> {
         match self.choice {
-            Choice::Off => None,
-            Choice::Load => Some(Ladder::Load),
-            Choice::Trust => Some(Ladder::Trust),
-            Choice::All => Some(Ladder::All),
+            PredictionParts::Off => None,
+            PredictionParts::Load => Some(Ladder::Load),
+            PredictionParts::Trust => Some(Ladder::Trust),
+            PredictionParts::All => Some(Ladder::All),
         }
     }
 }

@@ -129,7 +129,7 @@ impl PriceList {
             }
         }
         let energy = self.energy.as_ref();
-        let energy = energy.map(|of| of.energy(resources)).transpose()?;
+        let energy = energy.map(|energy| energy.energy(resources)).transpose()?;
         Ok(Pricing {
             currency: self.currency,
             node_hour_micros: parse_price("pricing.node_hour", &self.node_hour)?,

@@ -193,10 +193,12 @@ impl Resource {
             attributes.insert(ARCHITECTURE.to_owned(), Attribute::Word(architecture.clone()));
         }
         let capacity = self.capacity();
-        let maintenance = self
-            .maintenance
-            .iter()
-            .filter_map(|of| Some((of.interval().ok()?, of.nodes.unwrap_or(capacity))));
+        let maintenance = self.maintenance.iter().filter_map(|maintenance| {
+            Some((
+                maintenance.interval().ok()?,
+                maintenance.nodes.unwrap_or(capacity),
+            ))
+        });
         planner::Resource {
             maintenance: maintenance.collect(),
             rate: self.rate.and_then(planner::rate_of_multiple).unwrap_or_default(),
@@ -260,7 +262,7 @@ pub(in crate::cli) enum Executor {
 /// What an executor needs, as it is stored with its resource.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct Stored {
+struct StoredExecutor {
     limits: LimitKeys,
     slurm: Option<Slurm>,
 }
@@ -270,24 +272,24 @@ struct Stored {
 /// # Errors
 /// In words, where that is not known any more.
 pub(in crate::cli) fn executor_of_resource(
-    of: &planner::Resource,
+    resource: &planner::Resource,
     otherwise: JobLimits,
 ) -> Result<Executor, String> {
-    let stored = (!of.executor.is_null()).then(|| serde_json::from_value(of.executor.clone()));
-    let stored: Stored = stored
+    let stored = (!resource.executor.is_null()).then(|| serde_json::from_value(resource.executor.clone()));
+    let stored: StoredExecutor = stored
         .transpose()
         .map_err(|why| why.to_string())?
         .unwrap_or_default();
-    if of.is_peer() {
+    if resource.is_peer() {
         return Ok(Executor::Peer);
     }
-    if of.kind != "local" {
+    if resource.kind != "local" {
         let slurm = stored
             .slurm
             .ok_or("the configuration has no table [resource.slurm] for it")?;
-        return Ok(Executor::Slurm(Box::new(slurm.settings(&of.name))));
+        return Ok(Executor::Slurm(Box::new(slurm.settings(&resource.name))));
     }
-    let memory = match of.attributes.get("memory_bytes") {
+    let memory = match resource.attributes.get("memory_bytes") {
         Some(Attribute::Number(bytes)) => u64::try_from(*bytes).ok(),
         _ => None,
     };
@@ -305,13 +307,13 @@ pub(in crate::cli) fn executor_of_resource(
 pub(in crate::cli) fn cluster_applications(resources: &[Resource]) -> impl Iterator<Item = (&str, &str)> {
     let clusters = resources
         .iter()
-        .filter_map(|of| Some((of.name.as_str(), of.slurm.as_ref()?)));
-    clusters.flat_map(|(name, slurm)| slurm.applications().map(move |of| (name, of)))
+        .filter_map(|resource| Some((resource.name.as_str(), resource.slurm.as_ref()?)));
+    clusters.flat_map(|(name, slurm)| slurm.applications().map(move |application| (name, application)))
 }
 
 /// The clusters that Slurm runs, as their executors have them.
 pub(in crate::cli) fn cluster_settings(resources: &[Resource]) -> Vec<Settings> {
-    let settings = |of: &Resource| Some(of.slurm.as_ref()?.settings(&of.name));
+    let settings = |resource: &Resource| Some(resource.slurm.as_ref()?.settings(&resource.name));
     resources.iter().filter_map(settings).collect()
 }
 

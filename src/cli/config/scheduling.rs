@@ -106,8 +106,8 @@ impl Scheduling {
         }
     }
 
-    pub(in crate::cli) fn improving(&self) -> planner::Improving {
-        planner::Improving {
+    pub(in crate::cli) fn improving(&self) -> planner::ImprovementSettings {
+        planner::ImprovementSettings {
             // Moves in idle moments would defeat the purpose of a start that is not the first fit.
             idle: self.improve
                 && !matches!(self.objective, Objective::LatestStart | Objective::LeastWorkLost),

@@ -213,15 +213,20 @@ impl Slurm {
 
     /// The names of the applications that it says something of.
     pub(in crate::cli) fn applications(&self) -> impl Iterator<Item = &str> {
-        self.applications.iter().map(|of| of.name.as_str())
+        self.applications
+            .iter()
+            .map(|application| application.name.as_str())
     }
 
     fn policies(&self) -> Policies {
-        let parties = self.parties.iter().map(|of| (of.name.clone(), policy_of!(of)));
+        let parties = self
+            .parties
+            .iter()
+            .map(|party| (party.name.clone(), policy_of!(party)));
         let applications = self
             .applications
             .iter()
-            .map(|of| (of.name.clone(), policy_of!(of)));
+            .map(|application| (application.name.clone(), policy_of!(application)));
         Policies {
             all: policy_of!(self),
             parties: parties.collect(),

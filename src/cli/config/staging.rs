@@ -1,7 +1,7 @@
 //! `[staging]` of the configuration: where the files of jobs may come from and go to.
 
 use super::ranges::table;
-use crate::address::{Allowed, Policy};
+use crate::address::{AllowedAddresses, Policy};
 use crate::execution::staging::Rules;
 
 /// Mebibytes beyond this are a slip of the pen.
@@ -39,10 +39,10 @@ impl Staging {
         }
     }
 
-    fn addresses(&self) -> Result<Allowed, String> {
+    fn addresses(&self) -> Result<AllowedAddresses, String> {
         let policy = Policy {
             private_addresses: self.private_addresses,
         };
-        Allowed::new(&self.allowed, policy).map_err(|why| format!("staging.allowed: {why}"))
+        AllowedAddresses::new(&self.allowed, policy).map_err(|why| format!("staging.allowed: {why}"))
     }
 }

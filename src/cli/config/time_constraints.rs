@@ -34,13 +34,13 @@ fn duration() -> String {
 
 impl TimeConstraint {
     fn language(&self) -> TimeLanguage {
-        let of = self.clone();
+        let texts = self.clone();
         TimeLanguage {
-            namespace: of.namespace,
-            element: of.element,
-            start: of.start,
-            end: of.end,
-            duration: of.duration,
+            namespace: texts.namespace,
+            element: texts.element,
+            start: texts.start,
+            end: texts.end,
+            duration: texts.duration,
         }
     }
 }
@@ -60,17 +60,20 @@ pub(super) fn check(configured: &[TimeConstraint]) -> Result<(), String> {
             "time_constraint: expected at most {LANGUAGES_MAX} of them"
         ));
     }
-    for (index, of) in configured.iter().enumerate() {
+    for (index, constraint) in configured.iter().enumerate() {
         let key = format!("time_constraint[{index}]");
-        of.language().check().map_err(|why| format!("{key}.{why}"))?;
+        constraint
+            .language()
+            .check()
+            .map_err(|why| format!("{key}.{why}"))?;
         let before = configured.iter().take(index);
         if before
             .map(|other| &other.namespace)
-            .any(|other| *other == of.namespace)
+            .any(|other| *other == constraint.namespace)
         {
             return Err(format!(
                 "{key}.namespace: expected another one than {:?}, which has an entry",
-                of.namespace
+                constraint.namespace
             ));
         }
     }

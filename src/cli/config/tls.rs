@@ -30,7 +30,7 @@ impl Tls {
             CertificateDer::pem_file_iter(&self.certificate).and_then(Iterator::collect::<Result<Vec<_>, _>>);
         let wrong = |why| Failure::Usage(format!("tls.certificate: {}: {why}", self.certificate.display()));
         let chain = read.map_err(wrong)?;
-        Ok(chain.iter().map(|of| of.to_vec()).collect())
+        Ok(chain.iter().map(|chain| chain.to_vec()).collect())
     }
 
     /// Reads them.
@@ -52,7 +52,7 @@ impl Tls {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
-            .and_then(|of| of.with_no_client_auth().with_single_cert(chain, key))
+            .and_then(|version| version.with_no_client_auth().with_single_cert(chain, key))
             .map_err(|why| wrong("key", &self.key, &why))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Arc::new(config))

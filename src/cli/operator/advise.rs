@@ -33,7 +33,7 @@ pub(in crate::cli) struct Options {
     #[arg(long, env = "BESPEAK_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
     #[command(flatten)]
-    advise: command::Question,
+    advise: command::AdviseOptions,
 }
 
 pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {

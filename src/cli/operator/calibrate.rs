@@ -67,16 +67,23 @@ async fn reliability_in_store(options: &Options) -> Result<ReliabilityView, Fail
 }
 
 fn statements_table(view: &ReliabilityView) -> Table {
-    let of = |what: &str| {
+    let number_of = |what: &str| {
         view.ladders
             .iter()
             .map(|ladder| format!("{what}, {ladder}"))
             .collect()
     };
-    let held: Vec<String> = of("held (%)");
-    let columns = [vec!["statement".to_owned()], held, of("pinball loss (s)")].concat();
+    let held: Vec<String> = number_of("held (%)");
+    let columns = [vec!["statement".to_owned()], held, number_of("pinball loss (s)")].concat();
     let mut rows: Vec<Vec<String>> = (view.statements.iter())
-        .map(|of| [vec![of.statement.clone()], of.held.clone(), of.losses.clone()].concat())
+        .map(|statement| {
+            [
+                vec![statement.statement.clone()],
+                statement.held.clone(),
+                statement.losses.clone(),
+            ]
+            .concat()
+        })
         .collect();
     let mean = vec![format!("mean of {} outcomes", view.outcomes)];
     let nothing = vec!["–".to_owned(); view.ladders.len()];
@@ -89,9 +96,9 @@ fn weights_table(view: &ReliabilityView) -> Table {
     let columns = [&["resource"][..], &parts, &["trust RT (s)", "runs lost (%)"]].concat();
     let mut table = Table::new(&columns);
     table.rows = (view.weights.iter())
-        .map(|of| {
-            let last = vec![of.trust.clone(), of.lost.clone()];
-            [vec![of.resource.clone()], of.weights.clone(), last].concat()
+        .map(|weights| {
+            let last = vec![weights.trust.clone(), weights.lost.clone()];
+            [vec![weights.resource.clone()], weights.weights.clone(), last].concat()
         })
         .collect();
     table

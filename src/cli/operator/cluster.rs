@@ -12,7 +12,7 @@ use crate::cli::Failure;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::execution::slurm::{Settings, SlurmExecutor};
-use crate::execution::{ExecutionError, Executor, Found, SetupCheck};
+use crate::execution::{CheckResult, ExecutionError, Executor, SetupCheck};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,9 +60,12 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
     };
     let config = Config::load(options.config.as_deref())?;
     let clusters: Vec<Settings> = config.clusters();
-    let clusters = clusters
-        .into_iter()
-        .filter(|of| options.resource.as_ref().is_none_or(|name| *name == of.resource));
+    let clusters = clusters.into_iter().filter(|cluster| {
+        options
+            .resource
+            .as_ref()
+            .is_none_or(|name| *name == cluster.resource)
+    });
     let clusters: Vec<Settings> = clusters.collect();
     if clusters.is_empty() {
         let what = options
@@ -82,7 +85,7 @@ pub(in crate::cli) fn run(options: Options, as_json: bool) -> Result<(), Failure
         })?;
         wrong += checks
             .iter()
-            .filter(|check| matches!(check.found, Found::Wrong(_)))
+            .filter(|check| matches!(check.found, CheckResult::Wrong(_)))
             .count();
         if as_json {
             checked.push(json!({ "resource": name, "checks": checks }));
@@ -117,9 +120,9 @@ fn with_temporary_folder<T>(with: impl FnOnce(&Path) -> Result<T, ExecutionError
 
 fn print_check(check: &SetupCheck) {
     let (word, words) = match &check.found {
-        Found::Good(words) => ("good", words),
-        Found::Unknown(words) => ("unknown", words),
-        Found::Wrong(words) => ("WRONG", words),
+        CheckResult::Good(words) => ("good", words),
+        CheckResult::Unknown(words) => ("unknown", words),
+        CheckResult::Wrong(words) => ("WRONG", words),
     };
     say!("  {:<12} {word:<8} {words}", check.what);
 }

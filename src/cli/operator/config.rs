@@ -78,24 +78,26 @@ async fn find_content(file: Option<PathBuf>) -> Result<Value, Failure> {
     read.check_expiry(&Clock::system())?;
     let silent = read.config.read_series().await?;
     let resources = read.settings.resources.iter();
-    let resources = resources.map(|of| json!({ "name": of.name, "kind": of.kind, "nodes": of.capacity }));
+    let resources = resources
+        .map(|resource| json!({ "name": resource.name, "kind": resource.kind, "nodes": resource.capacity }));
     let applications = read.catalogue.applications().iter();
-    let applications = applications.map(|of| {
-        of.version
-            .as_ref()
-            .map_or_else(|| of.name.clone(), |version| format!("{} {version}", of.name))
+    let applications = applications.map(|application| {
+        application.version.as_ref().map_or_else(
+            || application.name.clone(),
+            |version| format!("{} {version}", application.name),
+        )
     });
-    let peers = read.config.domain.iter().flat_map(|of| &of.peers);
+    let peers = read.config.domain.iter().flat_map(|domain| &domain.peers);
     Ok(json!({
         "file": name,
         "resources": resources.collect::<Vec<_>>(),
         "applications": applications.collect::<Vec<_>>(),
         "templates": read.templates.ids(),
-        "currency": read.settings.pricing.map(|of| of.currency),
+        "currency": read.settings.pricing.map(|pricing| pricing.currency),
         "pricesUnread": silent,
         "tls": read.tls.is_some(),
-        "domain": read.config.domain.as_ref().map(|of| &of.name),
-        "peers": peers.map(|of| &of.name).collect::<Vec<_>>(),
+        "domain": read.config.domain.as_ref().map(|domain| &domain.name),
+        "peers": peers.map(|peer| &peer.name).collect::<Vec<_>>(),
     }))
 }
 
@@ -103,12 +105,12 @@ fn print_content(found: &Value) {
     let list = |key: &str| found[key].as_array().cloned().unwrap_or_default();
     let resources: Vec<String> = list("resources")
         .iter()
-        .map(|of| {
-            let nodes = of["nodes"].as_u64().unwrap_or_default();
+        .map(|each| {
+            let nodes = each["nodes"].as_u64().unwrap_or_default();
             format!(
                 "{} ({}, {})",
-                text_or_empty(&of["name"]),
-                text_or_empty(&of["kind"]),
+                text_or_empty(&each["name"]),
+                text_or_empty(&each["kind"]),
                 counted(nodes, "node")
             )
         })

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::resources::sums_in_words;
 use crate::cli::Failure;
-use crate::cli::client::{DryRun, One, Server, parse_amount, print_agreement};
+use crate::cli::client::{AgreementOptions, DryRun, Server, parse_amount, print_agreement};
 use crate::negotiation::EvictedView;
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ it.";
 #[command(after_help = EXAMPLES)]
 pub(in crate::cli) struct Options {
     #[command(flatten)]
-    one: One,
+    one: AgreementOptions,
     /// The reason, which its party is told.
     #[arg(long, value_name = "TEXT")]
     reason: String,

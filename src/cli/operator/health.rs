@@ -64,8 +64,8 @@ pub(in crate::cli) async fn run(options: Options) -> Result<(), Failure> {
 fn way_to(listening: SocketAddr) -> SocketAddr {
     let mut way = listening;
     match listening {
-        SocketAddr::V4(of) if of.ip().is_unspecified() => way.set_ip(Ipv4Addr::LOCALHOST.into()),
-        SocketAddr::V6(of) if of.ip().is_unspecified() => way.set_ip(Ipv6Addr::LOCALHOST.into()),
+        SocketAddr::V4(v4) if v4.ip().is_unspecified() => way.set_ip(Ipv4Addr::LOCALHOST.into()),
+        SocketAddr::V6(v6) if v6.ip().is_unspecified() => way.set_ip(Ipv6Addr::LOCALHOST.into()),
         _ => {}
     }
     way

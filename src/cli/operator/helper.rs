@@ -66,9 +66,9 @@ pub(in crate::cli) fn run(options: &Options) -> Result<(), Failure> {
 /// Refuses a configuration that other users can change: with it they could run any program as any user.
 fn check_config_is_ours(config: &Path) -> Result<(), Failure> {
     let path = std::path::absolute(config).map_err(|why| Failure::Usage(why.to_string()))?;
-    for of in [Some(path.as_path()), path.parent()].into_iter().flatten() {
-        let wrong = |why: String| Failure::Usage(format!("configuration {}: {why}", of.display()));
-        let meta = fs::metadata(of).map_err(|why| wrong(why.to_string()))?;
+    for checked_path in [Some(path.as_path()), path.parent()].into_iter().flatten() {
+        let wrong = |why: String| Failure::Usage(format!("configuration {}: {why}", checked_path.display()));
+        let meta = fs::metadata(checked_path).map_err(|why| wrong(why.to_string()))?;
         if meta.uid() != geteuid().as_raw() || meta.permissions().mode() & 0o022 != 0 {
             return Err(wrong(
                 "it must belong to the helper's user, and no other user may write to it".to_owned(),

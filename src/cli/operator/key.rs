@@ -52,7 +52,7 @@ enum Action {
     /// List every key that was made, oldest first.
     List(StoreOptions),
     /// Revoke a key and its sessions.
-    Revoke(One),
+    Revoke(KeyOptions),
     /// Have a key that works expire at another time, or never.
     Expire(Expire),
 }
@@ -82,7 +82,7 @@ struct Add {
 }
 
 #[derive(Debug, Args)]
-struct One {
+struct KeyOptions {
     /// The key's id, as `key list` shows it.
     id: Uuid,
     #[command(flatten)]
@@ -92,7 +92,7 @@ struct One {
 #[derive(Debug, Args)]
 struct Expire {
     #[command(flatten)]
-    key: One,
+    key: KeyOptions,
     /// How long it works from now on, such as 90m, 12h or 30d; or never.
     #[arg(value_name = "LENGTH", value_parser = parse_expiry)]
     expires: Expiry,
@@ -127,7 +127,10 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
                 server.post_json("/keys", &request_of_wish(&wish)).await?
             } else {
                 let config = Config::load(add.store.config.as_deref())?;
-                check_cap(&wish.limits, config.planner().pricing.map(|of| of.currency))?;
+                check_cap(
+                    &wish.limits,
+                    config.planner().pricing.map(|pricing| pricing.currency),
+                )?;
                 let made = open_keys(&add.store, &clock).await?.add_key(wish, None).await?;
                 let view = KeyView::of(&made.info, clock.micros(), &HashMap::new());
                 let key = Some(made.secret.expose().to_owned());
@@ -146,7 +149,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             };
             server.print_answer(keys, |keys: &Vec<KeyView>| print_keys(keys))
         }
-        Action::Revoke(One { id, store }) => {
+        Action::Revoke(KeyOptions { id, store }) => {
             if is_remote {
                 server.delete(&format!("/keys/{id}")).await?;
             } else {
@@ -158,7 +161,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             Ok(())
         }
         Action::Expire(Expire {
-            key: One { id, store },
+            key: KeyOptions { id, store },
             expires,
         }) => {
             let expires = at(expires.0);

@@ -37,21 +37,24 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         print_json(&json!(ledger));
         return Ok(());
     }
-    let balances = ledger.accounts.iter().map(|of| row([&of.account, &of.balance]));
+    let balances = ledger
+        .accounts
+        .iter()
+        .map(|account| row([&account.account, &account.balance]));
     print_rows(balances.collect(), &[1]);
     if ledger.accounts.is_empty() {
         say!("nothing was posted");
         return Ok(());
     }
     say!("");
-    let entries = ledger.entries.iter().map(|of| {
+    let entries = ledger.entries.iter().map(|entry| {
         row([
-            &of.at,
-            &of.kind,
-            &of.amount,
-            &of.account,
-            &of.agreement,
-            &of.detail,
+            &entry.at,
+            &entry.kind,
+            &entry.amount,
+            &entry.account,
+            &entry.agreement,
+            &entry.detail,
         ])
     });
     print_rows(entries.collect(), &[2]);

@@ -36,7 +36,7 @@ enum Verb {
     List,
     /// Plan a time in which a resource is without nodes.
     #[command(after_long_help = FORMS)]
-    Add(Added),
+    Add(AddOptions),
     /// Take back what `add` has planned.
     Remove {
         /// Its id, as it is listed.
@@ -47,7 +47,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct Added {
+struct AddOptions {
     /// Name of the resource.
     resource: String,
     /// From when on.
@@ -72,16 +72,16 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             let answer = server.get("/maintenance").await?;
             server.print_answer(answer, print_maintenance)
         }
-        Verb::Add(of) => {
-            check_times_in_order(("--from", Some(of.from)), ("--until", Some(of.until)))?;
+        Verb::Add(add) => {
+            check_times_in_order(("--from", Some(add.from)), ("--until", Some(add.until)))?;
             let body = json!({
-                "resource": of.resource,
-                "start": of.from.to_string(),
-                "end": of.until.to_string(),
-                "nodes": of.nodes,
-                "reason": of.reason,
+                "resource": add.resource,
+                "start": add.from.to_string(),
+                "end": add.until.to_string(),
+                "nodes": add.nodes,
+                "reason": add.reason,
             });
-            let path = format!("/maintenance{}", of.change.query());
+            let path = format!("/maintenance{}", add.change.query());
             let answer = server.post_json(&path, &body).await?;
             server.print_answer(answer, |told: &ResourceChangesView| print_changes(told))
         }
@@ -95,17 +95,17 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
 
 fn print_maintenance(all: &MaintenancesView) {
     let mut rows = vec![split_headings("RESOURCE, FROM, UNTIL, NODES, ID, REASON")];
-    for of in &all.maintenance {
-        let id = of
+    for one_maintenance in &all.maintenance {
+        let id = one_maintenance
             .id
             .map_or_else(|| "(configuration)".to_owned(), |id| id.to_string());
         rows.push(row([
-            &of.resource,
-            &second_as_date_time(of.start),
-            &second_as_date_time(of.end),
-            &of.nodes,
+            &one_maintenance.resource,
+            &second_as_date_time(one_maintenance.start),
+            &second_as_date_time(one_maintenance.end),
+            &one_maintenance.nodes,
             &id,
-            &of.reason.as_deref().unwrap_or_default(),
+            &one_maintenance.reason.as_deref().unwrap_or_default(),
         ]));
     }
     print_rows(rows, &[3]);

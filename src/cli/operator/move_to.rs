@@ -5,7 +5,7 @@ use serde_json::json;
 use wsag::time::DateTime;
 
 use crate::cli::Failure;
-use crate::cli::client::{DryRun, One, Server, print_agreement};
+use crate::cli::client::{AgreementOptions, DryRun, Server, print_agreement};
 use crate::cli::times::{FORMS, parse_time};
 
 const EXAMPLES: &str = "\
@@ -23,7 +23,7 @@ for it, and its price stays. At a start that is named it moves no more. Its part
 #[command(after_help = EXAMPLES, after_long_help = format!("{EXAMPLES}\n\n{FORMS}"))]
 pub(in crate::cli) struct Options {
     #[command(flatten)]
-    one: One,
+    one: AgreementOptions,
     /// The resource that it goes to. [default: its own]
     #[arg(long, value_name = "RESOURCE", required_unless_present = "start")]
     to: Option<String>,

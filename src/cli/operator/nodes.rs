@@ -26,7 +26,7 @@ cluster itself reports counts, too: a node is up only if neither the cluster nor
 
 /// Options of `nodes`.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, mut_arg("dry_run", |of| of.requires("set")))]
+#[command(after_help = EXAMPLES, mut_arg("dry_run", |task| task.requires("set")))]
 pub(in crate::cli) struct Options {
     /// Name of a resource. [default: all]
     resource: Option<String>,
@@ -73,7 +73,9 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     } else {
         let all = server.get("/resources").await?;
         let names = list_or_empty(&all["resources"]).iter();
-        names.map(|of| text_or_empty(&of["name"]).to_owned()).collect()
+        names
+            .map(|name| text_or_empty(&name["name"]).to_owned())
+            .collect()
     };
     let mut listed = Vec::new();
     for name in names {
@@ -84,12 +86,12 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         return Ok(());
     }
     let mut rows = vec![node_table_heading()];
-    for of in listed {
-        let of: NodesView = read_answer(of)?;
-        rows.extend(of.nodes.iter().map(|node| node_table_row(&of.resource, node)));
-        let hidden = (of.capacity as usize).saturating_sub(of.nodes.len());
+    for body in listed {
+        let view: NodesView = read_answer(body)?;
+        rows.extend(view.nodes.iter().map(|node| node_table_row(&view.resource, node)));
+        let hidden = (view.capacity as usize).saturating_sub(view.nodes.len());
         if hidden > 0 {
-            rows.push(row([&of.resource, &hidden, &"more that are up"]));
+            rows.push(row([&view.resource, &hidden, &"more that are up"]));
         }
     }
     print_rows(rows, &[1]);

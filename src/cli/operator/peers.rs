@@ -81,23 +81,23 @@ async fn reconcile(view: &PeersView, name: Option<&str>, server: &Server) -> Res
     if server.json {
         print_json(&json!(all));
     }
-    for of in all.iter().filter(|_| !server.json) {
+    for reconciled in all.iter().filter(|_| !server.json) {
         let (compared, found) = (
-            counted(of.compared, "agreement"),
-            counted(of.differences.len(), "difference"),
+            counted(reconciled.compared, "agreement"),
+            counted(reconciled.differences.len(), "difference"),
         );
         say!(
             "{}: {compared} compared, {} not over yet, {found}",
-            of.peer,
-            of.open
+            reconciled.peer,
+            reconciled.open
         );
-        for difference in &of.differences {
+        for difference in &reconciled.differences {
             let id = difference.agreement.map(|id| id.to_string());
             let id = id.or_else(|| difference.there.clone()).unwrap_or_default();
             say!("  {id}: {}", difference.what);
         }
     }
-    match all.iter().map(|of| of.differences.len()).sum() {
+    match all.iter().map(|reconciled| reconciled.differences.len()).sum() {
         0 => Ok(()),
         found => Err(Failure::Refused(format!(
             "{} found",
@@ -110,7 +110,7 @@ fn print_peers(view: &PeersView) {
     let headings = "peer, state, asked, answered, refused, late, failed, agreements, kept, broken, nodes, templates, address";
     let mut rows = vec![split_headings(headings)];
     for peer in &view.peers {
-        let of = &peer.health;
+        let health = &peer.health;
         let templates = peer
             .says
             .as_ref()
@@ -118,11 +118,11 @@ fn print_peers(view: &PeersView) {
         rows.push(row([
             &peer.name,
             &state_of(peer),
-            &of.asked,
-            &of.answered,
-            &of.refused,
-            &of.late,
-            &of.failed,
+            &health.asked,
+            &health.answered,
+            &health.refused,
+            &health.late,
+            &health.failed,
             &peer.carries.agreements,
             &peer.carries.kept,
             &peer.carries.broken,
@@ -144,7 +144,7 @@ fn state_of(peer: &PeerView) -> &'static str {
 }
 
 fn print_peer(peer: &PeerView) {
-    let of = &peer.health;
+    let health = &peer.health;
     let mut lines = vec![
         ("address", peer.address.clone()),
         ("state", state_of(peer).to_owned()),
@@ -152,13 +152,13 @@ fn print_peer(peer: &PeerView) {
             "asked",
             format!(
                 "{}: {} answered ({} without an offer), {} late, {} failed",
-                of.asked, of.answered, of.refused, of.late, of.failed
+                health.asked, health.answered, health.refused, health.late, health.failed
             ),
         ),
     ];
     let maybe = [
-        ("silent since", of.silent_since.clone()),
-        ("last error", of.last_error.clone()),
+        ("silent since", health.silent_since.clone()),
+        ("last error", health.last_error.clone()),
         ("looked at", peer.looked_at.clone()),
         ("not found out", peer.silent.clone()),
     ];
@@ -167,7 +167,7 @@ fn print_peer(peer: &PeerView) {
         let resources = says
             .resources
             .iter()
-            .map(|of| format!("{} ({} nodes)", of.name, of.nodes));
+            .map(|resource| format!("{} ({} nodes)", resource.name, resource.nodes));
         lines.push((
             "calls itself",
             says.domain.clone().unwrap_or_else(|| "-".to_owned()),
@@ -181,7 +181,7 @@ fn print_peer(peer: &PeerView) {
     let beyond = peer
         .beyond
         .iter()
-        .map(|of| format!("{} ({})", of.name, of.address));
+        .map(|peer| format!("{} ({})", peer.name, peer.address));
     lines.push(("its peers", beyond.collect::<Vec<_>>().join(", ")));
     say!("{}", peer.name);
     for (name, said) in lines.into_iter().filter(|(_, said)| !said.is_empty()) {

@@ -42,7 +42,7 @@ enum Verb {
     /// List the resources and how they stand.
     List,
     /// Add nodes of this machine as a resource, or change the resource of that name.
-    Add(Put),
+    Add(PutOptions),
     /// Give a resource another number of nodes. Those with the highest numbers go; what runs there ends in its time.
     Resize {
         /// Name of the resource.
@@ -88,7 +88,7 @@ enum Verb {
     clippy::doc_markdown,
     reason = "a help text, in which the names stand as they are typed"
 )]
-struct Put {
+struct PutOptions {
     /// Name of the resource: letters, digits, '-', '_' and '.'.
     name: String,
     /// How many nodes it has.
@@ -128,7 +128,10 @@ fn pairs_as_object(pairs: &[(String, String)]) -> Option<Value> {
         text.parse::<i64>()
             .map_or_else(|_| json!(text), |number| json!(number))
     };
-    let members: Map<String, Value> = pairs.iter().map(|(name, of)| (name.clone(), value(of))).collect();
+    let members: Map<String, Value> = pairs
+        .iter()
+        .map(|(name, pair)| (name.clone(), value(pair)))
+        .collect();
     (!members.is_empty()).then_some(Value::Object(members))
 }
 
@@ -146,14 +149,16 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             let mut body = BTreeMap::new();
             body.extend(put.nodes.map(|nodes| ("nodes", json!(nodes))));
             body.extend(put.rate.map(|rate| ("rate", json!(rate))));
-            body.extend(pairs_as_object(&put.attributes).map(|of| ("attributes", of)));
-            body.extend(pairs_as_object(&put.limits).map(|of| ("limits", of)));
+            body.extend(
+                pairs_as_object(&put.attributes).map(|pairs_as_object| ("attributes", pairs_as_object)),
+            );
+            body.extend(pairs_as_object(&put.limits).map(|pairs_as_object| ("limits", pairs_as_object)));
             self::put_resource(server, &put.change, &put.name, &json!(body)).await
         }
         Verb::Resize { name, nodes, change } => {
             // Else a slip in the name would be a new resource.
             let all = server.get("/resources").await?;
-            let named = |of: &Value| of["name"] == name.as_str();
+            let named = |value: &Value| value["name"] == name.as_str();
             if !all["resources"]
                 .as_array()
                 .is_some_and(|all| all.iter().any(named))
@@ -217,15 +222,15 @@ pub(in crate::cli) fn print_reload(told: &ReloadedView) {
 /// What others than operators see.
 fn print_offered(all: &OfferedResourcesView) {
     let mut rows = vec![split_headings("RESOURCE, NODES, RATE, ATTRIBUTES")];
-    for of in &all.resources {
-        let attributes = of.attributes.iter();
+    for put in &all.resources {
+        let attributes = put.attributes.iter();
         let attributes: Vec<_> = attributes
             .map(|(name, value)| match value.as_str() {
                 Some(word) => format!("{name}={word}"),
                 None => format!("{name}={value}"),
             })
             .collect();
-        rows.push(row([&of.name, &of.nodes, &of.rate, &attributes.join(", ")]));
+        rows.push(row([&put.name, &put.nodes, &put.rate, &attributes.join(", ")]));
     }
     print_rows(rows, &[1, 2]);
 }
@@ -234,8 +239,8 @@ fn print_resources(all: &ResourcesView) {
     let mut rows = vec![split_headings(
         "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
     )];
-    for of in &all.resources {
-        let troubles: Vec<String> = of
+    for resource in &all.resources {
+        let troubles: Vec<String> = resource
             .troubles
             .iter()
             .map(|trouble| {
@@ -244,14 +249,14 @@ fn print_resources(all: &ResourcesView) {
             })
             .collect();
         rows.push(row([
-            &of.name,
-            &of.kind,
-            &of.state,
-            &of.nodes,
-            &of.up,
-            &of.drained,
-            &of.down,
-            &of.rate,
+            &resource.name,
+            &resource.kind,
+            &resource.state,
+            &resource.nodes,
+            &resource.up,
+            &resource.drained,
+            &resource.down,
+            &resource.rate,
             &troubles.join("; "),
         ]));
     }
@@ -261,10 +266,10 @@ fn print_resources(all: &ResourcesView) {
 /// Prints what became of resources and of agreements.
 pub(super) fn print_changes(told: &ResourceChangesView) {
     let would = if told.dry_run { "would be " } else { "" };
-    for of in &told.resources {
-        match of.change.as_str() {
-            "" => say!("{}: it is so already", of.name),
-            change => say!("{}: {would}{change}", of.name),
+    for resource in &told.resources {
+        match resource.change.as_str() {
+            "" => say!("{}: it is so already", resource.name),
+            change => say!("{}: {would}{change}", resource.name),
         }
     }
     if told.resources.is_empty() {
@@ -290,22 +295,22 @@ pub(super) fn print_effects<'a>(
     let mut rows = vec![split_headings(
         "AGREEMENT, PARTY, NAME, FROM, START, TO, START, PENALTY",
     )];
-    let line = |of: &PlaceChangeView| {
-        let name = of.name.as_deref().unwrap_or_default();
-        let (to, start) = match &of.to {
+    let line = |change: &PlaceChangeView| {
+        let name = change.name.as_deref().unwrap_or_default();
+        let (to, start) = match &change.to {
             Some(to) => (to.resource.as_str(), to.start.as_str()),
             None => ("no place", ""),
         };
-        let from = &of.from;
+        let from = &change.from;
         row([
-            &of.agreement,
-            &of.party,
+            &change.agreement,
+            &change.party,
             &name,
             &from.resource,
             &from.start,
             &to,
             &start,
-            &sums_in_words(&of.penalties),
+            &sums_in_words(&change.penalties),
         ])
     };
     rows.extend(agreements.map(line));

@@ -29,10 +29,10 @@ const AFTER_TAKEOVER: Duration = Duration::from_mins(1);
 const AFTER_START: Duration = Duration::from_secs(1);
 
 /// A check of the open state; an error where something is wrong with it, or where it cannot be read.
-pub(super) type Checking = JoinHandle<Result<(), Failure>>;
+pub(super) type CheckTask = JoinHandle<Result<(), Failure>>;
 
 /// Checks the open state for a process that stands by, so that it need not do so when others wait for it to lead.
-pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> Checking {
+pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> CheckTask {
     task::spawn(async move {
         tokio::time::sleep(AFTER_START).await;
         let found = find_nothing(&store, &clock).await;
@@ -46,7 +46,7 @@ pub(super) fn check_while_standing_by(store: Store, clock: Clock) -> Checking {
 /// Makes sure that the open state is consistent, where a check `before` has not found it so, and warns of settings of the database
 /// that may lose data.
 pub(super) async fn check_open_state(
-    before: Option<Checking>,
+    before: Option<CheckTask>,
     store: Store,
     clock: Clock,
 ) -> Result<(), Failure> {

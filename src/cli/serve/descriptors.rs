@@ -93,7 +93,7 @@ mod tests {
 
     fn most(connections: Option<usize>, clusters: usize, allowed: u64) -> Result<usize, String> {
         let shared = share_out(&asking(connections), clusters, allowed);
-        shared.map(|of| of.most()).map_err(|why| why.to_string())
+        shared.map(|shared| shared.most()).map_err(|why| why.to_string())
     }
 
     #[test]

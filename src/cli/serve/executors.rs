@@ -14,15 +14,15 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::resources::{Executor, executor_of_resource};
 use crate::clock::Clock;
-use crate::execution::dispatcher::Shared;
+use crate::execution::dispatcher::SharedExecutor;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
-use crate::execution::job::control_group::{Held, use_control_groups};
+use crate::execution::job::control_group::{HeldLimits, use_control_groups};
 use crate::execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
 use crate::execution::lead::Hosts;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
-use crate::federation::{Followed, PeerExecutor};
+use crate::federation::{FollowedAgreements, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
 use crate::store::Store;
@@ -33,12 +33,12 @@ pub(super) fn make_executors(
     config: &Config,
     folders: &JobFolders,
     data_dir: &Path,
-    followed: Followed,
+    followed: FollowedAgreements,
 ) -> Result<Executors, Failure> {
     let groups = use_control_groups();
     match &groups {
-        Ok(Held::MemoryAndProcesses) => info!("jobs of this machine are limited by control groups"),
-        Ok(Held::Processes) => {
+        Ok(HeldLimits::MemoryAndProcesses) => info!("jobs of this machine are limited by control groups"),
+        Ok(HeldLimits::Processes) => {
             info!("processes of jobs of this machine are limited by control groups of version 1");
         }
         Err(why) => info!(why, "jobs of this machine are limited without control groups"),
@@ -49,7 +49,7 @@ pub(super) fn make_executors(
     }
     let local = LocalExecutor::new(data_dir).map_err(Failure::unavailable)?;
     let local = local.for_trusted_only(unfit);
-    let local = Shared::new(local.among(folders.clone())).among(folders.clone());
+    let local = SharedExecutor::new(local.among(folders.clone())).among(folders.clone());
     let (folders, data_dir, otherwise) = (folders.clone(), data_dir.to_owned(), config.execution.limits());
     let (is_root, warned) = (rustix::process::geteuid().is_root(), AtomicBool::new(false));
     Ok(Executors::made_by(move |resource| {
@@ -60,13 +60,16 @@ pub(super) fn make_executors(
                 }
                 Ok(local.clone().allowing(allowance))
             }
-            Executor::Peer => Ok(Shared::new(PeerExecutor::new(&resource.name, followed.clone()))),
+            Executor::Peer => Ok(SharedExecutor::new(PeerExecutor::new(
+                &resource.name,
+                followed.clone(),
+            ))),
             Executor::Slurm(cluster) => {
                 folders.add_cluster(&cluster);
                 let executor = SlurmExecutor::new(*cluster, &data_dir);
                 let executor = executor.and_then(|executor| executor.among(folders.clone()));
                 let executor = executor.map_err(|why| why.to_string())?;
-                Ok(Shared::new(executor).among(folders.clone()))
+                Ok(SharedExecutor::new(executor).among(folders.clone()))
             }
         }
     }))
@@ -130,35 +133,38 @@ async fn sample_resources(
     let mut samplers: HashMap<String, (String, u32, CancellationToken)> = HashMap::new();
     loop {
         let present = Arc::clone(&resources.borrow_and_update());
-        let is_of_others = |of: &Resource| of.kind == "local" && !hosts.is_own(&of.name);
-        let is_sampled = |of: &&Resource| !of.is_retired() && !of.is_peer() && !is_of_others(of);
+        let is_of_others = |resource: &Resource| resource.kind == "local" && !hosts.is_own(&resource.name);
+        let is_sampled =
+            |resource: &&Resource| !resource.is_retired() && !resource.is_peer() && !is_of_others(resource);
         let in_service = || present.iter().filter(is_sampled);
         samplers.retain(|name, (kind, nodes, token)| {
-            let is_as_told = |of: &Resource| of.name == *name && of.kind == *kind && of.capacity == *nodes;
+            let is_as_told = |resource: &Resource| {
+                resource.name == *name && resource.kind == *kind && resource.capacity == *nodes
+            };
             let stays = in_service().any(is_as_told);
             if !stays {
                 token.cancel();
             }
             stays
         });
-        for of in in_service() {
-            if samplers.contains_key(&of.name) {
+        for resource in in_service() {
+            if samplers.contains_key(&resource.name) {
                 continue;
             }
-            let (name, token) = (of.name.clone(), stop.child_token());
-            let told = (of.kind.clone(), of.capacity, token.clone());
+            let (name, token) = (resource.name.clone(), stop.child_token());
+            let told = (resource.kind.clone(), resource.capacity, token.clone());
             samplers.insert(name.clone(), told);
             let task = (format!("samples of {name}"), SELDOM);
-            if of.kind == "local" {
-                let (nodes, store, clock) = (of.capacity, store.clone(), clock.clone());
+            if resource.kind == "local" {
+                let (nodes, store, clock) = (resource.capacity, store.clone(), clock.clone());
                 keeper.until(&token).keep(task, move |stop| {
                     prediction::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
                 });
             } else {
                 let (executors, store, clock) = (executors.clone(), store.clone(), clock.clone());
                 keeper.until(&token).keep(task, move |stop| {
-                    let (of, executors) = (name.clone(), executors.clone());
-                    let look = move || executors.get(&of)?.condition();
+                    let (resource_name, executors) = (name.clone(), executors.clone());
+                    let look = move || executors.get(&resource_name)?.condition();
                     prediction::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
                 });
             }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::SOON;
-use crate::negotiation::Negotiation;
+use crate::negotiation::Service;
 use crate::store::START_MAX;
 use crate::task::{Keeper, note_success};
 
@@ -24,10 +24,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// The manager of the service. Clones tell the same one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Manager(Option<Arc<Listening>>);
+pub(super) struct Manager(Option<Arc<ManagerSocket>>);
 
 #[derive(Debug)]
-struct Listening {
+struct ManagerSocket {
     socket: UnixDatagram,
     address: SocketAddr,
     /// It gives the service up when it hears nothing for twice this time.
@@ -49,7 +49,7 @@ impl Manager {
             let socket = UnixDatagram::unbound()?;
             // A manager that does not listen must not stop the service.
             socket.set_nonblocking(true)?;
-            Ok(Listening {
+            Ok(ManagerSocket {
                 socket,
                 address,
                 beat: beat_of_environment(),
@@ -126,10 +126,10 @@ impl Manager {
     }
 
     /// Begins to tell how the service stands.
-    pub(super) fn start_telling(&self, negotiation: Negotiation, keeper: &Keeper) {
+    pub(super) fn start_telling(&self, service: Service, keeper: &Keeper) {
         let this = self.clone();
         keeper.keep(("manager", SOON), move |stop| {
-            this.clone().keep_telling(negotiation.clone(), stop)
+            this.clone().keep_telling(service.clone(), stop)
         });
     }
 
@@ -137,18 +137,18 @@ impl Manager {
     /// until `stop`.
     ///
     /// A planner that says that it cannot use its store is alive: it goes on by itself, and a restart would not bring the store back.
-    async fn keep_telling(self, negotiation: Negotiation, stop: CancellationToken) {
+    async fn keep_telling(self, service: Service, stop: CancellationToken) {
         let Some(listening) = &self.0 else { return };
         let beat = listening.beat.map_or(LOOK_EVERY, |beat| beat.min(LOOK_EVERY));
         let mut could_decide = true;
         let beats = async {
             loop {
-                await_answer(&negotiation, beat / 2).await;
+                await_answer(&service, beat / 2).await;
                 self.alive();
                 note_success();
-                let can_decide = negotiation.is_ready().await;
+                let can_decide = service.is_ready().await;
                 if can_decide != could_decide {
-                    self.say(match negotiation.distrusted() {
+                    self.say(match service.distrusted() {
                         Some(_) => "nothing is decided: the stored state is inconsistent",
                         None if can_decide => SERVING,
                         None => "nothing is decided: the store cannot be used now",
@@ -163,8 +163,8 @@ impl Manager {
 }
 
 /// Waits for an answer of the planner, with a warning where it takes so long that the manager may end the service.
-async fn await_answer(negotiation: &Negotiation, expected: Duration) {
-    let answer = negotiation.await_any_answer();
+async fn await_answer(service: &Service, expected: Duration) {
+    let answer = service.await_any_answer();
     tokio::pin!(answer);
     if tokio::time::timeout(expected, &mut answer).await.is_err() {
         warn!(
@@ -178,7 +178,7 @@ async fn await_answer(negotiation: &Negotiation, expected: Duration) {
 fn beat_of_environment() -> Option<Duration> {
     let number = |name| std::env::var(name).ok()?.parse::<u64>().ok();
     // It may be meant for a process that has started this one.
-    let is_ours = number("WATCHDOG_PID").is_none_or(|of| of == u64::from(std::process::id()));
+    let is_ours = number("WATCHDOG_PID").is_none_or(|number| number == u64::from(std::process::id()));
     let micros = number("WATCHDOG_USEC").filter(|micros| is_ours && *micros > 0)?;
     Some(Duration::from_micros(micros) / 2)
 }

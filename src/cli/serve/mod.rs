@@ -34,13 +34,13 @@ use self::process::Process;
 use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
-use crate::callbacks::{CallBacks, Dropped};
+use crate::callbacks::{CallBacks, DroppedCounts};
 use crate::catalogue::{Application, Catalogue};
 use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
-use crate::http::Places;
-use crate::negotiation::{self, Negotiation};
+use crate::http::RequestLimits;
+use crate::negotiation::{self, Service};
 use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge, Pace};
 use crate::store::{self, Lease, Store};
@@ -119,9 +119,12 @@ fn note_rules_and_abilities(
     catalogue: &Catalogue,
 ) {
     settings.overruns.templates = templates.overruns();
-    let grace = |of: &Application| {
-        let grace = of.checkpoint.as_ref()?.grace;
-        Some(((of.name.clone(), of.version.clone()), grace.into()))
+    let grace = |application: &Application| {
+        let grace = application.checkpoint.as_ref()?.grace;
+        Some((
+            (application.name.clone(), application.version.clone()),
+            grace.into(),
+        ))
     };
     settings.overruns.saving = catalogue.applications().iter().filter_map(grace).collect();
     settings.restarting = templates.restarting();
@@ -152,18 +155,18 @@ async fn make_whole(store: &Store) {
 }
 
 /// Starts what is done without being asked for.
-fn start_looking_after(negotiation: &Negotiation, suggests: Planner, keeper: &Keeper) {
-    let proposes = negotiation.clone();
+fn start_looking_after(service: &Service, suggests: Planner, keeper: &Keeper) {
+    let proposes = service.clone();
     // There may be nothing to propose.
     keeper.keep(("proposals", Duration::MAX), move |stop| {
         proposes.clone().propose(suggests.subscribe_suggestions(), stop)
     });
-    let seeks = negotiation.clone();
+    let seeks = service.clone();
     keeper.keep(("places-at-peers", SOON), move |stop| {
         seeks.clone().seek_places(stop)
     });
     // Operators' pages show the last sums, so there have to be some.
-    negotiation.past_use();
+    service.past_use();
 }
 
 /// The address of the service where no request names one.
@@ -181,7 +184,7 @@ fn start_call_backs(
     clock: &Clock,
     (scheme, listening): (&str, SocketAddr),
     keeper: &Keeper,
-) -> (Arc<str>, Dropped) {
+) -> (Arc<str>, DroppedCounts) {
     let address = own_address(config, scheme, listening);
     let (store, clock, own) = (store.clone(), clock.clone(), Arc::clone(&address));
     let call_backs = CallBacks::new(store, clock, config.call_backs(), own);
@@ -199,7 +202,7 @@ struct Tasks {
     /// How long running work may take to end after the stop.
     patience: Duration,
     /// The requests that run.
-    places: Places,
+    places: RequestLimits,
 }
 
 impl Tasks {
@@ -291,7 +294,7 @@ async fn start_planner(
     store: &Store,
     lease: Lease,
     clock: &Clock,
-    checking: check::Checking,
+    checking: check::CheckTask,
 ) -> Result<(Planner, JoinHandle<()>, CancellationToken), Failure> {
     let refused = |why: StartError| Failure::Refused(why.to_string());
     let plan = Planner::read_plan(&settings, store, clock).await;

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::federation::discovery::Neighbours;
 use crate::federation::secret::ensure_secret;
 use crate::federation::settings::Federation as FederationSettings;
-use crate::federation::{Federation, Followed, Follower};
+use crate::federation::{Federation, FollowedAgreements, Follower};
 use crate::planner::Planner;
 use crate::store::Store;
 use crate::task::Keeper;
@@ -31,8 +31,8 @@ pub(super) async fn open_federation(
     data_dir: &Path,
     store: &Store,
     clock: &Clock,
-) -> Result<(Option<Federation>, Followed), Failure> {
-    let followed = Followed::default();
+) -> Result<(Option<Federation>, FollowedAgreements), Failure> {
+    let followed = FollowedAgreements::default();
     let federation = match config.domain.clone() {
         Some(settings) => Some(make_federation(settings, followed.clone(), data_dir, clock)?),
         None => None,
@@ -43,7 +43,7 @@ pub(super) async fn open_federation(
 
 fn make_federation(
     settings: FederationSettings,
-    followed: Followed,
+    followed: FollowedAgreements,
     data_dir: &Path,
     clock: &Clock,
 ) -> Result<Federation, Failure> {
@@ -83,7 +83,7 @@ pub(super) fn start(
 /// Where one is not, or it is at another address: nobody could end or follow what it carries out.
 async fn check_peers_needed(federation: Option<&Federation>, store: &Store) -> Result<(), Failure> {
     for name in store.peers_needed().await? {
-        let peer = federation.and_then(|of| of.peer(&name));
+        let peer = federation.and_then(|federation| federation.peer(&name));
         let Some(peer) = peer else {
             return Err(Failure::Refused(format!(
                 "the peer {name} carries out agreements that are not over: its [[peer]] has to stay until they are"

@@ -32,8 +32,8 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Stager;
 use crate::federation::Federation;
-use crate::http::{self, Api, Connections, Places, Stage, WrongKeys};
-use crate::negotiation::Negotiation;
+use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
+use crate::negotiation::Service;
 use crate::portal;
 use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
@@ -65,7 +65,7 @@ pub(super) struct Process {
     pub(super) store: Store,
     /// The other processes on its database; none where there cannot be any.
     pub(super) replicas: Option<Replicas>,
-    pub(super) front: Front,
+    pub(super) front: FrontEnd,
     pub(super) key: OperatorKey,
     pub(super) folders: JobFolders,
     pub(super) files: InputFiles,
@@ -78,28 +78,28 @@ pub(super) struct Process {
     /// Whether it has stood by: it has said where it listens and, after ten seconds, has learned from ended executions.
     pub(super) has_stood_by: bool,
     /// The check of the open state, where it has stood by.
-    pub(super) checked: Option<check::Checking>,
+    pub(super) checked: Option<check::CheckTask>,
     /// Keeps the data folder from other processes.
     pub(super) _folder: File,
 }
 
 /// What is the same for the requests of a process, whether it leads or stands by.
-pub(super) struct Front {
+pub(super) struct FrontEnd {
     access: Access,
-    measured: http::Measured,
+    measured: http::RequestMetrics,
     connections: Connections,
     tasks: KeptTasks,
     pub(super) scheme: &'static str,
 }
 
-impl Front {
+impl FrontEnd {
     /// The way of requests to the use cases, with places of its own.
-    pub(super) fn api(&self, negotiation: Negotiation, config: &Config, stop: &CancellationToken) -> Api {
+    pub(super) fn api(&self, service: Service, config: &Config, stop: &CancellationToken) -> Api {
         Api {
-            negotiation: Arc::new(negotiation),
+            negotiation: Arc::new(service),
             access: self.access.clone(),
             body_timeout: config.limits.body_timeout(),
-            places: Places::new(config.limits.requests, config.limits.party_requests),
+            places: RequestLimits::new(config.limits.requests, config.limits.party_requests),
             wrong_keys: WrongKeys::default(),
             measured: self.measured.clone(),
             connections: self.connections.clone(),
@@ -123,7 +123,7 @@ impl Process {
         let config = &read.config;
         // Before anything is opened.
         let connections = descriptors::share_descriptors(&config.limits, config.clusters().len())?;
-        let measured = http::Measured::since(clock.micros());
+        let measured = http::RequestMetrics::since(clock.micros());
         let data_dir = make_folders(&options.store.data_dir)?;
         let (tls, certificate) = read.tls.take().map(watch::channel).unzip();
         let scheme = address_scheme(tls.is_some(), &options)?;
@@ -182,7 +182,7 @@ impl Process {
             data_dir,
             store,
             replicas,
-            front: Front {
+            front: FrontEnd {
                 access,
                 measured,
                 connections,
@@ -255,8 +255,7 @@ impl Process {
         let (address, dropped) = start_call_backs(&config, &store, &clock, at, &keeper);
         let (ask_to_reload, orders) = mpsc::channel(RELOADS_MAX);
         let (templates, files) = (self.read.templates, self.files);
-        let mut negotiation =
-            Negotiation::new(planner, store, templates, catalogue, clock, files, self.folders);
+        let mut negotiation = Service::new(planner, store, templates, catalogue, clock, files, self.folders);
         negotiation.predictions = Some(self.predictions);
         (negotiation.neighbours, negotiation.federation) = (neighbours, self.federation);
         (negotiation.may_call, negotiation.address) = (config.call_backs(), address);

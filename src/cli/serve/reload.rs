@@ -23,7 +23,7 @@ use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
 use crate::clock::Clock;
 use crate::federation::settings::Federation;
-use crate::negotiation::{self, Negotiation, ReloadOrder, ReloadedView, Templates};
+use crate::negotiation::{self, ReloadOrder, ReloadedView, Service, Templates};
 use crate::planner::{Reconfiguration, Settings};
 use crate::task::{self, Keeper};
 
@@ -37,7 +37,7 @@ pub(super) struct Reloader {
     led: Config,
     /// The prices of energy over time.
     pub(super) prices: Prices,
-    negotiation: Negotiation,
+    negotiation: Service,
     /// The manager that is told of a reload; none at first.
     pub(super) manager: Manager,
     catalogue: watch::Sender<Arc<Catalogue>>,
@@ -62,7 +62,7 @@ impl Reloader {
     pub(super) fn new(
         options: &Options,
         (opened, led): (Option<Config>, Config),
-        negotiation: Negotiation,
+        service: Service,
         (prices, orders, hangup): (Prices, mpsc::Receiver<ReloadOrder>, Signal),
         (catalogue, tls): (
             watch::Sender<Arc<Catalogue>>,
@@ -74,7 +74,7 @@ impl Reloader {
             opened,
             led,
             prices,
-            negotiation,
+            negotiation: service,
             manager: Manager::default(),
             catalogue,
             orders,
@@ -148,14 +148,17 @@ impl Reloader {
         let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
         let opened = self.opened.as_ref().unwrap_or(&self.led);
         let left = read.config.left_for_a_start(opened, &self.led);
-        let of = Reconfiguration {
+        let reconfiguration = Reconfiguration {
             id: Uuid::now_v7(),
             party,
             settings: read.settings,
             is_start: false,
             is_dry,
         };
-        let changes = self.negotiation.configure(of, &read.templates).await?;
+        let changes = self
+            .negotiation
+            .configure(reconfiguration, &read.templates)
+            .await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
             self.prices.go_on_with(read.config.series());

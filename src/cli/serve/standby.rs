@@ -16,13 +16,13 @@ use crate::cli::Failure;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::Lead;
-use crate::http::{self, Stage, Way};
-use crate::negotiation::Negotiation;
+use crate::http::{self, LeaderProxy, Stage};
+use crate::negotiation::Service;
 use crate::planner::{Planner, Resource};
 use crate::portal;
 use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
-use crate::store::{self, Lease, Look, Store};
+use crate::store::{self, LeaderLook, Lease, Store};
 use crate::task;
 
 /// How often it is looked whether the lead is free.
@@ -35,7 +35,7 @@ const BLIND_MAX: Duration = Duration::from_secs(3);
 const RESOURCES_EVERY: Duration = Duration::from_secs(1);
 
 /// The work of a process that stands by.
-struct Standing {
+struct StandbyTasks {
     stop: CancellationToken,
     dispatched: JoinHandle<()>,
 }
@@ -54,8 +54,8 @@ impl Process {
         let waited = async {
             loop {
                 match candidate.look().await {
-                    Ok(Look::Leads(lease)) => return Ok(lease),
-                    Ok(Look::Follows(leader)) => {
+                    Ok(LeaderLook::Leads(lease)) => return Ok(lease),
+                    Ok(LeaderLook::Follows(leader)) => {
                         if blind_since.take().is_some() {
                             info!(leader, "the lead can be looked at again");
                         }
@@ -99,7 +99,7 @@ impl Process {
             lease = waited => Some(lease),
             () = told.cancelled() => None,
         };
-        if let Some(Standing { stop, dispatched }) = standing {
+        if let Some(StandbyTasks { stop, dispatched }) = standing {
             if let Some(Ok(_)) = lease {
                 // Requests wait for this process from now on.
                 let _ = replicas.note_leader(None).await;
@@ -131,7 +131,7 @@ impl Process {
     }
 
     /// Answers requests, and runs the jobs of this machine, as one that does not lead.
-    async fn stand_by(&self, replicas: &Replicas) -> Result<Standing, Failure> {
+    async fn stand_by(&self, replicas: &Replicas) -> Result<StandbyTasks, Failure> {
         let (store, clock, stop) = (self.store.clone(), self.clock.clone(), self.stop.child_token());
         let Read {
             config,
@@ -189,18 +189,18 @@ impl Process {
         );
 
         let (files, folders) = (self.files.clone(), self.folders.clone());
-        let mut negotiation = Negotiation::new(planner, store, templates, catalogue, clock, files, folders);
+        let mut negotiation = Service::new(planner, store, templates, catalogue, clock, files, folders);
         negotiation.predictions = Some(self.predictions.clone());
         negotiation.replicas = Some(replicas.clone());
         negotiation.federation.clone_from(&self.federation);
         let api = self.front.api(negotiation, &config, &self.stop);
-        let way = Way {
+        let way = LeaderProxy {
             replicas: replicas.clone(),
             own: self.stage.subscribe(),
         };
         let router = http::router_standing_by(api, portal::pages(), way);
         self.stage.send_replace(Stage::StandingBy(router));
-        Ok(Standing { stop, dispatched })
+        Ok(StandbyTasks { stop, dispatched })
     }
 }
 
@@ -208,18 +208,20 @@ impl Process {
 async fn resources_of(store: &Store) -> Result<Arc<[Resource]>, store::Error> {
     let rows = store.resources().await?.into_iter();
     let resources = rows.map(|row| {
-        let of = Resource::of_row(row)?;
+        let resource_of_row = Resource::of_row(row)?;
         Ok(Resource {
             closed: false,
             retired: None,
-            ..of
+            ..resource_of_row
         })
     });
-    resources.filter(|of| of.as_ref().is_ok_and(is_local)).collect()
+    resources
+        .filter(|resource| resource.as_ref().is_ok_and(is_local))
+        .collect()
 }
 
-fn is_local(of: &Resource) -> bool {
-    of.kind == "local"
+fn is_local(resource: &Resource) -> bool {
+    resource.kind == "local"
 }
 
 /// Keeps up with the resources, their replicas, and the files of parties, until `stop`.

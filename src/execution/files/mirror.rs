@@ -190,7 +190,9 @@ impl Mirror {
         let changes = self.store.party_file_changes().await?;
         let origin = changes.origin;
         let noted = self.blocking(read_note).await?;
-        if let Some(noted) = noted.filter(|of| of.origin == origin && of.number <= changes.last) {
+        if let Some(noted) =
+            noted.filter(|position| position.origin == origin && position.number <= changes.last)
+        {
             self.remove_unlisted().await?;
             return Ok(noted);
         }

@@ -26,7 +26,7 @@ pub enum Stream {
 
 /// A file that a job has written: one of its two outputs, or a file that it left in its working folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
+pub enum OutputFile {
     /// An output.
     Stream(Stream),
     /// A file, by a name that [`is_file_name`] admits.
@@ -107,14 +107,14 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn written(&self, name: &str) -> Result<Option<Written>, ExecutionError> {
+    pub fn written(&self, name: &str) -> Result<Option<OutputFile>, ExecutionError> {
         let streams = [Stream::Out, Stream::Err];
         if let Some(stream) = streams.into_iter().find(|stream| stream.name() == name) {
-            return Ok(Some(Written::Stream(stream)));
+            return Ok(Some(OutputFile::Stream(stream)));
         }
         let mut files = self.written_files()?.into_iter();
         let found = files.find(|file| file.name == name);
-        Ok(found.map(|file| Written::File(file.name)))
+        Ok(found.map(|file| OutputFile::File(file.name)))
     }
 
     /// The files that the job has left in its working folder, by name: the first [`WRITTEN_FILES_MAX`] found.
@@ -123,7 +123,11 @@ impl Folder {
     /// When the system refuses.
     pub fn written_files(&self) -> Result<Vec<FileEntry>, ExecutionError> {
         let inputs = self.spec()?.map(|spec| spec.inputs).unwrap_or_default();
-        let is_input = |name: &str| inputs.iter().any(|of| of.file_name() == Some(OsStr::new(name)));
+        let is_input = |name: &str| {
+            inputs
+                .iter()
+                .any(|input| input.file_name() == Some(OsStr::new(name)))
+        };
         let (work, own) = (self.work(), self.own_files()?);
         let list = || -> io::Result<Vec<FileEntry>> {
             let mut files = Vec::new();
@@ -150,12 +154,12 @@ impl Folder {
     }
 
     /// Which files of its working folder are the job's own.
-    fn own_files(&self) -> Result<Own, ExecutionError> {
+    fn own_files(&self) -> Result<JobFiles, ExecutionError> {
         let is_isolated = self.spec()?.is_some_and(|spec| spec.isolation.is_some());
         Ok(if is_isolated {
-            Own::All
+            JobFiles::All
         } else {
-            Own::Single(self.given_files()?)
+            JobFiles::Single(self.given_files()?)
         })
     }
 
@@ -163,10 +167,10 @@ impl Folder {
     ///
     /// # Errors
     /// When the system refuses, or a job has put something else where a file was.
-    pub fn open(&self, written: &Written) -> Result<Option<File>, ExecutionError> {
+    pub fn open(&self, written: &OutputFile) -> Result<Option<File>, ExecutionError> {
         let path = match written {
-            Written::Stream(stream) => self.output(*stream),
-            Written::File(name) => self.work().join(name),
+            OutputFile::Stream(stream) => self.output(*stream),
+            OutputFile::File(name) => self.work().join(name),
         };
         // A job owns its folder: the target of a link is not its own output, and a pipe would never end.
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -189,18 +193,18 @@ impl Folder {
 }
 
 /// The files of a job's folder that are the job's own.
-enum Own {
+enum JobFiles {
     /// All: an isolated job cannot name others.
     All,
     /// Files with one name, and these that the job was given. Another one may be a second name of a file that is not the job's.
     Single(Vec<KnownFile>),
 }
 
-impl Own {
+impl JobFiles {
     fn has(&self, meta: &fs::Metadata) -> bool {
         let is_own = match self {
             Self::All => true,
-            Self::Single(given) => meta.nlink() == 1 || given.iter().any(|of| of.is(meta)),
+            Self::Single(given) => meta.nlink() == 1 || given.iter().any(|given| given.is(meta)),
         };
         meta.is_file() && is_own
     }

@@ -21,17 +21,17 @@ const DRAFT: char = '.';
 #[derive(Debug, Clone)]
 pub(super) struct PartyFolders {
     path: PathBuf,
-    used: Arc<Mutex<HashMap<String, Used>>>,
+    used: Arc<Mutex<HashMap<String, FolderUsage>>>,
 }
 
 /// The use of a party, uploads under way included.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Used {
+pub(super) struct FolderUsage {
     pub(super) bytes: u64,
     pub(super) files: usize,
 }
 
-impl Used {
+impl FolderUsage {
     /// Counts one more file of this size.
     fn add(&mut self, bytes: u64) {
         self.bytes += bytes;
@@ -92,7 +92,7 @@ impl PartyFolders {
         for entry in if_there(fs::read_dir(&self.path))?.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().into_string().unwrap_or_default();
-            let is_digest = name.len() == 64 && name.bytes().all(|of| of.is_ascii_hexdigit());
+            let is_digest = name.len() == 64 && name.bytes().all(|each| each.is_ascii_hexdigit());
             if is_digest && entry.file_type()?.is_dir() {
                 owners.push(name);
             }
@@ -115,7 +115,7 @@ impl PartyFolders {
             File::open(&self.path)?.sync_all()?;
             self.path
                 .parent()
-                .map_or(Ok(()), |of| File::open(of)?.sync_all())?;
+                .map_or(Ok(()), |parent| File::open(parent)?.sync_all())?;
         }
         self.change(owner, |_| ())?;
         let path = folder.join(format!("{DRAFT}{}", Uuid::now_v7()));
@@ -170,7 +170,7 @@ impl PartyFolders {
 
     /// Changes the use of an owner. It is counted when it is first asked for, and files that a crash left behind are
     /// removed then.
-    pub(super) fn change<T>(&self, owner: &str, change: impl FnOnce(&mut Used) -> T) -> io::Result<T> {
+    pub(super) fn change<T>(&self, owner: &str, change: impl FnOnce(&mut FolderUsage) -> T) -> io::Result<T> {
         let mut owners = lock(&self.used);
         if !owners.contains_key(owner) {
             let used = count_files(&self.folder(owner))?;
@@ -181,8 +181,8 @@ impl PartyFolders {
 }
 
 /// The content of an owner's folder; files that a crash cut off are removed.
-fn count_files(folder: &Path) -> io::Result<Used> {
-    let mut used = Used::default();
+fn count_files(folder: &Path) -> io::Result<FolderUsage> {
+    let mut used = FolderUsage::default();
     for entry in if_there(fs::read_dir(folder))?.into_iter().flatten() {
         let entry = entry?;
         if entry.file_name().to_string_lossy().starts_with(DRAFT) {

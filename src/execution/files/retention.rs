@@ -28,7 +28,7 @@ use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::execution::slurm::settings::Settings;
 use crate::store::{self, Store};
 use crate::task;
-use places::Places;
+use places::FolderPlaces;
 
 /// How often the files of running jobs are looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -44,20 +44,20 @@ const DOOMED: char = '.';
 /// The folders of all jobs of this process. Clones share their knowledge.
 #[derive(Debug, Clone)]
 pub struct JobFolders {
-    places: Places,
+    places: FolderPlaces,
     /// The disks of clusters, on which jobs have folders, too.
     disks: Arc<Mutex<Arc<[Disk]>>>,
     /// The most bytes that the folders of one party may have together; none for no limit.
     quota: Option<u64>,
     /// The known sizes, by the folder's name.
-    known: Arc<Mutex<HashMap<String, Known>>>,
+    known: Arc<Mutex<HashMap<String, KnownFolder>>>,
     /// The names of damaged folders that the log has named.
     damaged: Arc<Mutex<HashSet<String>>>,
 }
 
 /// One job's folder.
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownFolder {
     party: String,
     bytes: u64,
     /// When its job ended, if it has: then it grows no more.
@@ -65,7 +65,7 @@ struct Known {
 }
 
 /// The result of a look at a folder.
-enum Looked {
+enum FolderChange {
     /// The files of its job grow.
     Grown,
     /// Nothing new.
@@ -103,7 +103,7 @@ impl JobFolders {
     /// When the current folder is needed to make a path absolute and is gone.
     pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
         Ok(Self {
-            places: Places::in_data_folder(&std::path::absolute(data_dir)?),
+            places: FolderPlaces::in_data_folder(&std::path::absolute(data_dir)?),
             disks: Arc::new(Mutex::new(Arc::new([]))),
             quota,
             known: Arc::default(),
@@ -116,7 +116,7 @@ impl JobFolders {
         let mut disks = lock(&self.disks);
         let (disk, others) = (Disk::of(cluster), disks.iter().cloned());
         *disks = others
-            .filter(|of| !of.is_at(&disk))
+            .filter(|other| !other.is_at(&disk))
             .chain([disk.clone()])
             .collect();
     }
@@ -173,9 +173,9 @@ impl JobFolders {
     pub(crate) fn excess(&self, party: &str) -> Option<Excess> {
         let most = self.quota?;
         let known = lock(&self.known);
-        let own = known.values().filter(|of| of.party == party);
+        let own = known.values().filter(|known| known.party == party);
         // Of one that cannot be looked into there is more than can be counted.
-        let found = own.fold(0, |sum: u64, of| sum.saturating_add(of.bytes));
+        let found = own.fold(0, |sum: u64, each| sum.saturating_add(each.bytes));
         (found > most).then_some(Excess {
             limit: Limit::Files,
             found,
@@ -196,9 +196,9 @@ impl JobFolders {
         let (mut ended, mut grown) = (Vec::new(), Vec::new());
         for name in names {
             match self.look_or_log(name, false) {
-                Looked::Ended => ended.push(name),
-                Looked::Grown => grown.push(name),
-                Looked::Same => {}
+                FolderChange::Ended => ended.push(name),
+                FolderChange::Grown => grown.push(name),
+                FolderChange::Same => {}
             }
         }
         self.stop_beyond_quota(&grown);
@@ -210,25 +210,25 @@ impl JobFolders {
     }
 
     /// Looks at the files of one job, and logs the fault of its folder, once.
-    fn look_or_log(&self, name: &str, also_ended: bool) -> Looked {
+    fn look_or_log(&self, name: &str, also_ended: bool) -> FolderChange {
         let looked = self.look_at(name, also_ended).inspect_err(|error| {
             if lock(&self.damaged).insert(name.to_owned()) {
                 warn!(job = name, %error, "the size of the job's folder is not known");
             }
         });
         // The files of a job that has ended are still to be looked at.
-        if matches!(looked, Ok(Looked::Same | Looked::Grown)) {
+        if matches!(looked, Ok(FolderChange::Same | FolderChange::Grown)) {
             lock(&self.damaged).remove(name);
         }
-        looked.unwrap_or(Looked::Same)
+        looked.unwrap_or(FolderChange::Same)
     }
 
     /// Looks at the files of one job, unless their size is known and grows no more; of one that has ended only where that is
     /// asked for.
-    fn look_at(&self, name: &str, also_ended: bool) -> Result<Looked, ExecutionError> {
+    fn look_at(&self, name: &str, also_ended: bool) -> Result<FolderChange, ExecutionError> {
         let before = lock(&self.known).get(name).cloned();
-        if before.as_ref().is_some_and(|of| of.ended.is_some()) {
-            return Ok(Looked::Same);
+        if before.as_ref().is_some_and(|each| each.ended.is_some()) {
+            return Ok(FolderChange::Same);
         }
         let folder = self.last_of(name)?;
         let brought = || Folder::at(&self.places.folder(name)).brought_bytes();
@@ -236,9 +236,9 @@ impl JobFolders {
             // Its files are being brought.
             if let Some(record) = folder.staging()? {
                 let (party, bytes, ended) = (record.party, brought()?, None);
-                lock(&self.known).insert(name.to_owned(), Known { party, bytes, ended });
+                lock(&self.known).insert(name.to_owned(), KnownFolder { party, bytes, ended });
             }
-            return Ok(Looked::Same);
+            return Ok(FolderChange::Same);
         };
         // Asked before: its output until its end counts.
         let ended = folder.end()?.map(|end| end.ended);
@@ -246,7 +246,7 @@ impl JobFolders {
         let saves = folder.save(&spec)?.is_some();
         let ended = ended.filter(|_| !saves);
         if ended.is_some() && !also_ended {
-            return Ok(Looked::Ended);
+            return Ok(FolderChange::Ended);
         }
         // To the job they are inputs, which do not count as written.
         let bytes = folder.walked()?.bytes().saturating_add(brought()?);
@@ -254,17 +254,23 @@ impl JobFolders {
         let mut known = lock(&self.known);
         // It may have been put aside meanwhile, and the folder in its place has not ended.
         if ended.is_some() && folder.end()?.is_none() {
-            return Ok(Looked::Same);
+            return Ok(FolderChange::Same);
         }
-        known.insert(name.to_owned(), Known { party, bytes, ended });
-        let has_grown = ended.is_none() && before.is_some_and(|of| bytes > of.bytes);
-        Ok(if has_grown { Looked::Grown } else { Looked::Same })
+        known.insert(name.to_owned(), KnownFolder { party, bytes, ended });
+        let has_grown = ended.is_none() && before.is_some_and(|each| bytes > each.bytes);
+        Ok(if has_grown {
+            FolderChange::Grown
+        } else {
+            FolderChange::Same
+        })
     }
 
     /// Stops the jobs among these with a party that has more than its quota.
     fn stop_beyond_quota(&self, grown: &[&str]) {
         for name in grown {
-            let party = lock(&self.known).get(*name).map(|of| of.party.clone());
+            let party = lock(&self.known)
+                .get(*name)
+                .map(|agreement| agreement.party.clone());
             let Some(party) = party else { continue };
             if let Some(excess) = self.excess(&party) {
                 warn!(
@@ -287,7 +293,9 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later sweep goes on.
     pub async fn sweep(&self, store: &Store, before: Micros) -> Result<usize, SweepError> {
-        let ended = self.run_blocking(move |of| of.ended_before(before)).await?;
+        let ended = self
+            .run_blocking(move |folders| folders.ended_before(before))
+            .await?;
         let remove = |folders: &Self, name: &str| folders.remove_named(name).map(drop);
         self.act_on_those_over(store, ended, remove).await
     }
@@ -298,7 +306,7 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later call goes on.
     pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
-        let loose = self.run_blocking(move |of| of.loose(now)).await?;
+        let loose = self.run_blocking(move |each| each.loose(now)).await?;
         self.act_on_those_over(store, loose, Self::pack_named).await
     }
 
@@ -314,7 +322,7 @@ impl JobFolders {
             if !store.is_work_over(id).await? {
                 continue;
             }
-            match self.run_blocking(move |of| what(of, &name)).await {
+            match self.run_blocking(move |each| what(each, &name)).await {
                 Ok(()) => done += 1,
                 Err(error) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
             }
@@ -388,7 +396,7 @@ impl JobFolders {
     /// When the system refuses; the next sweep removes the rest.
     pub fn remove_ended(&self, id: Uuid) -> Result<Removal, ExecutionError> {
         let mut own = self.folders()?;
-        own.retain(|(_, of)| *of == id);
+        own.retain(|(_, each)| *each == id);
         for (name, _) in &own {
             let last = self.last_of(name)?;
             if last.spec()?.is_some() && last.end()?.is_none() {

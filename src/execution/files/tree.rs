@@ -128,7 +128,9 @@ impl Walk {
             Err(Errno::NOENT) => Vec::new(),
             top => vec![Level::of(top?)?],
         };
-        let before = before.into_iter().map(|of| ((of.device, of.inode), of.bytes));
+        let before = before
+            .into_iter()
+            .map(|file| ((file.device, file.inode), file.bytes));
         Ok(Self {
             before: before.collect(),
             counted: HashSet::new(),

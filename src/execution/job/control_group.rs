@@ -34,7 +34,7 @@ const PROCESSES_MAX: u64 = 4 << 20;
 
 /// The limits of jobs that control groups hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum HeldLimits {
     /// The limits of memory and of processes.
     MemoryAndProcesses,
     /// The limit of processes.
@@ -45,12 +45,12 @@ pub(crate) enum Held {
 ///
 /// # Errors
 /// Why they get none.
-pub(crate) fn use_control_groups() -> Result<Held, String> {
+pub(crate) fn use_control_groups() -> Result<HeldLimits, String> {
     let why = match divide(Path::new(ROOT)) {
-        Ok(()) => return Ok(Held::MemoryAndProcesses),
+        Ok(()) => return Ok(HeldLimits::MemoryAndProcesses),
         Err(why) => why,
     };
-    place_of_version_1().map(|_| Held::Processes).ok_or(why)
+    place_of_version_1().map(|_| HeldLimits::Processes).ok_or(why)
 }
 
 /// Makes the group of version 2 in which groups of jobs are.
@@ -62,7 +62,7 @@ fn divide(root: &Path) -> Result<(), String> {
         None if rustix::process::geteuid().is_root() => root.join(JOBS),
         None => return Err(format!("the service was not started in a group {SERVICE}")),
     };
-    let wanted = CONTROLLERS.map(|of| format!("+{of}")).join(" ");
+    let wanted = CONTROLLERS.map(|each| format!("+{each}")).join(" ");
     let make = || -> io::Result<()> {
         if !is_delegated {
             make_group(&all)?;
@@ -79,7 +79,7 @@ fn place_of_groups() -> Option<(PathBuf, bool)> {
     let divided = |all: PathBuf| {
         let given = fs::read_to_string(all.join("cgroup.subtree_control")).ok()?;
         let given: Vec<&str> = given.split_whitespace().collect();
-        let is_divided = CONTROLLERS.iter().all(|of| given.contains(of));
+        let is_divided = CONTROLLERS.iter().all(|each| given.contains(each));
         is_divided.then_some((all, true))
     };
     let delegated = || {
@@ -111,7 +111,7 @@ fn path_of_processes(groups: &str) -> Option<&str> {
         let controllers = parts.nth(1)?;
         controllers
             .split(',')
-            .any(|of| of == "pids")
+            .any(|each| each == "pids")
             .then(|| parts.next())?
     })
 }
@@ -218,7 +218,9 @@ fn passed_its_memory(events: &str) -> bool {
 /// How often an event has happened, by a file of events of a group.
 fn count_of_event(events: &str, name: &str) -> u64 {
     let mut counts = events.lines().filter_map(|line| line.split_once(' '));
-    let count = counts.find(|(of, _)| *of == name).map(|(_, count)| count.trim());
+    let count = counts
+        .find(|(count, _)| *count == name)
+        .map(|(_, count)| count.trim());
     count.and_then(|count| count.parse().ok()).unwrap_or(0)
 }
 

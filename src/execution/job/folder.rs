@@ -542,6 +542,6 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-mod packed;
+mod packing;
 #[cfg(test)]
 mod tests;

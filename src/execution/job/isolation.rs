@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 
-use super::calls::{self, Refused};
+use super::refused_calls::{self, RefusedCalls};
 use crate::catalogue::Isolation;
 use crate::execution::JobSpec;
 use crate::execution::local::find_program;
@@ -80,14 +80,14 @@ fn try_isolation(tool: &Path) -> io::Result<Option<String>> {
 }
 
 /// Runs a command as jobs are isolated. Returns whether it ended well, and what it said of its failure.
-fn run_isolated(tool: &Path, of: &[String]) -> io::Result<(bool, String)> {
-    let filter = inherited_file("system calls", &calls::filter(Refused::default())?)?;
+fn run_isolated(tool: &Path, texts: &[String]) -> io::Result<(bool, String)> {
+    let filter = inherited_file("system calls", &refused_calls::filter(RefusedCalls::default())?)?;
     let mut command = Command::new(tool);
     isolate(&mut command, &Isolation::default());
     command.arg("--seccomp").arg(descriptor_of(&filter));
     let output = command
         .arg("--")
-        .args(of)
+        .args(texts)
         .env_clear()
         .stdin(Stdio::null())
         .output()?;
@@ -156,7 +156,7 @@ fn isolate(command: &mut Command, isolation: &Isolation) {
 }
 
 /// Makes a command of the program of a job, isolated as its application says. `work` and `temporary` are the job's folders, `status`
-/// the file for how the isolation went ([`super::isolated`]), `refused` the calls that this job may not make besides. The files
+/// the file for how the isolation went ([`super::isolation_record`]), `refused` the calls that this job may not make besides. The files
 /// have to stay open until the command runs.
 ///
 /// # Errors
@@ -166,15 +166,15 @@ pub(super) fn isolated_command(
     job: &JobSpec,
     isolation: &Isolation,
     [work, temporary]: [&Path; 2],
-    (status, refused): (&File, Refused),
+    (status, refused): (&File, RefusedCalls),
 ) -> io::Result<(Command, File)> {
-    let filter = inherited_file("system calls", &calls::filter(refused)?)?;
+    let filter = inherited_file("system calls", &refused_calls::filter(refused)?)?;
     rustix::io::fcntl_setfd(status, FdFlags::empty())?;
     let mut command = Command::new(tool);
     isolate(&mut command, isolation);
     let room = job.limits.memory.unwrap_or(SHARED_MEMORY).to_string();
     command.args(["--size", &room, "--tmpfs", "/dev/shm"]);
-    let program = (!SYSTEM.iter().any(|of| job.program.starts_with(of))).then_some(&job.program);
+    let program = (!SYSTEM.iter().any(|each| job.program.starts_with(each))).then_some(&job.program);
     // The binds of its own folders come before those inside of them: files of the service may lie below /tmp.
     for (path, inside) in [(temporary, TEMPORARY), (work, WORK)] {
         command.arg("--bind").arg(path).arg(inside);

@@ -16,12 +16,12 @@ use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::catalogue::Isolation;
 use crate::clock::Clock;
-use crate::execution::job::calls::Refused;
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
 use crate::execution::job::limits;
 use crate::execution::job::process::ProcessIdentity;
+use crate::execution::job::refused_calls::RefusedCalls;
 use crate::execution::job::shortage::{PAUSE, is_shortage, retry_during_shortage, say_on_standard_error};
 use crate::execution::job::spec::job_environment;
 use crate::execution::job::start_time::StartTime;
@@ -52,7 +52,7 @@ pub fn launch_job(job_folder: &Path) -> ExitCode {
     let folder = Folder::at(job_folder);
     match claim_job(&folder) {
         Ok(Some(job)) => match become_program(&folder, &job) {
-            Unrun::Program(error) => {
+            LaunchFailure::Program(error) => {
                 say_on_standard_error(&format_args!("{} cannot be run: {error}", job.program.display()));
                 ExitCode::from(if error.kind() == std::io::ErrorKind::NotFound {
                     NOT_FOUND
@@ -60,7 +60,7 @@ pub fn launch_job(job_folder: &Path) -> ExitCode {
                     CANNOT_RUN
                 })
             }
-            Unrun::Launcher(error) => {
+            LaunchFailure::Launcher(error) => {
                 say_on_standard_error(&format_args!("the job cannot be launched: {error}"));
                 ExitCode::FAILURE
             }
@@ -75,7 +75,7 @@ pub fn launch_job(job_folder: &Path) -> ExitCode {
 
 /// Whether a process that has ended, and whose status was not taken, was a launcher until its end, and has run nothing of its job. One that
 /// ended because the program cannot be run has told so by its status.
-pub(super) fn was_only_launcher(
+pub(super) fn wait_for_launcher(
     process: Pid,
     status: impl FnOnce() -> io::Result<ExitStatus>,
 ) -> io::Result<(bool, ExitStatus)> {
@@ -89,7 +89,7 @@ pub(super) fn was_only_launcher(
 }
 
 /// Why a launcher has not become the program of its job.
-enum Unrun {
+enum LaunchFailure {
     /// That program cannot be run.
     Program(io::Error),
     /// It could not prepare itself: no fault of the job.
@@ -117,7 +117,7 @@ fn claim_job(folder: &Folder) -> Result<Option<JobSpec>, ExecutionError> {
             began,
         };
         // A try that failed may have left the claim.
-        let is_ours = |of: &Claim| matches!(of, Claim::Started { process: of, .. } if *of == process);
+        let is_ours = |started: &Claim| matches!(started, Claim::Started { process: started, .. } if *started == process);
         Ok(folder.decide_claim(&claim)? || folder.claim()?.as_ref().is_some_and(is_ours))
     };
     let won = retry_during_shortage(claim)?;
@@ -155,13 +155,13 @@ fn wait_for_isolation() {
 }
 
 /// Only an error of the program itself comes back from here: a shortage is waited out until the supervisor stops this process.
-fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
+fn become_program(folder: &Folder, job: &JobSpec) -> LaunchFailure {
     // Bubblewrap would start first, and say less.
     if let Err(error) = access(&job.program, Access::EXEC_OK) {
-        return Unrun::Program(error.into());
+        return LaunchFailure::Program(error.into());
     }
     if let Err(error) = limits::apply_job_limits(&job.limits) {
-        return Unrun::Launcher(error);
+        return LaunchFailure::Launcher(error);
     }
     // The supervisor comes before its job, also where the job keeps all processors busy.
     let _ = nice(NICE);
@@ -171,23 +171,23 @@ fn become_program(folder: &Folder, job: &JobSpec) -> Unrun {
         match enter_group(job, group.as_ref(), is_root) {
             Ok(holds_memory) => break holds_memory,
             Err(error) if is_shortage(&error) => std::thread::sleep(PAUSE),
-            Err(error) => return Unrun::Launcher(error),
+            Err(error) => return LaunchFailure::Launcher(error),
         }
     };
-    let refused = Refused {
+    let refused = RefusedCalls {
         processors: keep_to_processors(&job.processors),
         shared_memory: !holds_memory,
     };
     loop {
         let unrun = match &job.isolation {
-            None => Unrun::Program(with_environment(&mut plain_command(folder, job), job).exec()),
+            None => LaunchFailure::Program(with_environment(&mut plain_command(folder, job), job).exec()),
             Some(isolation) => match become_isolated(folder, job, isolation, refused) {
                 Ok(never) => match never {},
-                Err(error) => Unrun::Launcher(error),
+                Err(error) => LaunchFailure::Launcher(error),
             },
         };
         // A shortage of the machine is no fault of the program.
-        let (Unrun::Program(error) | Unrun::Launcher(error)) = &unrun;
+        let (LaunchFailure::Program(error) | LaunchFailure::Launcher(error)) = &unrun;
         if !is_shortage(error) {
             return unrun;
         }
@@ -213,7 +213,10 @@ fn enter_group(job: &JobSpec, group: Option<&ControlGroup>, is_root: bool) -> io
 /// Has this process, and those that come from it, run on these processors only. Returns whether it does.
 fn keep_to_processors(processors: &[usize]) -> bool {
     let mut set = CpuSet::new();
-    for processor in processors.iter().filter(|of| **of < CpuSet::MAX_CPU) {
+    for processor in processors
+        .iter()
+        .filter(|processor| **processor < CpuSet::MAX_CPU)
+    {
         set.set(*processor);
     }
     // One that has been taken out of service is not missed while there are others.
@@ -235,7 +238,7 @@ fn become_isolated(
     folder: &Folder,
     job: &JobSpec,
     isolation: &Isolation,
-    refused: Refused,
+    refused: RefusedCalls,
 ) -> io::Result<Infallible> {
     // It was there just now.
     let tool: PathBuf = isolating_tool().ok_or_else(|| io::Error::from(rustix::io::Errno::AGAIN))?;

@@ -19,8 +19,8 @@ use crate::execution::JobSpec;
 use crate::execution::files::tree::{KnownFile, Walk};
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::hidden::{Hidden, Mapped, hidden_by};
-use crate::execution::job::process::{Members, Used, read_memory_bytes};
+use crate::execution::job::hidden_files::{HiddenFiles, MappedFiles, hidden_by};
+use crate::execution::job::process::{Members, ProcessUsage, read_memory_bytes};
 
 /// Bytes kept of each output of a job by default.
 pub const OUTPUT_LIMIT: u64 = 16 << 20;
@@ -220,7 +220,7 @@ impl LimitWatch {
             return Ok(excess_over_limit(Limit::Memory, u64::MAX, memory));
         }
         let shared = self.members.shared_memory();
-        let held = hidden.not_mapped(shared, &Mapped::default());
+        let held = hidden.not_mapped(shared, &MappedFiles::default());
         let at_most = used.resident.saturating_add(held);
         if excess_over_limit(Limit::Memory, at_most, memory).is_none() {
             return Ok(None);
@@ -229,10 +229,10 @@ impl LimitWatch {
         // worth the effort.
         let (own, sharing) = used.proportional();
         let mapped = if held == 0 {
-            Mapped::default()
+            MappedFiles::default()
         } else {
             let failed = ExecutionError::system("look at the memory of", self.folder.path());
-            Mapped::by(&sharing).map_err(failed)?
+            MappedFiles::by(&sharing).map_err(failed)?
         };
         let not_mapped = hidden.not_mapped(shared, &mapped);
         let mut found = own.saturating_add(not_mapped);
@@ -244,7 +244,7 @@ impl LimitWatch {
     }
 
     /// What these processes hold open without a name.
-    fn hidden(&self, used: &Used) -> Result<Hidden, ExecutionError> {
+    fn hidden(&self, used: &ProcessUsage) -> Result<HiddenFiles, ExecutionError> {
         let look = || hidden_by(used.processes(), fs::metadata(self.folder.common())?.dev());
         let mut hidden = look().map_err(ExecutionError::system(
             "look at the open files of",

@@ -24,9 +24,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 const BUFFER: usize = 64 << 10;
 
 /// The outputs of a job that are being kept. Each tells at its end whether anything of it was dropped.
-pub(super) struct Captured(Vec<mpsc::Receiver<bool>>);
+pub(super) struct CapturedOutputs(Vec<mpsc::Receiver<bool>>);
 
-impl Captured {
+impl CapturedOutputs {
     /// Whether anything of them was dropped, once they have come to their ends. An output that some unknown process still holds open is
     /// left where it stands.
     pub(super) fn is_cut(&self) -> bool {
@@ -41,7 +41,7 @@ impl Captured {
 
 /// The outputs of a job that another supervisor has launched.
 pub(super) struct TakenOver {
-    pub(super) outputs: Captured,
+    pub(super) outputs: CapturedOutputs,
     /// Whether the job may have waited until now, because its pipe was full and no supervisor has read it.
     pub(super) has_waited: bool,
 }
@@ -50,7 +50,10 @@ pub(super) struct TakenOver {
 ///
 /// # Errors
 /// When the system refuses, a thread among other things.
-pub(super) fn capture_outputs(folder: &Folder, limit: u64) -> Result<([File; 2], Captured), ExecutionError> {
+pub(super) fn capture_outputs(
+    folder: &Folder,
+    limit: u64,
+) -> Result<([File; 2], CapturedOutputs), ExecutionError> {
     let begin = |stream: Stream| -> Result<_, ExecutionError> {
         let file = folder.create_output(stream)?;
         let path = folder.output_pipe(stream);
@@ -67,7 +70,7 @@ pub(super) fn capture_outputs(folder: &Folder, limit: u64) -> Result<([File; 2],
         open().map_err(ExecutionError::system("keep the output by", path))
     };
     let [(out, kept_out), (err, kept_err)] = [begin(Stream::Out)?, begin(Stream::Err)?];
-    Ok(([out, err], Captured(vec![kept_out, kept_err])))
+    Ok(([out, err], CapturedOutputs(vec![kept_out, kept_err])))
 }
 
 /// Has the outputs of a job kept on that an earlier supervisor has launched.
@@ -94,7 +97,7 @@ pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver
             outputs.push(keep(reader, file, limit).map_err(failed())?);
         }
     }
-    let outputs = Captured(outputs);
+    let outputs = CapturedOutputs(outputs);
     Ok(TakenOver { outputs, has_waited })
 }
 

@@ -15,10 +15,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::execution::job::control_group::ControlGroup;
-use crate::execution::job::isolated::{HeldNamespace, SharedMemory};
+use crate::execution::job::isolation_record::{HeldNamespace, SharedMemory};
 use crate::execution::job::shortage::is_shortage;
 use crate::execution::job::spec::MARK;
-use crate::execution::job::stat::{Stat, all_process_ids, if_process_is_there, read_while_it_runs};
+use crate::execution::job::stat::{ProcessStat, all_process_ids, if_process_is_there, read_while_it_runs};
 
 /// Rounds of looking for the rest of a job: each process that is killed could have started one more before.
 const SWEEPS_MAX: usize = 100;
@@ -43,7 +43,7 @@ impl ProcessIdentity {
 
     /// The process that has a number now.
     pub(crate) fn of(pid: Pid) -> io::Result<Self> {
-        let stat = Stat::of(pid)?.ok_or(io::ErrorKind::NotFound)?;
+        let stat = ProcessStat::of(pid)?.ok_or(io::ErrorKind::NotFound)?;
         Ok(Self {
             pid: pid.as_raw_pid(),
             start_ticks: stat.start_ticks,
@@ -73,7 +73,8 @@ impl ProcessIdentity {
             process => process?,
         };
         // Only data read after opening are certain to be of the opened process.
-        let same = Stat::of(pid)?.is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.ended);
+        let same =
+            ProcessStat::of(pid)?.is_some_and(|stat| stat.start_ticks == self.start_ticks && !stat.ended);
         Ok(same.then_some(process))
     }
 }
@@ -104,16 +105,20 @@ pub(crate) fn signal_process_group(leader: Pid, signal: Signal) -> io::Result<()
 pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result<usize> {
     let mut below = Vec::new();
     for pid in all_process_ids()? {
-        if let Some(stat) = Stat::of(pid)?.filter(|of| pid != leader && of.parent != Some(leader)) {
+        if let Some(stat) = ProcessStat::of(pid)?.filter(|each| pid != leader && each.parent != Some(leader))
+        {
             below.push((pid, stat));
         }
     }
-    let is_program = |of: &&(Pid, Stat)| {
+    let is_program = |each: &&(Pid, ProcessStat)| {
         // Its grandparent is the leader, and in its namespace it has the number after the first.
-        let first = of.1.parent.and_then(|first| Stat::of(first).ok().flatten());
-        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(of.0) == Some(2)
+        let first = each
+            .1
+            .parent
+            .and_then(|first| ProcessStat::of(first).ok().flatten());
+        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(each.0) == Some(2)
     };
-    let own = below.iter().find(is_program).and_then(|of| of.1.group);
+    let own = below.iter().find(is_program).and_then(|below| below.1.group);
     let mut found = 0;
     for (pid, seen) in &below {
         if seen.group == Some(leader) || (own.is_some() && seen.group == own) {
@@ -131,14 +136,14 @@ fn innermost_number(pid: Pid) -> Option<u32> {
 }
 
 /// Signals a process that was seen before, unless it is gone. Returns whether it was there.
-fn signal_process(pid: Pid, seen: &Stat, signal: Signal) -> io::Result<bool> {
+fn signal_process(pid: Pid, seen: &ProcessStat, signal: Signal) -> io::Result<bool> {
     // Opened and looked at again: the number might have gone to another process meanwhile.
     let descriptor = match pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from) {
         Err(error) if is_shortage(&error) => return Err(error),
         Err(_) => return Ok(false),
         Ok(descriptor) => descriptor,
     };
-    let now = Stat::of(pid)?;
+    let now = ProcessStat::of(pid)?;
     let is_there = now.is_some_and(|stat| stat.start_ticks == seen.start_ticks && !stat.ended);
     if is_there {
         let _ = pidfd_send_signal(descriptor.as_fd(), signal);
@@ -148,16 +153,16 @@ fn signal_process(pid: Pid, seen: &Stat, signal: Signal) -> io::Result<bool> {
 
 /// The use of the processes of a job.
 #[derive(Debug, Default)]
-pub(crate) struct Used {
+pub(crate) struct ProcessUsage {
     /// Their threads, of each at least one.
     pub(crate) threads: u64,
     /// Bytes of memory; shared memory counts for each process.
     pub(crate) resident: u64,
-    processes: Vec<(Pid, Stat)>,
+    processes: Vec<(Pid, ProcessStat)>,
 }
 
-impl Used {
-    fn add(&mut self, pid: Pid, stat: Stat) {
+impl ProcessUsage {
+    fn add(&mut self, pid: Pid, stat: ProcessStat) {
         self.threads += stat.threads.max(1);
         self.resident += stat.resident_pages * rustix::param::page_size() as u64;
         self.processes.push((pid, stat));
@@ -287,7 +292,7 @@ impl Members {
     ///
     /// # Errors
     /// When the system does not tell.
-    pub(crate) fn used(&mut self) -> io::Result<Used> {
+    pub(crate) fn used(&mut self) -> io::Result<ProcessUsage> {
         if self.namespace.is_none()
             && let Some(record) = &self.record
         {
@@ -297,19 +302,31 @@ impl Members {
                 self.known.retain(|_, belongs| *belongs);
             }
         }
-        let mut used = Used::default();
-        let mut others: Vec<(Pid, Stat)> = Vec::new();
+        let mut used = ProcessUsage::default();
+        let mut others: Vec<(Pid, ProcessStat)> = Vec::new();
         let mut still = HashMap::with_capacity(self.known.len());
         for pid in all_process_ids()? {
-            let Some(stat) = Stat::of(pid)?.filter(|stat| !stat.ended) else {
+            let Some(stat) = ProcessStat::of(pid)?.filter(|stat| !stat.ended) else {
                 continue;
             };
             let process = (pid, stat.start_ticks);
             let known = self.known.get(&process).copied();
             let belongs = match known {
                 Some(belongs) => belongs,
-                None if used.processes.iter().any(|(of, _)| Some(*of) == stat.parent) => true,
-                None if self.namespace.as_ref().is_some_and(|of| of.has(pid)) => true,
+                None if used
+                    .processes
+                    .iter()
+                    .any(|(process, _)| Some(*process) == stat.parent) =>
+                {
+                    true
+                }
+                None if self
+                    .namespace
+                    .as_ref()
+                    .is_some_and(|namespace| namespace.has(pid)) =>
+                {
+                    true
+                }
                 None => carries_mark(&stat.folder(pid), &self.mark)?,
             };
             still.insert(process, belongs);

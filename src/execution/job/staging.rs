@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::agreement::{Moved, Run};
+use crate::agreement::{MovedFiles, Run};
 use crate::clock::Micros;
 
 /// The files that are moved for the runs of an agreement.
@@ -20,7 +20,7 @@ pub struct StagingRecord {
 
 /// Which way files go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Way {
+pub enum StagingDirection {
     /// To the job's folder.
     In,
     /// From there.
@@ -104,32 +104,32 @@ impl StagingRecord {
     }
 
     /// The files that go that way.
-    pub(crate) fn way(&self, way: Way) -> &Direction {
+    pub(crate) fn way(&self, way: StagingDirection) -> &Direction {
         match way {
-            Way::In => &self.brought,
-            Way::Out => &self.sent,
+            StagingDirection::In => &self.brought,
+            StagingDirection::Out => &self.sent,
         }
     }
 
     /// The same, to be changed.
-    pub(crate) fn way_mut(&mut self, way: Way) -> &mut Direction {
+    pub(crate) fn way_mut(&mut self, way: StagingDirection) -> &mut Direction {
         match way {
-            Way::In => &mut self.brought,
-            Way::Out => &mut self.sent,
+            StagingDirection::In => &mut self.brought,
+            StagingDirection::Out => &mut self.sent,
         }
     }
 
     /// The last instant that it has.
     pub(crate) fn last(&self) -> Micros {
-        let of = |way: &Direction| way.verdict.as_ref().map_or(way.began, Verdict::at);
-        of(&self.brought).max(of(&self.sent))
+        let end_of = |way: &Direction| way.verdict.as_ref().map_or(way.began, Verdict::at);
+        end_of(&self.brought).max(end_of(&self.sent))
     }
 }
 
 impl Direction {
     /// The files as they have arrived so far.
-    pub(crate) fn moved(&self) -> Moved {
-        Moved {
+    pub(crate) fn moved(&self) -> MovedFiles {
+        MovedFiles {
             files: u32::try_from(self.files.len()).unwrap_or(u32::MAX),
             bytes: self.bytes(),
             took: self.took,

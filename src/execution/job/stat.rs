@@ -13,7 +13,7 @@ const LOOKS_MAX: usize = 20;
 
 /// The parts of `/proc/PID/stat` that matter here.
 #[derive(Debug)]
-pub(super) struct Stat {
+pub(super) struct ProcessStat {
     pub(super) start_ticks: u64,
     /// Whether all its threads have ended.
     pub(super) ended: bool,
@@ -27,7 +27,7 @@ pub(super) struct Stat {
     thread: Option<Pid>,
 }
 
-impl Stat {
+impl ProcessStat {
     /// Of the process that has a number now, if one has.
     pub(super) fn of(pid: Pid) -> io::Result<Option<Self>> {
         let own = format!("/proc/{pid}");
@@ -119,12 +119,12 @@ pub(super) fn read_while_it_runs<T>(
     mut read: impl FnMut(&str) -> io::Result<T>,
 ) -> io::Result<Option<T>> {
     for _ in 0..LOOKS_MAX {
-        let Some(stat) = Stat::of(pid)?.filter(|stat| !stat.ended) else {
+        let Some(stat) = ProcessStat::of(pid)?.filter(|stat| !stat.ended) else {
             return Ok(None);
         };
         let folder = stat.folder(pid);
         let found = read(&folder)?;
-        if Stat::at(&folder)?.is_some_and(|stat| !stat.ended) {
+        if ProcessStat::at(&folder)?.is_some_and(|stat| !stat.ended) {
             return Ok(Some(found));
         }
     }
@@ -133,7 +133,7 @@ pub(super) fn read_while_it_runs<T>(
 
 /// Whether a process is there, and has not ended.
 pub(super) fn process_runs(pid: Pid) -> io::Result<bool> {
-    Ok(Stat::of(pid)?.is_some_and(|stat| !stat.ended))
+    Ok(ProcessStat::of(pid)?.is_some_and(|stat| !stat.ended))
 }
 
 /// The numbers of all processes, rising, so that processes started meanwhile are mostly among them.
@@ -163,16 +163,19 @@ mod tests {
     #[test]
     fn fields_are_counted_after_a_name_with_spaces_and_brackets() {
         let line = "7 (a) b (c) Z 1 7 7 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
-        let stat = Stat::read(line).unwrap();
+        let stat = ProcessStat::read(line).unwrap();
         assert!(stat.ended && !stat.stopped);
         assert_eq!(stat.parent, Pid::from_raw(1));
         assert_eq!(
             (stat.threads, stat.start_ticks, stat.resident_pages),
             (3, 4711, 12)
         );
-        assert!(Stat::read("7 (short) R 1").is_none());
-        assert!(Stat::read(&line.replace(") Z", ") X")).is_none(), "it is gone");
+        assert!(ProcessStat::read("7 (short) R 1").is_none());
+        assert!(
+            ProcessStat::read(&line.replace(") Z", ") X")).is_none(),
+            "it is gone"
+        );
         let going = "7 (a) Z 0 -1 -1 0 -1 4 1 2 3 4 5 6 7 8 20 0 3 0 4711 9 12";
-        assert_eq!(Stat::read(going).unwrap().group, None);
+        assert_eq!(ProcessStat::read(going).unwrap().group, None);
     }
 }

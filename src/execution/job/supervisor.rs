@@ -25,11 +25,11 @@ use crate::clock::{Clock, Micros};
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};
-use crate::execution::job::isolated::read_isolated;
-use crate::execution::job::launch::was_only_launcher;
+use crate::execution::job::isolation_record::read_isolated;
+use crate::execution::job::launch::wait_for_launcher;
 use crate::execution::job::limits::{LimitWatch, excess_over_file_limits};
 use crate::execution::job::output_pipes::{
-    Captured, TakenOver, capture_outputs, remove_pipes, take_over_outputs,
+    CapturedOutputs, TakenOver, capture_outputs, remove_pipes, take_over_outputs,
 };
 use crate::execution::job::process::{
     Members, ProcessIdentity, process_ended_within, signal_isolated_program, signal_process_group,
@@ -117,7 +117,7 @@ impl Stop {
 
 /// How a job that was told to end has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum StopOutcome {
     ByItself,
     Killed,
 }
@@ -178,7 +178,7 @@ impl<'a> Supervisor<'a> {
 
     /// Launches the job, once all is there that it needs for that: a process that is to become it, and its outputs. `before` are those
     /// of a process that did not become it: of two readers of one pipe each would get a part.
-    fn launch(&self, before: Option<Captured>) -> Result<(Child, Captured), ExecutionError> {
+    fn launch(&self, before: Option<CapturedOutputs>) -> Result<(Child, CapturedOutputs), ExecutionError> {
         let _ = before.is_some_and(|outputs| outputs.is_cut());
         let ([stdout, stderr], outputs) = capture_outputs(self.folder, self.job.output_limit)?;
         let child = Command::new(crate::execution::local::EXECUTABLE)
@@ -196,7 +196,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits for the end of the process that was launched; `None` where it did not become the job.
-    fn see_to(&self, mut child: Child, outputs: &Captured) -> Result<Option<JobEnd>, ExecutionError> {
+    fn see_to(&self, mut child: Child, outputs: &CapturedOutputs) -> Result<Option<JobEnd>, ExecutionError> {
         let leader = Pid::from_child(&child);
         let identity = retry_during_shortage(|| {
             ProcessIdentity::of(leader).map_err(self.failed("identify the process of"))
@@ -211,7 +211,7 @@ impl<'a> Supervisor<'a> {
         // The rest of its group is killed before its status is taken: its number is the group's, and may be given away as soon as
         // the status is taken.
         signal_process_group(leader, Signal::KILL).map_err(self.failed("kill the processes of"))?;
-        let ended_as = was_only_launcher(leader, || child.wait());
+        let ended_as = wait_for_launcher(leader, || child.wait());
         let (mut never_ran, status) = ended_as.map_err(self.failed("wait for"))?;
         let claim = retry_during_shortage(|| self.folder.claim())?;
         let is_its = matches!(&claim, Some(Claim::Started { process, .. }) if *process == identity);
@@ -220,7 +220,7 @@ impl<'a> Supervisor<'a> {
         never_ran &= self
             .group
             .as_ref()
-            .and_then(|of| of.excess(&self.job.limits, false))
+            .and_then(|group| group.excess(&self.job.limits, false))
             .is_none();
         if is_its && never_ran {
             retry_during_shortage(|| self.folder.take_back_claim())?;
@@ -252,7 +252,7 @@ impl<'a> Supervisor<'a> {
         &self,
         identity: &ProcessIdentity,
         began: StartTime,
-        kept: Option<Captured>,
+        kept: Option<CapturedOutputs>,
     ) -> Result<JobEnd, ExecutionError> {
         let process =
             retry_during_shortage(|| identity.open().map_err(self.failed("follow the process of")))?;
@@ -295,7 +295,7 @@ impl<'a> Supervisor<'a> {
         process: &OwnedFd,
         leader: Pid,
         watch: &mut LimitWatch,
-    ) -> Result<Option<(Stop, Left)>, ExecutionError> {
+    ) -> Result<Option<(Stop, StopOutcome)>, ExecutionError> {
         let ended = |wait| match process_ended_within(process, wait) {
             Err(error) if shortage::is_shortage(&error) => {
                 thread::sleep(wait);
@@ -333,7 +333,7 @@ impl<'a> Supervisor<'a> {
                 // An isolated program may not be there yet.
                 is_told = is_told || self.tell_program(leader, signal)?;
                 if ended(TICK)? {
-                    return Ok(Some((stop, Left::ByItself)));
+                    return Ok(Some((stop, StopOutcome::ByItself)));
                 }
                 // It may take long to save its work, and has its limits meanwhile.
                 if stop == Stop::SaveWork {
@@ -357,7 +357,7 @@ impl<'a> Supervisor<'a> {
         loop {
             signal_process_group(leader, Signal::KILL).map_err(self.failed("kill"))?;
             if ended(TICK)? {
-                return Ok(Some((stop, Left::Killed)));
+                return Ok(Some((stop, StopOutcome::Killed)));
             }
         }
     }
@@ -423,13 +423,13 @@ impl<'a> Supervisor<'a> {
     /// Why a job that was not stopped did not end well: the system may have refused memory or a write before the next look.
     fn found_afterwards(
         &self,
-        stop: Option<(Stop, Left)>,
+        stop: Option<(Stop, StopOutcome)>,
         status: Option<ExitStatus>,
-    ) -> Option<(Stop, Left)> {
+    ) -> Option<(Stop, StopOutcome)> {
         let failed = status.is_some_and(|status| !status.success());
         let group = self.group.as_ref().filter(|_| stop.is_none());
         if let Some(excess) = group.and_then(|group| group.excess(&self.job.limits, failed)) {
-            return Some((Stop::Exceeded(excess), Left::ByItself));
+            return Some((Stop::Exceeded(excess), StopOutcome::ByItself));
         }
         let Some(status) = status.filter(|status| stop.is_none() && !status.success()) else {
             return stop;
@@ -447,7 +447,7 @@ impl<'a> Supervisor<'a> {
             })
         };
         let excess = excess.ok().flatten().or_else(refused)?;
-        Some((Stop::Exceeded(excess), Left::ByItself))
+        Some((Stop::Exceeded(excess), StopOutcome::ByItself))
     }
 
     /// Reports the exceeded limit in the job's own output.
@@ -508,15 +508,15 @@ impl<'a> Supervisor<'a> {
     /// The end of a job that began, by its status where that is known, and whether it had to.
     fn end_after(
         &self,
-        stop: Option<(Stop, Left)>,
+        stop: Option<(Stop, StopOutcome)>,
         status: Option<ExitStatus>,
         began: StartTime,
         ended: StartTime,
     ) -> JobEnd {
         let outcome = match stop {
             None => status.map_or(RunOutcome::Lost, outcome_of_exit),
-            Some((stop, Left::ByItself)) => stop.outcome_after(status),
-            Some((stop, Left::Killed)) => stop.outcome(),
+            Some((stop, StopOutcome::ByItself)) => stop.outcome_after(status),
+            Some((stop, StopOutcome::Killed)) => stop.outcome(),
         };
         self.report_excess(stop.map(|(stop, _)| stop));
         JobEnd {

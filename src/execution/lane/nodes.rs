@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use super::{Context, Failure, Lane};
 use crate::agreement::{Agreement, JobEnd, Run, ServiceState};
-use crate::execution::faults::Doing;
+use crate::execution::faults::ResourceUse;
 use crate::execution::processors::{own_processors, processors_of_nodes};
-use crate::execution::{Executor, Found};
+use crate::execution::{CheckResult, Executor};
 use crate::planner::{NodeReport, Repaired, Reporter, Resource};
 use crate::task::note_success;
 
@@ -34,7 +34,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
 /// The state at the last look.
 #[derive(Default)]
-struct Seen {
+struct NodeSnapshot {
     /// As it was told to the planner.
     report: NodeReport,
     /// When the last look failed.
@@ -49,9 +49,11 @@ impl Lane {
             planner, lead, hosts, ..
         } = &*self.context;
         let resources = planner.resources();
-        let is_here = |of: &&Resource| of.kind == "local" && !of.is_retired() && hosts.is_own(&of.name);
+        let is_here = |resource: &&Resource| {
+            resource.kind == "local" && !resource.is_retired() && hosts.is_own(&resource.name)
+        };
         let here = resources.iter().filter(is_here);
-        if !here.clone().any(|of| of.name == self.resource) {
+        if !here.clone().any(|each| each.name == self.resource) {
             return Vec::new();
         }
         let nodes = lead.nodes_of(agreement.id).await.unwrap_or_default();
@@ -61,16 +63,16 @@ impl Lane {
     /// Reports the states of a cluster's nodes to the planner, repeatedly, until `stop`. Nothing new is promised on the cluster
     /// until its checks have found nothing wrong, its nodes have been seen, and the plan has been handed over.
     pub(crate) async fn keep_informed(self: Arc<Self>, stop: CancellationToken) {
-        let mut seen = Seen::default();
+        let mut seen = NodeSnapshot::default();
         let mut is_open = false;
         let note = |message| {
             let Context { faults, clock, .. } = &*self.context;
-            faults.note(&self.resource, Doing::PassChecks, message, clock.micros())
+            faults.note(&self.resource, ResourceUse::PassChecks, message, clock.micros())
         };
         note(Some("its checks have not been made yet".to_owned()));
         loop {
             let informed = self.inform(&mut seen).await;
-            self.note(Doing::TellNodes, informed.as_ref().err());
+            self.note(ResourceUse::TellNodes, informed.as_ref().err());
             if informed.is_ok() {
                 note_success();
             }
@@ -82,7 +84,7 @@ impl Lane {
                         note(None);
                         is_open = true;
                     }
-                    Err(failure) => self.note(Doing::PassChecks, Some(&failure)),
+                    Err(failure) => self.note(ResourceUse::PassChecks, Some(&failure)),
                 }
                 self.context
                     .unseen
@@ -116,8 +118,8 @@ impl Lane {
             .await?
             .into_iter()
             .filter_map(|check| match check.found {
-                Found::Wrong(words) => Some(format!("{}: {words}", check.what)),
-                Found::Good(_) | Found::Unknown(_) => None,
+                CheckResult::Wrong(words) => Some(format!("{}: {words}", check.what)),
+                CheckResult::Good(_) | CheckResult::Unknown(_) => None,
             })
             .collect();
         if !wrong.is_empty() {
@@ -135,7 +137,7 @@ impl Lane {
     }
 
     /// Tells the planner how the nodes stand.
-    async fn inform(&self, seen: &mut Seen) -> Result<(), Failure> {
+    async fn inform(&self, seen: &mut NodeSnapshot) -> Result<(), Failure> {
         let looked = self.look_at_nodes(&seen.report).await;
         let mut report = looked.inspect_err(|_| seen.failed = Some(Instant::now()))?;
         let newly_down = report.newly_down(&seen.report);

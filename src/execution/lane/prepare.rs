@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::{Failure, Lane, is_report_taken};
 use crate::agreement::{Agreement, Run, Stretch};
-use crate::execution::faults::Doing;
+use crate::execution::faults::ResourceUse;
 use crate::execution::{Executor, PlannedSlot};
 use crate::task::note_success;
 
@@ -37,7 +37,7 @@ impl Lane {
                 (retry * 2).min(RETRY_MAX)
             };
             let wait = if failure.is_some() { retry } else { PREPARE_EVERY };
-            self.note(Doing::FollowPlan, failure.as_ref());
+            self.note(ResourceUse::FollowPlan, failure.as_ref());
             if failure.is_none() {
                 note_success();
             }
@@ -59,9 +59,13 @@ impl Lane {
         let planned = self.context.planner.planned_on(self.resource.clone()).await?;
         let (waiting, moved, replaced) = (planned.waiting, planned.moved, planned.replaced);
         let agreements = planned.agreements.iter();
-        let ids: HashMap<Uuid, Uuid> = agreements.map(|(of, _)| (of.execution_id(), of.id)).collect();
+        let ids: HashMap<Uuid, Uuid> = agreements
+            .map(|(agreement, _)| (agreement.execution_id(), agreement.id))
+            .collect();
         let slots = planned.agreements.into_iter();
-        let mut slots: Vec<_> = slots.flat_map(|(of, nodes)| planned_slots(&of, &nodes)).collect();
+        let mut slots: Vec<_> = slots
+            .flat_map(|(slot, nodes)| planned_slots(&slot, &nodes))
+            .collect();
         for slot in &mut slots {
             slot.is_awaited = waiting.contains(&slot.run.agreement) || moved.contains(&slot.run.agreement);
             slot.replaces = replaced.get(&slot.run.agreement).copied();
@@ -83,7 +87,7 @@ impl Lane {
             let refused = self.shared.executor.refused();
             let is_refused = refused
                 .iter()
-                .any(|(of, _)| waiting.contains(of) || moved.contains(of));
+                .any(|(refused, _)| waiting.contains(refused) || moved.contains(refused));
             planner.report_reserving(resource(), refused, within).await?;
             let handed = self.shared.executor.hands_over_within().unwrap_or(within);
             planner.report_handing_over(resource(), handed).await?;
@@ -131,7 +135,7 @@ fn planned_slots(agreement: &Agreement, given: &[u32]) -> Vec<PlannedSlot> {
     let present = agreement.slot_number();
     let begun = |number| agreement.has_nodes() && number == present;
     let numbered = (1..).zip(agreement.slots.iter());
-    let open = numbered.filter(|(_, of)| of.ended.is_none());
-    let open = open.map(|(number, of)| slot(number, of.stretch(), begun(number)));
+    let open = numbered.filter(|(_, numbered)| numbered.ended.is_none());
+    let open = open.map(|(number, open)| slot(number, open.stretch(), begun(number)));
     open.collect()
 }

@@ -2,35 +2,35 @@
 
 use tracing::warn;
 
-use super::{Failure, JobSpec, Lane, Unstarted, is_report_taken, slot_end};
+use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end};
 use crate::agreement::{
-    Agreement, AgreementState, Brought, Job, JobEnd, Limit, Moved, Run, RunOutcome, Source, StagedFile,
-    StagingEnd,
+    Agreement, AgreementState, BroughtFiles, Job, JobEnd, Limit, MovedFiles, Run, RunOutcome, Source,
+    StagedFile, StagingEnd,
 };
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::StagedInput;
-use crate::execution::job::staging::{StagingRecord, Verdict, Way};
+use crate::execution::job::staging::{StagingDirection, StagingRecord, Verdict};
 use crate::execution::lead::Report;
-use crate::execution::staging::{Order, Stager, Standing};
+use crate::execution::staging::{Order, OrderState, Stager};
 use crate::task;
 
 /// A job that ends later than so long before the end of its slot has left no time to send its files.
 const TIME_TO_SEND: Micros = 5 * MICROS_PER_SECOND;
 
 /// The names in a job's folder and the addresses of files.
-type Addressed = Vec<(String, String)>;
+type StagedAddresses = Vec<(String, String)>;
 
 impl Lane {
     /// The job of an agreement, as [`Lane::job_to_start`] has it, with the files of its party that are there by now.
     pub(super) async fn find_job_to_start(
         &self,
         agreement: &Agreement,
-    ) -> Result<Result<JobSpec, Unstarted>, Failure> {
+    ) -> Result<Result<JobSpec, StartFailure>, Failure> {
         let job = self.job_to_start(agreement);
         let names_files = agreement.job.as_ref().is_some_and(|job| {
             let application = self.application_of(agreement);
             job.uploads().next().is_some()
-                || application.is_some_and(|of| !of.files(&job.arguments).is_empty())
+                || application.is_some_and(|application| !application.files(&job.arguments).is_empty())
         });
         if job.is_err() || !names_files {
             return Ok(job);
@@ -53,9 +53,9 @@ impl Lane {
         let mut since = None;
         if let Some(order) = order_to_bring_files(agreement) {
             match self.staging().follow(order).await? {
-                Standing::Underway { since } => return self.report_staging(agreement, since).await,
-                Standing::Over(Verdict::Arrived { .. }, began, _) => since = Some(began),
-                Standing::Over(verdict, began, _) => {
+                OrderState::Underway { since } => return self.report_staging(agreement, since).await,
+                OrderState::Over(Verdict::Arrived { .. }, began, _) => since = Some(began),
+                OrderState::Over(verdict, began, _) => {
                     return self
                         .report_ended(agreement, end_of_unstaged_job(verdict, Some(began)))
                         .await;
@@ -96,8 +96,8 @@ impl Lane {
                     }
                 },
                 Source::Address(_) => {
-                    let found = brought.iter().find(|of| of.name == file.name);
-                    (None, found.map_or(0, |of| of.bytes))
+                    let found = brought.iter().find(|brought| brought.name == file.name);
+                    (None, found.map_or(0, |found| found.bytes))
                 }
             };
             Some(Ok(StagedInput {
@@ -123,15 +123,15 @@ impl Lane {
             return Ok(Some(end));
         };
         if outcome != RunOutcome::Lost || agreement.state.is_final() {
-            self.staging().give_up(order.run, Way::In).await?;
+            self.staging().give_up(order.run, StagingDirection::In).await?;
             return Ok(Some(end));
         }
         // Its slot is over: what held its files up says whose loss that is.
         Ok(match self.staging().follow(order).await? {
-            Standing::Underway { .. } => None,
+            OrderState::Underway { .. } => None,
             // They had arrived, and nothing was started.
-            Standing::Over(Verdict::Arrived { at }, ..) => Some(JobEnd::new(RunOutcome::Lost, None, at)),
-            Standing::Over(verdict, since, _) => Some(end_of_unstaged_job(verdict, Some(since))),
+            OrderState::Over(Verdict::Arrived { at }, ..) => Some(JobEnd::new(RunOutcome::Lost, None, at)),
+            OrderState::Over(verdict, since, _) => Some(end_of_unstaged_job(verdict, Some(since))),
         })
     }
 
@@ -156,7 +156,7 @@ impl Lane {
         let completed = end.outcome == RunOutcome::Completed;
         if let Some(order) = order_to_send_files(agreement, job, end.ended).filter(|_| completed) {
             if agreement.state == AgreementState::Observed {
-                let Standing::Over(verdict, _, moved) = self.staging().follow(order).await? else {
+                let OrderState::Over(verdict, _, moved) = self.staging().follow(order).await? else {
                     // It may have ended before it was seen to run.
                     if let Some(at) = process_started.filter(|_| is_start_unreported(agreement)) {
                         self.report_started(agreement, at).await?;
@@ -168,7 +168,7 @@ impl Lane {
                 note_sent_files(&mut end, &mut staging, verdict, moved);
             } else {
                 // It is over, or is to be: its results stay where they are.
-                self.staging().give_up(own, Way::Out).await?;
+                self.staging().give_up(own, StagingDirection::Out).await?;
                 end.outcome = RunOutcome::Terminated;
             }
         }
@@ -184,16 +184,16 @@ impl Lane {
     }
 
     /// The files that were brought for the process of a first slot, which started then, and since when they were asked for.
-    async fn brought(&self, own: Run, started: Micros) -> Result<Option<(Micros, Brought)>, Failure> {
+    async fn brought(&self, own: Run, started: Micros) -> Result<Option<(Micros, BroughtFiles)>, Failure> {
         if own.slot > 1 {
             return Ok(None);
         }
-        let seen = self.staging().seen(own, Way::In).await?;
-        let Some(Standing::Over(Verdict::Arrived { .. }, since, moved)) = seen else {
+        let seen = self.staging().seen(own, StagingDirection::In).await?;
+        let Some(OrderState::Over(Verdict::Arrived { .. }, since, moved)) = seen else {
             return Ok(None);
         };
         let before = (started - since).max(0);
-        Ok(Some((since, Brought { moved, before })))
+        Ok(Some((since, BroughtFiles { moved, before })))
     }
 
     /// Tells the planner that a job's files are being brought, where it has not been told.
@@ -251,7 +251,7 @@ fn job_with_files_to_give(agreement: &Agreement) -> Option<&Job> {
 /// The order to bring the files of a job that come from addresses; none where none do.
 fn order_to_bring_files(agreement: &Agreement) -> Option<Order> {
     let files = addressed_files(job_with_files_to_give(agreement)?.fetched())?;
-    Some(staging_order(agreement, Way::In, files, true))
+    Some(staging_order(agreement, StagingDirection::In, files, true))
 }
 
 /// The order to send the files of a job that ended then; none where none are sent.
@@ -259,20 +259,25 @@ fn order_to_send_files(agreement: &Agreement, job: &Job, ended: Micros) -> Optio
     let had_time = slot_end(agreement) - ended > TIME_TO_SEND;
     Some(staging_order(
         agreement,
-        Way::Out,
+        StagingDirection::Out,
         addressed_files(job.sent())?,
         had_time,
     ))
 }
 
-fn addressed_files<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<Addressed> {
-    let files: Addressed = files
+fn addressed_files<'a>(files: impl Iterator<Item = (&'a StagedFile, &'a str)>) -> Option<StagedAddresses> {
+    let files: StagedAddresses = files
         .map(|(file, address)| (file.name.clone(), address.to_owned()))
         .collect();
     (!files.is_empty()).then_some(files)
 }
 
-fn staging_order(agreement: &Agreement, way: Way, files: Addressed, had_time: bool) -> Order {
+fn staging_order(
+    agreement: &Agreement,
+    way: StagingDirection,
+    files: StagedAddresses,
+    had_time: bool,
+) -> Order {
     Order {
         run: agreement.into(),
         party: agreement.party.clone(),
@@ -303,7 +308,7 @@ fn end_of_unstaged_job(verdict: Verdict, since: Option<Micros>) -> JobEnd {
 }
 
 /// Notes what became of the files that a job has left.
-fn note_sent_files(end: &mut JobEnd, staging: &mut StagingEnd, verdict: Verdict, moved: Moved) {
+fn note_sent_files(end: &mut JobEnd, staging: &mut StagingEnd, verdict: Verdict, moved: MovedFiles) {
     match verdict {
         Verdict::Arrived { .. } => staging.sent = Some(moved),
         Verdict::Failed { why, .. } => {

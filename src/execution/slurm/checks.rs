@@ -23,7 +23,7 @@ use crate::execution::slurm::jobs::shared_folder::open_file_of_owner;
 use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::read_controller_time;
 use crate::execution::slurm::settings::Settings;
-use crate::execution::{ExecutionError, Found, SetupCheck};
+use crate::execution::{CheckResult, ExecutionError, SetupCheck};
 
 /// The programs of Slurm that are run.
 const PROGRAMS: [&str; 5] = ["scontrol", "sbatch", "squeue", "scancel", "sinfo"];
@@ -42,9 +42,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 const SEEN_MAX: u64 = 200;
 
 /// The good state of something, in words, or else how it was found.
-type Seen = Result<String, Found>;
+type CheckedState = Result<String, CheckResult>;
 
-impl From<Error> for Found {
+impl From<Error> for CheckResult {
     fn from(why: Error) -> Self {
         Self::Wrong(why.to_string())
     }
@@ -56,9 +56,9 @@ impl SlurmExecutor {
     /// to be said of the rest.
     pub(crate) fn check_all(&self) -> Vec<SetupCheck> {
         let mut checks = Vec::new();
-        let mut look = |what, seen: Seen| {
+        let mut look = |what, seen: CheckedState| {
             let found = found_by_check(seen);
-            let goes_on = !matches!(found, Found::Wrong(_));
+            let goes_on = !matches!(found, CheckResult::Wrong(_));
             checks.push(SetupCheck { what, found });
             goes_on
         };
@@ -84,7 +84,10 @@ impl SlurmExecutor {
     /// `wait`. A network disk may take half a minute to show a file here that was written there.
     pub fn check_with_job(&self, wait: Duration) -> Vec<SetupCheck> {
         let mut checks = self.check_all();
-        if checks.iter().all(|check| !matches!(check.found, Found::Wrong(_))) {
+        if checks
+            .iter()
+            .all(|check| !matches!(check.found, CheckResult::Wrong(_)))
+        {
             let seen = self.seen_by_a_job(wait);
             let found = found_by_check(seen);
             checks.push(SetupCheck { what: "job", found });
@@ -92,7 +95,7 @@ impl SlurmExecutor {
         checks
     }
 
-    fn check_programs(&self) -> Seen {
+    fn check_programs(&self) -> CheckedState {
         // Without it each program waits for a minute.
         if let Some(configuration) = &self.settings.configuration
             && let Err(why) = fs::metadata(configuration)
@@ -103,7 +106,7 @@ impl SlurmExecutor {
         for program in PROGRAMS {
             let said = self.slurm.call(program, ["--version"])?;
             let version = said.split_whitespace().last().unwrap_or_default();
-            if !versions.iter().any(|of| of == version) {
+            if !versions.iter().any(|one_version| one_version == version) {
                 versions.push(version.to_owned());
             }
         }
@@ -111,7 +114,7 @@ impl SlurmExecutor {
             let versions = versions.join(" and ");
             return failed_check(format!("they are of versions {versions}"));
         };
-        let is_tested = TESTED.iter().any(|of| version.starts_with(of));
+        let is_tested = TESTED.iter().any(|each| version.starts_with(each));
         let tested = TESTED.join(", ");
         Ok(if is_tested {
             format!("Slurm {version}")
@@ -120,16 +123,16 @@ impl SlurmExecutor {
         })
     }
 
-    fn check_controller(&self) -> Seen {
+    fn check_controller(&self) -> CheckedState {
         let before = Clock::system().now();
         let shown = self.slurm.call("scontrol", ["show", "config"])?;
-        let untold = || Found::Unknown("it answers, and does not tell its time".to_owned());
+        let untold = || CheckResult::Unknown("it answers, and does not tell its time".to_owned());
         let at = read_controller_time(&shown).ok_or_else(untold)?;
         compare_clocks("the controller", at, (before, Clock::system().now()))
     }
 
     /// Whether the helper answers, lets the service speak to it, and means the same cluster.
-    fn check_helper(&self, helper: &Helper) -> Seen {
+    fn check_helper(&self, helper: &Helper) -> CheckedState {
         let settings = &self.settings;
         let greeted = self.perform_operation(Operation::Greet {
             partition: settings.partition.clone(),
@@ -145,7 +148,7 @@ impl SlurmExecutor {
         }
     }
 
-    fn check_partition(&self) -> Seen {
+    fn check_partition(&self) -> CheckedState {
         let name = &self.settings.partition;
         let shown = self.slurm.call("sinfo", ["-h", "-p", name, "-o", "%a"])?;
         match shown.split_whitespace().next() {
@@ -155,7 +158,7 @@ impl SlurmExecutor {
         }
     }
 
-    fn check_nodes(&self) -> Seen {
+    fn check_nodes(&self) -> CheckedState {
         let rows = self.slurm.nodes(&self.settings.partition)?;
         let is_there = |name: &&String| rows.iter().any(|row| row.name == **name);
         let nodes = &self.settings.nodes;
@@ -181,7 +184,7 @@ impl SlurmExecutor {
         all.into_iter()
     }
 
-    fn check_users(&self) -> Seen {
+    fn check_users(&self) -> CheckedState {
         let mut refused = Vec::new();
         for party in self.parties() {
             match self.owner_of(party) {
@@ -198,10 +201,11 @@ impl SlurmExecutor {
     }
 
     /// Makes a reservation far in the future, and deletes it. Its mark has it deleted by the service, too.
-    fn check_right_to_reserve(&self) -> Seen {
+    fn check_right_to_reserve(&self) -> CheckedState {
         let id = Run::first(Uuid::now_v7());
         let start = (Clock::system().now() + PROBE_AHEAD).seconds();
-        self.make_mark(id).map_err(|why| Found::Wrong(why.to_string()))?;
+        self.make_mark(id)
+            .map_err(|why| CheckResult::Wrong(why.to_string()))?;
         let made = self.perform_operation(Operation::Reserve(Reservation {
             id,
             start: Some(start),
@@ -219,7 +223,7 @@ impl SlurmExecutor {
         if is_gone {
             let _ = fs::remove_file(self.mark_path(id));
         }
-        Err(Found::Wrong(match deleted {
+        Err(CheckResult::Wrong(match deleted {
             Ok(()) => return Ok("a reservation was made and deleted".to_owned()),
             Err(Error::Refused(_, said)) if is_about_rights(&said) => {
                 format!("{said}: reservations take root, SlurmUser or an operator of Slurm")
@@ -232,7 +236,7 @@ impl SlurmExecutor {
     /// Has Slurm judge a job of one node and a minute of each party and application, where these differ in the user or in the
     /// options of the submission. If Slurm refuses all, the cluster has a fault. If Slurm refuses some, these are told with each
     /// offer.
-    fn check_submission(&self) -> Seen {
+    fn check_submission(&self) -> CheckedState {
         let (mut judged, mut refused, mut unknown) = (Vec::new(), Vec::new(), None);
         for (party, application) in self.kinds_of_jobs() {
             let dry = DryRun {
@@ -253,9 +257,9 @@ impl SlurmExecutor {
                     let account = self.settings.account_of(party);
                     let (user, account) = (&account.user, account.account.as_deref());
                     let account = account.unwrap_or("the default");
-                    let of = if application.is_empty() { "" } else { " for " };
+                    let for_whom = if application.is_empty() { "" } else { " for " };
                     refused.push(format!(
-                        "as {user} with account {account}{of}{application}: {said}"
+                        "as {user} with account {account}{for_whom}{application}: {said}"
                     ));
                 }
             }
@@ -263,11 +267,11 @@ impl SlurmExecutor {
         }
         let words = refused[..refused.len().min(NAMES_MAX)].join("; ");
         Err(match unknown {
-            _ if !refused.is_empty() && refused.len() == judged.len() => Found::Wrong(words),
-            _ if !refused.is_empty() => Found::Unknown(format!(
+            _ if !refused.is_empty() && refused.len() == judged.len() => CheckResult::Wrong(words),
+            _ if !refused.is_empty() => CheckResult::Unknown(format!(
                 "Slurm would refuse some jobs, and so are their offers: {words}"
             )),
-            Some(said) => Found::Unknown(said),
+            Some(said) => CheckResult::Unknown(said),
             None => return Ok("Slurm would take the jobs of all users".to_owned()),
         })
     }
@@ -282,7 +286,7 @@ impl SlurmExecutor {
         })
     }
 
-    fn check_shared_folder(&self) -> Seen {
+    fn check_shared_folder(&self) -> CheckedState {
         let folder = self.settings.work_dir.display();
         match self.perform_operation(Operation::Touch) {
             Ok(_) => Ok(format!("{folder} is written here")),
@@ -299,7 +303,7 @@ impl SlurmExecutor {
     }
 
     /// Has a job read a file of the shared folder on a node, and write its content and the time of the node's clock.
-    fn seen_by_a_job(&self, wait: Duration) -> Seen {
+    fn seen_by_a_job(&self, wait: Duration) -> CheckedState {
         let token = Uuid::now_v7();
         let seen = self.run_probe(token, wait);
         // Files that the job writes later do no harm.
@@ -344,7 +348,7 @@ impl SlurmExecutor {
         Ok(seen.unwrap_or_default())
     }
 
-    fn run_probe(&self, token: Uuid, wait: Duration) -> Seen {
+    fn run_probe(&self, token: Uuid, wait: Duration) -> CheckedState {
         let before = Clock::system().now();
         let job = self.perform_operation(Operation::Probe { token })?;
         let began = Instant::now();
@@ -359,7 +363,7 @@ impl SlurmExecutor {
                     }
                     _ => {
                         let unread = "its node could not read the file that was written here";
-                        Err(Found::Wrong(unread.to_owned()))
+                        Err(CheckResult::Wrong(unread.to_owned()))
                     }
                 };
             }
@@ -374,17 +378,17 @@ impl SlurmExecutor {
         let is_over = ["COMPLETED", "FAILED"].iter().any(|word| state.starts_with(word));
         Err(if is_over {
             let folder = self.settings.work_dir.display();
-            Found::Wrong(format!(
+            CheckResult::Wrong(format!(
                 "it has run, and nothing of it is in {folder} here after {seconds}: is that the same folder on the nodes?"
             ))
         } else {
-            Found::Unknown(format!("it was not over within {seconds} ({state})"))
+            CheckResult::Unknown(format!("it was not over within {seconds} ({state})"))
         })
     }
 }
 
 /// The meaning of another clock's time that was read between two instants of this machine's clock.
-fn compare_clocks(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen {
+fn compare_clocks(owner: &str, at: Time, (before, after): (Time, Time)) -> CheckedState {
     for (by, way) in [(before - at, "ahead of"), (at - after, "behind")] {
         if by > CLOCKS_DIFFER_MAX {
             return failed_check(format!(
@@ -396,12 +400,12 @@ fn compare_clocks(owner: &str, at: Time, (before, after): (Time, Time)) -> Seen 
     Ok(format!("{owner} answers, and its clock agrees"))
 }
 
-fn failed_check(words: impl Into<String>) -> Seen {
-    Err(Found::Wrong(words.into()))
+fn failed_check(words: impl Into<String>) -> CheckedState {
+    Err(CheckResult::Wrong(words.into()))
 }
 
-fn found_by_check(seen: Seen) -> Found {
-    seen.map_or_else(|found| found, Found::Good)
+fn found_by_check(seen: CheckedState) -> CheckResult {
+    seen.map_or_else(|found| found, CheckResult::Good)
 }
 
 fn is_about_rights(said: &str) -> bool {

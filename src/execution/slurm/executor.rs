@@ -24,9 +24,9 @@ use crate::execution::slurm::jobs::shared_folder::{Owner, SharedFolder};
 use crate::execution::slurm::jobs::verdict::Verdict;
 use crate::execution::slurm::query::{JobKey, JobRow, PartitionRow};
 use crate::execution::slurm::reservations::rate::RateLimit;
-use crate::execution::slurm::reservations::target::Refused;
+use crate::execution::slurm::reservations::target::RefusedTargets;
 use crate::execution::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
-use crate::execution::slurm::snapshot::Observed;
+use crate::execution::slurm::snapshot::LastSnapshot;
 use crate::execution::{Cost, ExecutionError, JobSpec, SaveWork};
 use crate::planner::{BusyTime, KeptNodes};
 use crate::store::Condition;
@@ -55,15 +55,15 @@ pub struct SlurmExecutor {
     /// The script that every job begins with.
     pub(super) script: PathBuf,
     pub(super) rate: Mutex<RateLimit>,
-    pub(super) seen: Seen,
+    pub(super) seen: ClusterState,
 }
 
 /// What the executor has seen of its cluster, and done there, since the start.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    listed: Mutex<Option<Listed>>,
+pub(crate) struct ClusterState {
+    listed: Mutex<Option<JobListing>>,
     /// The cluster's answer when its nodes were last looked at, while nothing has changed since.
-    pub(super) observed: Mutex<Observed>,
+    pub(super) observed: Mutex<LastSnapshot>,
     /// When the cost was last counted, and the cost so far.
     pub(super) costs: Mutex<(Option<Instant>, Cost)>,
     /// The partitions, and when they were asked for.
@@ -73,14 +73,14 @@ pub(crate) struct Seen {
     /// The slots with reservations that were made or changed after the last look, and not read back yet.
     pub(super) made: Mutex<HashSet<Run>>,
     /// The reservations that Slurm was last asked for and has refused.
-    pub(super) refused: Mutex<Option<Refused>>,
+    pub(super) refused: Mutex<Option<RefusedTargets>>,
     /// The due slots that Slurm did not hold as planned at the last look: their agreements and begins.
     pub(super) lacking: Mutex<Vec<(Uuid, Time)>>,
     /// Up to how many seconds before their begin slots are reserved; none before the first look.
     pub(super) reserves_within: Mutex<Option<Seconds>>,
     /// When nodes are not to be used, as the plan has it.
     pub(super) left_out: Mutex<Vec<BusyTime>>,
-    pub(super) handed: Mutex<HashMap<Uuid, Handed>>,
+    pub(super) handed: Mutex<HashMap<Uuid, ReservationUse>>,
     /// Whether Slurm could not be asked since it last listed the jobs: the use of reservations meanwhile is not known.
     pub(super) blind: AtomicBool,
     /// The condition of the cluster when the states of its nodes were last asked for.
@@ -99,7 +99,7 @@ pub(crate) struct Seen {
 
 /// The use of one reservation.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Handed {
+pub(crate) struct ReservationUse {
     /// For how long Slurm was seen to hold it and to have no job in it; a restart of the service begins anew, and time
     /// without a look, or in which Slurm could not be asked, does not count, in favour of the user.
     pub(super) unused: Duration,
@@ -115,7 +115,7 @@ pub(crate) struct Handed {
 
 /// The jobs that Slurm knows of, or why it did not say, and when it was asked.
 #[derive(Debug, Clone)]
-struct Listed {
+struct JobListing {
     at: Instant,
     took: Duration,
     jobs: Result<Arc<Vec<JobRow>>, Error>,
@@ -146,7 +146,7 @@ impl SlurmExecutor {
             marks,
             script,
             rate: Mutex::new(RateLimit::new(settings.changes_a_minute)),
-            seen: Seen::default(),
+            seen: ClusterState::default(),
             settings,
         })
     }
@@ -191,7 +191,7 @@ impl SlurmExecutor {
         self.list_jobs(&mut lock(&self.seen.listed))
     }
 
-    fn list_jobs(&self, listed: &mut Option<Listed>) -> Result<Arc<Vec<JobRow>>, Error> {
+    fn list_jobs(&self, listed: &mut Option<JobListing>) -> Result<Arc<Vec<JobRow>>, Error> {
         let asked = Instant::now();
         // Its jobs are in our partition; others' jobs on our nodes are in the partitions that share them.
         let jobs = self
@@ -202,7 +202,7 @@ impl SlurmExecutor {
                 self.slurm.jobs(&Vec::from_iter(names).join(","))
             })
             .map(Arc::new);
-        *listed = Some(Listed {
+        *listed = Some(JobListing {
             at: Instant::now(),
             took: asked.elapsed(),
             jobs: jobs.clone(),
@@ -236,7 +236,7 @@ impl SlurmExecutor {
         let run = job.run();
         let is_kept = lock(&self.seen.kept)
             .as_ref()
-            .is_none_or(|kept| kept.iter().any(|of| of.run == run));
+            .is_none_or(|kept| kept.iter().any(|kept| kept.run == run));
         is_kept || lock(&self.seen.made).contains(&run)
     }
 
@@ -268,7 +268,7 @@ impl SlurmExecutor {
         let has_ended = ["already completing", "Invalid job id"];
         match cancelled {
             // It ended in between.
-            Err(Error::Refused(_, said)) if has_ended.iter().any(|of| said.contains(of)) => Ok(()),
+            Err(Error::Refused(_, said)) if has_ended.iter().any(|each| said.contains(each)) => Ok(()),
             cancelled => cancelled.map(drop),
         }
     }

@@ -26,7 +26,7 @@ use tracing::{info, warn};
 use crate::catalogue::{Application, Catalogue, is_file_name};
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
-use crate::execution::slurm::helper::operation::{Done, Item, Operation, Place, Submission};
+use crate::execution::slurm::helper::operation::{Item, JobPlace, Operation, OperationResult, Submission};
 use crate::execution::slurm::helper::socket::{
     FILES_MAX, HelperRequest, Reply, receive_line_with_files, send_line_with_files,
 };
@@ -46,14 +46,14 @@ const MINUTES_MAX: i64 = u32::MAX as i64;
 
 /// The helper of some clusters.
 #[derive(Debug)]
-pub struct Serving {
+pub struct HelperService {
     clusters: BTreeMap<String, SlurmExecutor>,
     catalogue: Catalogue,
     /// The user that may speak to it, beside its own.
     user: u32,
 }
 
-impl Serving {
+impl HelperService {
     /// A helper of clusters that runs the applications of a catalogue for a service with that user's number. It puts its own
     /// files into a folder of its own.
     ///
@@ -124,7 +124,7 @@ impl Serving {
         let _ = send_line_with_files(stream, &reply, file.as_slice());
     }
 
-    fn done(&self, stream: &UnixStream) -> Result<Done, Reply> {
+    fn done(&self, stream: &UnixStream) -> Result<OperationResult, Reply> {
         let unread = |why: io::Error| Reply::Forbidden(format!("the request cannot be read: {why}"));
         let peer = socket_peercred(stream).map_err(|why| unread(why.into()))?;
         let peer = peer.uid.as_raw();
@@ -163,21 +163,23 @@ impl Serving {
                 check_same_cluster(settings, partition, nodes, work_dir)?;
                 check_work_dir(&settings.work_dir)?;
             }
-            Operation::Reserve(of) => {
-                check_node_names(settings, &of.nodes)?;
-                check_users_of_parties(cluster, &of.users)?;
-                check_instants(of.start.iter().chain([&of.end]))?;
-                let is_long = of.start.is_none_or(|start| start < of.end);
+            Operation::Reserve(change) => {
+                check_node_names(settings, &change.nodes)?;
+                check_users_of_parties(cluster, &change.users)?;
+                check_instants(change.start.iter().chain([&change.end]))?;
+                let is_long = change.start.is_none_or(|start| start < change.end);
                 refuse_unless(is_long, "it ends before it begins")?;
             }
-            Operation::Change(of) => {
-                of.nodes
+            Operation::Change(change) => {
+                change
+                    .nodes
                     .iter()
                     .try_for_each(|names| check_node_names(settings, names))?;
-                of.users
+                change
+                    .users
                     .iter()
                     .try_for_each(|names| check_users_of_parties(cluster, names))?;
-                check_instants(of.start.iter().chain(&of.end))?;
+                check_instants(change.start.iter().chain(&change.end))?;
             }
             Operation::Limit { job, minutes } => {
                 refuse_unless((1..=MINUTES_MAX).contains(minutes), "minutes are from 1 on")?;
@@ -193,9 +195,9 @@ impl Serving {
                 }
                 return Ok(Operation::Cancel { jobs });
             }
-            Operation::Submit(of) => {
-                self.submission(settings, of)?;
-                check_job_folder(cluster, &of.place)?;
+            Operation::Submit(submission) => {
+                self.submission(settings, submission)?;
+                check_job_folder(cluster, &submission.place)?;
             }
             Operation::Judge(dry) => {
                 check_user_of_party(cluster, &dry.party)?;
@@ -241,23 +243,26 @@ impl Serving {
         Ok(operation)
     }
 
-    fn submission(&self, settings: &Settings, of: &Submission) -> Result<(), Reply> {
+    fn submission(&self, settings: &Settings, submission: &Submission) -> Result<(), Reply> {
         let most = u32::try_from(settings.nodes.len()).unwrap_or(u32::MAX);
         refuse_unless(
-            (1..=most).contains(&of.nodes),
+            (1..=most).contains(&submission.nodes),
             "it wants more nodes than the resource has, or none",
         )?;
-        check_instants([&crate::clock::second_of(of.slot_end).seconds()])?;
-        check_save_of_work(of.save)?;
-        let is_later = of.place.id.slot > 1;
-        refuse_unless(of.pieces.is_some() || !is_later, "there is no such piece")?;
+        check_instants([&crate::clock::second_of(submission.slot_end).seconds()])?;
+        check_save_of_work(submission.save)?;
+        let is_later = submission.place.id.slot > 1;
+        refuse_unless(submission.pieces.is_some() || !is_later, "there is no such piece")?;
         let applications = self.catalogue.applications().iter();
         let mut named = applications
-            .filter(|application| application.name == of.application && application.program == of.program)
+            .filter(|application| {
+                application.name == submission.application && application.program == submission.program
+            })
             .peekable();
         refuse_unless(named.peek().is_some(), "the program is not in the catalogue")?;
         refuse_unless(
-            named.any(|application| application_takes_arguments(application, &of.arguments, is_later)),
+            named
+                .any(|application| application_takes_arguments(application, &submission.arguments, is_later)),
             "no application of the catalogue with this program takes these arguments",
         )
     }
@@ -304,7 +309,10 @@ fn known_job_users(cluster: &SlurmExecutor) -> BTreeSet<u32> {
 
 /// Whether an application takes these arguments, with those behind them by which it goes on with saved work.
 fn application_takes_arguments(application: &Application, arguments: &[String], goes_on: bool) -> bool {
-    let resume = application.checkpoint.as_ref().map(|of| of.resume.as_slice());
+    let resume = application
+        .checkpoint
+        .as_ref()
+        .map(|checkpoint| checkpoint.resume.as_slice());
     let given = if goes_on {
         arguments.strip_suffix(resume.unwrap_or_default())
     } else {
@@ -368,7 +376,10 @@ fn check_node_names(settings: &Settings, names: &[String]) -> Result<(), Reply> 
 fn check_users_of_parties(cluster: &SlurmExecutor, names: &str) -> Result<(), Reply> {
     names.split(',').try_for_each(|name| {
         let unknown = || Reply::Forbidden(format!("{name:?} is the user of no party"));
-        let account = cluster.settings.accounts().find(|(_, of)| of.user == name);
+        let account = cluster
+            .settings
+            .accounts()
+            .find(|(_, account)| account.user == name);
         check_user_of_party(cluster, account.ok_or_else(unknown)?.0)
     })
 }
@@ -379,8 +390,10 @@ fn check_user_of_party(cluster: &SlurmExecutor, party: &str) -> Result<(), Reply
     refuse_unless(owner.user != 0, "nothing is done as root")
 }
 
-fn check_instants<'a>(of: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
-    let are_in_range = of.into_iter().all(|second| (0..=SECONDS_MAX).contains(second));
+fn check_instants<'a>(iterator: impl IntoIterator<Item = &'a i64>) -> Result<(), Reply> {
+    let are_in_range = iterator
+        .into_iter()
+        .all(|second| (0..=SECONDS_MAX).contains(second));
     refuse_unless(are_in_range, "an instant is out of range")
 }
 
@@ -390,10 +403,10 @@ fn check_save_of_work(save: Option<SaveWork>) -> Result<(), Reply> {
 }
 
 /// Whether a job's folder may be reached into.
-fn check_job_folder(cluster: &SlurmExecutor, place: &Place) -> Result<(), Reply> {
+fn check_job_folder(cluster: &SlurmExecutor, place: &JobPlace) -> Result<(), Reply> {
     check_work_dir(&cluster.settings.work_dir)?;
     check_user_of_party(cluster, &place.party)?;
-    let Place { id, common, .. } = place;
+    let JobPlace { id, common, .. } = place;
     refuse_unless(
         common == id || id.slot > 1 && common.slot == 1 && common.agreement == id.agreement,
         "that is the folder of another job",

@@ -31,7 +31,7 @@ use uuid::Uuid;
 
 pub use error::Error;
 pub use executor::SlurmExecutor;
-pub use helper::Serving as Helping;
+pub use helper::HelperService as Helping;
 use helper::operation::{Operation, Part, Record};
 pub use hostlist::expand_hostlist as expand_nodes;
 use jobs::disk::OUT_OF_SIGHT;
@@ -128,10 +128,10 @@ impl Executor for SlurmExecutor {
         self.poll(job.run()).map(drop)
     }
 
-    fn poll(&self, of: Run) -> Result<JobStatus, ExecutionError> {
+    fn poll(&self, one_run: Run) -> Result<JobStatus, ExecutionError> {
         // Where the disk of the records is away, none is found.
         self.check_lead()?;
-        let folder = self.job_folder(of);
+        let folder = self.job_folder(one_run);
         if let Some(end) = folder.end()? {
             return Ok(JobStatus::Ended(end));
         }
@@ -140,8 +140,8 @@ impl Executor for SlurmExecutor {
     }
 
     /// Its user may write that record; one that is wrong spares the provider a loss.
-    fn recorded_job_end(&self, of: Run) -> Result<Option<JobEnd>, ExecutionError> {
-        let folder = self.job_folder(of);
+    fn recorded_job_end(&self, one_run: Run) -> Result<Option<JobEnd>, ExecutionError> {
+        let folder = self.job_folder(one_run);
         if let Some(end) = folder.end()? {
             return Ok(Some(end));
         }
@@ -157,8 +157,8 @@ impl Executor for SlurmExecutor {
 
     /// The change goes to the job's script, which stops it to the second, to the service's own record, and to Slurm. Slurm's
     /// limit counts from the job's start in whole minutes.
-    fn keep_until(&self, of: Run, end: Micros) -> Result<(), ExecutionError> {
-        let Some(run) = self.run_in(self.job_folder(of))? else {
+    fn keep_until(&self, one_run: Run, end: Micros) -> Result<(), ExecutionError> {
+        let Some(run) = self.run_in(self.job_folder(one_run))? else {
             return Ok(());
         };
         if run.job.slot_end != end {
@@ -187,22 +187,22 @@ impl Executor for SlurmExecutor {
         Ok(())
     }
 
-    fn stop(&self, of: Run) -> Result<(), ExecutionError> {
-        let folder = self.job_folder(of);
+    fn stop(&self, one_run: Run) -> Result<(), ExecutionError> {
+        let folder = self.job_folder(one_run);
         let Some(job) = folder.spec()? else { return Ok(()) };
         if folder.end()?.is_some() || folder.stop_asked() {
             return Ok(());
         }
         folder.ask_to_stop(None)?;
         lock(&self.seen.tried).remove(&job.run());
-        self.poll(of).map(drop)
+        self.poll(one_run).map(drop)
     }
 
     /// The job's script looks for that, and the service's own record says how its end is meant.
-    fn save_before_end(&self, of: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
+    fn save_before_end(&self, one_run: Run, save: Option<SaveWork>) -> Result<(), ExecutionError> {
         if let Some(ClusterRun {
             folder, job, work, ..
-        }) = self.run_in(self.job_folder(of))?
+        }) = self.run_in(self.job_folder(one_run))?
             && folder.save(&job)?.is_some() != save.is_some()
         {
             work.put(Record::Save(save))?;
@@ -218,19 +218,19 @@ impl Executor for SlurmExecutor {
         let Some(before) = folder.spec()?.filter(|spec| spec.restarts < run.attempt) else {
             return Ok(true);
         };
-        let (of, work) = (before.run(), self.shared_folder_of(&before)?);
+        let (run_before, work) = (before.run(), self.shared_folder_of(&before)?);
         let now = Clock::system().micros();
         let is_over = work.ended().is_some() || !work.is_claimed()? || now > before.slot_end + OUT_OF_SIGHT;
         if folder.end()?.is_some() && is_over {
-            self.folders.put_aside(of)?;
+            self.folders.put_aside(run_before)?;
             return Ok(true);
         }
         if before.slot_end > now {
-            self.keep_until(of, now)?;
+            self.keep_until(run_before, now)?;
         }
-        self.stop(of)?;
+        self.stop(run_before)?;
         // It is cancelled, or has its end recorded, in the course of this.
-        let status = self.poll(of)?;
+        let status = self.poll(run_before)?;
         debug_assert_ne!(status, JobStatus::NotStarted, "it has an intent");
         Ok(false)
     }

@@ -16,7 +16,7 @@ use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobKey, JobRow, JobState, NodeRow, ReservationRow};
-use crate::execution::slurm::recurring::Recurring;
+use crate::execution::slurm::recurring::RecurringReservation;
 use crate::execution::slurm::snapshot::Snapshot;
 use crate::planner::{BusyTime, NodeReport, NodeState};
 use crate::store::Condition;
@@ -161,7 +161,7 @@ impl SlurmExecutor {
         let Some(repeats) = row.repeats else {
             return vec![row.interval];
         };
-        let recurring = Recurring {
+        let recurring = RecurringReservation {
             present: row.interval,
             repeats,
             may_end_early: row.may_end_early,
@@ -271,7 +271,7 @@ fn condition_of_nodes(states: &[NodeState], cpus: &[(u32, u32)], ours: &HashSet<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::execution::slurm::recurring::Repeats;
+    use crate::execution::slurm::recurring::Recurrence;
     use crate::execution::slurm::tests::executor;
 
     #[test]
@@ -330,19 +330,22 @@ mod tests {
                 reasons: BTreeMap::new(),
             };
             let busy = executor.foreign(&present, |_| false, until);
-            assert!(busy.iter().all(|of| of.node == 0));
-            busy.into_iter().map(|of| of.interval).collect::<Vec<_>>()
+            assert!(busy.iter().all(|busy| busy.node == 0));
+            busy.into_iter().map(|busy| busy.interval).collect::<Vec<_>>()
         };
-        let of = |start: i64, end: i64| Interval::new(Time(start), Time(end));
+        let interval_of = |start: i64, end: i64| Interval::new(Time(start), Time(end));
         let short = Time(36_100);
-        assert_eq!(busy(row(short), Time::MAX), [of(35_950, 36_100)]);
+        assert_eq!(busy(row(short), Time::MAX), [interval_of(35_950, 36_100)]);
         let hourly = ReservationRow {
-            repeats: Some(Repeats::Hourly),
+            repeats: Some(Recurrence::Hourly),
             ..row(short)
         };
         assert_eq!(
             busy(hourly.clone(), Time(35_950 + 2 * hour)),
-            [of(35_950, 36_100), of(35_950 + hour, 36_100 + hour)]
+            [
+                interval_of(35_950, 36_100),
+                interval_of(35_950 + hour, 36_100 + hour)
+            ]
         );
         assert!(busy(hourly, Time::MAX).len() > 24 * 7);
         let floating = ReservationRow {
@@ -362,13 +365,16 @@ mod tests {
     #[test]
     fn what_others_leave_is_the_share_of_processors_on_nodes_that_are_up() {
         let (up, down) = (NodeState::Up, NodeState::Down);
-        let of = |states: &[NodeState], cpus: &[(u32, u32)], ours: &[usize]| {
+        let condition_of = |states: &[NodeState], cpus: &[(u32, u32)], ours: &[usize]| {
             let condition = condition_of_nodes(states, cpus, &ours.iter().copied().collect());
             (condition.free_cpu, condition.nodes_up)
         };
         let cpus = [(2, 4), (4, 4), (0, 4), (4, 4)];
-        assert_eq!(of(&[up, up, up, down], &cpus, &[1]), (Some(833_333), Some(3)));
-        assert_eq!(of(&[up; 4], &cpus, &[]), (Some(375_000), Some(4)));
-        assert_eq!(of(&[down; 4], &cpus, &[]), (None, Some(0)));
+        assert_eq!(
+            condition_of(&[up, up, up, down], &cpus, &[1]),
+            (Some(833_333), Some(3))
+        );
+        assert_eq!(condition_of(&[up; 4], &cpus, &[]), (Some(375_000), Some(4)));
+        assert_eq!(condition_of(&[down; 4], &cpus, &[]), (None, Some(0)));
     }
 }

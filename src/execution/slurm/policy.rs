@@ -113,10 +113,10 @@ impl Policy {
         }
         self.sbatch_options
             .iter()
-            .try_for_each(|of| check_sbatch_option(of))?;
+            .try_for_each(|sbatch_option| check_sbatch_option(sbatch_option))?;
         self.reservation_options
             .iter()
-            .try_for_each(|of| check_reservation_option(of))
+            .try_for_each(|reservation_option| check_reservation_option(reservation_option))
     }
 }
 
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn options(sbatch: &[&str], reservation: &[&str]) -> Policy {
-        let owned = |of: &[&str]| of.iter().map(|of| (*of).to_owned()).collect();
+        let owned = |texts: &[&str]| texts.iter().map(|each| (*each).to_owned()).collect();
         Policy {
             sbatch_options: owned(sbatch),
             reservation_options: owned(reservation),
@@ -199,7 +199,10 @@ mod tests {
         };
         let said = |party: &str, application: &str| {
             let policy = policies.of(party, application);
-            let words: Vec<_> = policy.arguments().map(|of| of.into_string().unwrap()).collect();
+            let words: Vec<_> = policy
+                .arguments()
+                .map(|argument| argument.into_string().unwrap())
+                .collect();
             words.join(" ")
         };
         assert_eq!(said("x", ""), "--qos=normal --constraint=fast --nice=1");

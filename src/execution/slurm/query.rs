@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::execution::slurm::commands::Slurm;
 use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::hostlist::expand_hostlist;
-use crate::execution::slurm::recurring::Repeats;
+use crate::execution::slurm::recurring::Recurrence;
 
 /// Seconds that Slurm shows at least for a reservation without an end.
 const NO_END: i64 = 365 * 86_400;
@@ -73,7 +73,10 @@ impl JobRow {
     /// Whether its own user makes it wait, or has put it into another reservation than the one of its submission. It is in
     /// none, too, once an administrator has removed that.
     pub(crate) fn is_put_off(&self, reservation: &str) -> bool {
-        let elsewhere = self.reservation.as_deref().is_some_and(|of| of != reservation);
+        let elsewhere = self
+            .reservation
+            .as_deref()
+            .is_some_and(|one_reservation| one_reservation != reservation);
         self.put_off || self.state == JobState::Waiting && elsewhere
     }
 
@@ -148,7 +151,7 @@ pub(crate) struct ReservationRow {
     /// Whether jobs in it may last into the next reservation of its nodes.
     pub(crate) overlaps: bool,
     /// How often it comes again; none where it does not.
-    pub(crate) repeats: Option<Repeats>,
+    pub(crate) repeats: Option<Recurrence>,
     /// Whether it moves along with time, so that it never begins.
     pub(crate) floats: bool,
     /// Whether Slurm ends it early where no job uses it.
@@ -341,7 +344,7 @@ fn read_reservation_row(record: &str) -> Option<ReservationRow> {
         nodes: read_node_names(value("Nodes")?)?,
         users: value("Users")?.to_owned(),
         overlaps: flags.contains(&"OVERLAP"),
-        repeats: Repeats::of_flags(&flags),
+        repeats: Recurrence::of_flags(&flags),
         floats: flags.contains(&"TIME_FLOAT"),
         may_end_early: flags.iter().any(|flag| flag.starts_with("PURGE_COMP")),
     })
@@ -507,7 +510,10 @@ mod tests {
             "700",
             "Nodes=n1 NodeCnt=1 Flags=DAILY,REPLACE_DOWN,PURGE_COMP=00:05:00 TRES=cpu=4",
         );
-        assert_eq!((daily.repeats, daily.may_end_early), (Some(Repeats::Daily), true));
+        assert_eq!(
+            (daily.repeats, daily.may_end_early),
+            (Some(Recurrence::Daily), true)
+        );
         let floating = read("700", "Nodes=n1 NodeCnt=1 Flags=SPEC_NODES,TIME_FLOAT TRES=cpu=4");
         assert!(floating.floats && floating.repeats.is_none());
         let licences = read(

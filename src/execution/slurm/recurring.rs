@@ -18,7 +18,7 @@ const WEEK: usize = 7;
 
 /// How often a reservation comes again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Repeats {
+pub(crate) enum Recurrence {
     Hourly,
     Daily,
     /// Monday to Friday.
@@ -28,7 +28,7 @@ pub(crate) enum Repeats {
     Weekly,
 }
 
-impl Repeats {
+impl Recurrence {
     /// By the flags of a reservation; none for one that does not come again. Of several flags Slurm goes by the first in this order.
     pub(crate) fn of_flags(flags: &[&str]) -> Option<Self> {
         let known = [
@@ -59,17 +59,17 @@ impl Repeats {
 
 /// A reservation that comes again.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recurring<'a> {
+pub(crate) struct RecurringReservation<'a> {
     /// Its present time.
     pub(crate) present: Interval,
-    pub(crate) repeats: Repeats,
+    pub(crate) repeats: Recurrence,
     /// Whether Slurm ends a time early where no job uses it.
     pub(crate) may_end_early: bool,
     /// The zone of Slurm's controller.
     pub(crate) zone: &'a TimeZone,
 }
 
-impl Recurring<'_> {
+impl RecurringReservation<'_> {
     /// The times that it takes from the present one on, by their begins. It may skip some of them: where a time reaches into the
     /// next day, the next one depends on the moment at which Slurm moves the reservation. O(n log n) for n times, which are
     /// bounded.
@@ -154,14 +154,14 @@ mod tests {
         )
     }
 
-    fn times(zone: &TimeZone, repeats: Repeats, present: Interval) -> Vec<Interval> {
-        let of = Recurring {
+    fn times(zone: &TimeZone, repeats: Recurrence, present: Interval) -> Vec<Interval> {
+        let recurring = RecurringReservation {
             present,
             repeats,
             may_end_early: false,
             zone,
         };
-        of.times()
+        recurring.times()
     }
 
     /// The begins of the first times as the clock shows them, with the day of the week.
@@ -178,14 +178,18 @@ mod tests {
         let berlin = zone("Europe/Berlin");
         for (day, hours) in [(date(2026, 3, 28), 23), (date(2026, 10, 24), 25)] {
             let present = Interval::new(at(&berlin, day, 5 * 60), at(&berlin, day, 7 * 60));
-            let told = times(&berlin, Repeats::Daily, present);
-            let starts: Vec<i64> = told.iter().take(3).map(|of| of.start - present.start).collect();
+            let told = times(&berlin, Recurrence::Daily, present);
+            let starts: Vec<i64> = told
+                .iter()
+                .take(3)
+                .map(|told| told.start - present.start)
+                .collect();
             assert_eq!(starts, [0, hours * 3_600, (hours + 24) * 3_600], "{day}");
         }
         // The night itself is longer, or shorter.
         for (day, hours) in [(date(2026, 3, 27), 2), (date(2026, 10, 23), 4)] {
             let present = Interval::new(at(&berlin, day, 60), at(&berlin, day, 4 * 60));
-            let told = times(&berlin, Repeats::Daily, present);
+            let told = times(&berlin, Recurrence::Daily, present);
             assert_eq!(
                 (told[1].end - told[1].start, told[2].end - told[2].start),
                 (3 * 3_600, hours * 3_600)
@@ -196,41 +200,50 @@ mod tests {
     #[test]
     fn a_begin_that_the_clock_shows_twice_or_never_is_as_early_as_it_may_be() {
         let berlin = zone("Europe/Berlin");
-        let of = |day, from, to| Interval::new(at(&berlin, day, from), at(&berlin, day, to));
-        let told = times(&berlin, Repeats::Daily, of(date(2026, 10, 24), 150, 170));
+        let interval_of = |day, from, to| Interval::new(at(&berlin, day, from), at(&berlin, day, to));
+        let told = times(
+            &berlin,
+            Recurrence::Daily,
+            interval_of(date(2026, 10, 24), 150, 170),
+        );
         // From 2:30 of summer time to 2:50 of winter time: Slurm may take either.
         assert_eq!(
             told[1],
             Interval::of(at(&berlin, date(2026, 10, 25), 150), 3_600 + 20 * 60)
         );
-        assert_eq!(told[2], of(date(2026, 10, 26), 150, 170));
-        let told = times(&berlin, Repeats::Daily, of(date(2026, 3, 28), 150, 300));
+        assert_eq!(told[2], interval_of(date(2026, 10, 26), 150, 170));
+        let told = times(
+            &berlin,
+            Recurrence::Daily,
+            interval_of(date(2026, 3, 28), 150, 300),
+        );
         // There is no 2:30. Slurm goes on from 3:30, and does not go back to 2:30.
-        assert_eq!(told[1], of(date(2026, 3, 29), 210, 300));
-        assert_eq!(told[2], of(date(2026, 3, 30), 210, 300));
+        assert_eq!(told[1], interval_of(date(2026, 3, 29), 210, 300));
+        assert_eq!(told[2], interval_of(date(2026, 3, 30), 210, 300));
     }
 
     #[test]
     fn one_that_reaches_into_the_next_day_takes_each_day_that_slurm_may_move_it_to() {
         let utc = TimeZone::UTC;
         let friday = date(2026, 11, 27);
-        let of = |from: i64, to: i64| Interval::new(at(&utc, friday, from * 60), at(&utc, friday, to * 60));
+        let interval_of =
+            |from: i64, to: i64| Interval::new(at(&utc, friday, from * 60), at(&utc, friday, to * 60));
         // It is moved on a Saturday, by two days.
-        let told = times(&utc, Repeats::OnWeekdays, of(22, 26));
+        let told = times(&utc, Recurrence::OnWeekdays, interval_of(22, 26));
         assert_eq!(
             begins(&utc, &told),
             ["Fri 27 22:00", "Sun 29 22:00", "Mon 30 22:00", "Tue 01 22:00"]
         );
         // It ends at midnight, and is moved then or a little later.
-        let told = times(&utc, Repeats::OnWeekdays, of(22, 24));
+        let told = times(&utc, Recurrence::OnWeekdays, interval_of(22, 24));
         assert_eq!(
             begins(&utc, &told),
             ["Fri 27 22:00", "Sun 29 22:00", "Mon 30 22:00", "Tue 01 22:00"]
         );
         // One that no job uses may be moved on the Friday, too.
-        let early = Recurring {
-            present: of(22, 26),
-            repeats: Repeats::OnWeekdays,
+        let early = RecurringReservation {
+            present: interval_of(22, 26),
+            repeats: Recurrence::OnWeekdays,
             may_end_early: true,
             zone: &utc,
         };
@@ -238,7 +251,7 @@ mod tests {
             begins(&utc, &early.times())[..3],
             ["Fri 27 22:00", "Sun 29 22:00", "Mon 30 22:00"]
         );
-        let told = times(&utc, Repeats::OnWeekends, of(24 + 20, 48 + 2));
+        let told = times(&utc, Recurrence::OnWeekends, interval_of(24 + 20, 48 + 2));
         assert_eq!(
             begins(&utc, &told)[..3],
             ["Sat 28 20:00", "Fri 04 20:00", "Sat 05 20:00"]
@@ -248,7 +261,7 @@ mod tests {
     #[test]
     fn what_comes_after_many_times_counts_as_one_without_an_end() {
         let present = Interval::of(Time(1_800_000_000), 60);
-        let told = times(&TimeZone::UTC, Repeats::Hourly, present);
+        let told = times(&TimeZone::UTC, Recurrence::Hourly, present);
         let last = told.last().unwrap();
         assert_eq!((told.len(), last.end), (TOLD_APART + 1, Time::MAX));
         assert_eq!(
@@ -257,22 +270,25 @@ mod tests {
         );
         // Where the calendar ends nothing comes again.
         let far = Interval::of(Time(1 << 50), 60);
-        assert_eq!(times(&TimeZone::UTC, Repeats::Daily, far), [far]);
+        assert_eq!(times(&TimeZone::UTC, Recurrence::Daily, far), [far]);
     }
 
     #[test]
     fn the_time_after_a_change_of_the_clocks_is_kept_free_as_slurm_foresees_it() {
         let berlin = zone("Europe/Berlin");
-        let of = |day| Interval::new(at(&berlin, day, 300), at(&berlin, day, 360));
-        let recurring = Recurring {
-            present: of(date(2026, 3, 28)),
-            repeats: Repeats::Daily,
+        let morning_of = |day| Interval::new(at(&berlin, day, 300), at(&berlin, day, 360));
+        let recurring = RecurringReservation {
+            present: morning_of(date(2026, 3, 28)),
+            repeats: Recurrence::Daily,
             may_end_early: false,
             zone: &berlin,
         };
         let day = 86_400;
         let seen = |day_of: Date, lead| {
-            let (time, seen) = (of(day_of), recurring.as_foreseen(of(day_of), lead));
+            let (time, seen) = (
+                morning_of(day_of),
+                recurring.as_foreseen(morning_of(day_of), lead),
+            );
             (time.start - seen.start, seen.end - time.end)
         };
         assert_eq!(seen(date(2026, 3, 28), day), (0, 0));
@@ -293,9 +309,15 @@ mod tests {
 
     #[test]
     fn flags_say_how_often_a_reservation_comes_again() {
-        assert_eq!(Repeats::of_flags(&["SPEC_NODES", "DAILY"]), Some(Repeats::Daily));
-        assert_eq!(Repeats::of_flags(&["WEEKLY", "HOURLY"]), Some(Repeats::Hourly));
-        assert_eq!(Repeats::of_flags(&["SPEC_NODES", ""]), None);
+        assert_eq!(
+            Recurrence::of_flags(&["SPEC_NODES", "DAILY"]),
+            Some(Recurrence::Daily)
+        );
+        assert_eq!(
+            Recurrence::of_flags(&["WEEKLY", "HOURLY"]),
+            Some(Recurrence::Hourly)
+        );
+        assert_eq!(Recurrence::of_flags(&["SPEC_NODES", ""]), None);
     }
 
     proptest! {
@@ -307,10 +329,10 @@ mod tests {
             from in 4 * 60_i64..20 * 60,
             minutes in 1_i64..200,
             repeats in prop::sample::select(vec![
-                Repeats::Daily,
-                Repeats::OnWeekdays,
-                Repeats::OnWeekends,
-                Repeats::Weekly,
+                Recurrence::Daily,
+                Recurrence::OnWeekdays,
+                Recurrence::OnWeekends,
+                Recurrence::Weekly,
             ]),
         ) {
             let zone = zone(name);
@@ -318,10 +340,10 @@ mod tests {
             let is_its_day = |day: &Date| {
                 let is_weekend = matches!(day.weekday(), Weekday::Saturday | Weekday::Sunday);
                 match repeats {
-                    Repeats::Hourly | Repeats::Daily => true,
-                    Repeats::OnWeekdays => !is_weekend,
-                    Repeats::OnWeekends => is_weekend,
-                    Repeats::Weekly => day.weekday() == from_day.weekday(),
+                    Recurrence::Hourly | Recurrence::Daily => true,
+                    Recurrence::OnWeekdays => !is_weekend,
+                    Recurrence::OnWeekends => is_weekend,
+                    Recurrence::Weekly => day.weekday() == from_day.weekday(),
                 }
             };
             let of_day = |day: Date| Interval::new(at(&zone, day, from), at(&zone, day, from + minutes));
@@ -343,12 +365,12 @@ mod tests {
             // At noon in UTC no clock of these zones shows a time twice.
             let day = date(2026, change.0, change.1) - days_before.days();
             let start = (at(&TimeZone::UTC, day, 12 * 60) + second).seconds();
-            let told = times(&zone(name), Repeats::Hourly, Interval::of(Time(start), seconds));
+            let told = times(&zone(name), Recurrence::Hourly, Interval::of(Time(start), seconds));
             let mut told = told.iter().peekable();
             for hour in 0..300 {
                 let wanted = Interval::of(Time(start + hour * 3_600), seconds);
-                while told.next_if(|of| of.end < wanted.end).is_some() {}
-                prop_assert!(told.peek().is_some_and(|of| of.start <= wanted.start), "{wanted:?} is left out");
+                while told.next_if(|each| each.end < wanted.end).is_some() {}
+                prop_assert!(told.peek().is_some_and(|peek| peek.start <= wanted.start), "{wanted:?} is left out");
             }
         }
     }

@@ -74,7 +74,10 @@ impl Settings {
 
     /// The accounts of parties by their names, and last, with no name, the one of all other parties.
     pub(super) fn accounts(&self) -> impl Iterator<Item = (&str, &Account)> {
-        let named = self.parties.iter().map(|(party, of)| (party.as_str(), of));
+        let named = self
+            .parties
+            .iter()
+            .map(|(party, one_party)| (party.as_str(), one_party));
         named.chain([("", &self.account)])
     }
 

@@ -11,7 +11,7 @@ use crate::execution::slurm::query::{JobRow, ReservationRow};
 use crate::planner::NodeState;
 
 /// The reservations of a resource, by the slots that they are named after.
-pub(crate) type Held = BTreeMap<Run, ReservationRow>;
+pub(crate) type HeldReservations = BTreeMap<Run, ReservationRow>;
 
 /// Slurm's data at one moment.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Snapshot {
     pub(crate) now: Time,
     pub(crate) reservations: Vec<ReservationRow>,
     /// Those among them that are named after slots.
-    pub(crate) held: Held,
+    pub(crate) held: HeldReservations,
     pub(crate) jobs: Arc<Vec<JobRow>>,
     /// By the node's number.
     pub(crate) states: Vec<NodeState>,
@@ -30,13 +30,13 @@ pub(crate) struct Snapshot {
 
 /// The last look at a cluster since anything of ours was changed there.
 #[derive(Debug, Default)]
-pub(crate) struct Observed {
+pub(crate) struct LastSnapshot {
     last: Option<(Instant, Arc<Snapshot>)>,
     /// How often changes were begun.
     pub(crate) round: u64,
 }
 
-impl Observed {
+impl LastSnapshot {
     /// Forgets the data seen, also by looks that are under way: they are about to change.
     pub(crate) fn begin(&mut self) {
         self.last = None;

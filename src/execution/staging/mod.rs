@@ -5,8 +5,8 @@
 //! far each file has come is in the job's folder, so that the next process of the service goes on there. A fault of the other end, or
 //! of the request, is the party's. One of this service is not: what it keeps from being done in its slot is lost.
 
-mod books;
 mod transfer;
+mod transfer_log;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -19,18 +19,18 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use crate::address::{Allowed, address_without_query};
-use crate::agreement::{Moved, Run};
+use crate::address::{AllowedAddresses, address_without_query};
+use crate::agreement::{MovedFiles, Run};
 use crate::clock::{Clock, Micros};
 use crate::execution::ExecutionError;
-use crate::execution::files::outputs::{Stream, Written};
+use crate::execution::files::outputs::{OutputFile, Stream};
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::Folder;
-use crate::execution::job::staging::{Direction, StagingRecord, Verdict, Way};
+use crate::execution::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
 use crate::execution::lock::lock;
 use crate::task;
-use books::{Books, Trouble};
-use transfer::Line;
+use transfer::TransferLimits;
+use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
 const AT_ONCE_MAX: usize = 64;
@@ -49,7 +49,7 @@ const TICK: Duration = Duration::from_millis(200);
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// The addresses that files may come from and go to.
-    pub allowed: Allowed,
+    pub allowed: AllowedAddresses,
     /// Bytes of the files of one job that may go one way.
     pub bytes_max: u64,
     /// Bytes a second of one job's files; none for as many as there are.
@@ -60,7 +60,7 @@ impl Default for Rules {
     /// No address is allowed.
     fn default() -> Self {
         Self {
-            allowed: Allowed::default(),
+            allowed: AllowedAddresses::default(),
             bytes_max: u64::MAX,
             rate_max: None,
         }
@@ -72,7 +72,7 @@ impl Default for Rules {
 pub(super) struct Order {
     pub(super) run: Run,
     pub(super) party: String,
-    pub(super) way: Way,
+    pub(super) way: StagingDirection,
     /// Their names in the job's folder, and their addresses.
     pub(super) files: Vec<(String, String)>,
     /// When its slot ends.
@@ -83,31 +83,31 @@ pub(super) struct Order {
 
 /// How an order stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum OrderState {
     /// The files are being moved.
     Underway {
         /// Since when.
         since: Micros,
     },
     /// That is over: how it ended, since when they were moved, and the moved ones.
-    Over(Verdict, Micros, Moved),
+    Over(Verdict, Micros, MovedFiles),
 }
 
 /// Moves files. Clones share what is under way.
 #[derive(Debug, Clone)]
-pub struct Stager(Arc<Shared>, OnCluster);
+pub struct Stager(Arc<StagerState>, OnCluster);
 
 /// Whether it moves the files of jobs on a cluster.
 type OnCluster = bool;
 
 #[derive(Debug)]
-struct Shared {
-    line: RwLock<Arc<Line>>,
+struct StagerState {
+    line: RwLock<Arc<TransferLimits>>,
     folders: JobFolders,
     clock: Clock,
     places: Arc<Semaphore>,
     of_each: Mutex<HashMap<String, Arc<Semaphore>>>,
-    tasks: Mutex<HashMap<(Run, Way), Task>>,
+    tasks: Mutex<HashMap<(Run, StagingDirection), Task>>,
 }
 
 #[derive(Debug)]
@@ -120,8 +120,8 @@ struct Task {
 impl Stager {
     /// One for the jobs in these folders.
     pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
-        let shared = Shared {
-            line: RwLock::new(Arc::new(Line::under(rules))),
+        let shared = StagerState {
+            line: RwLock::new(Arc::new(TransferLimits::under(rules))),
             folders,
             clock,
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
@@ -133,7 +133,7 @@ impl Stager {
 
     /// Takes other rules. Transfers that run keep the rules with which they began.
     pub fn take_over(&self, rules: Rules) {
-        *self.0.line.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(Line::under(rules));
+        *self.0.line.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(TransferLimits::under(rules));
     }
 
     /// The same for the jobs of a cluster, or of no cluster.
@@ -145,13 +145,13 @@ impl Stager {
     ///
     /// # Errors
     /// When that cannot be read or written down at the moment.
-    pub(super) async fn follow(&self, order: Order) -> Result<Standing, ExecutionError> {
+    pub(super) async fn follow(&self, order: Order) -> Result<OrderState, ExecutionError> {
         let key = (order.run, order.way);
         {
             let mut tasks = lock(&self.0.tasks);
             if let Some(task) = tasks.get(&key).filter(|task| !task.handle.is_finished()) {
                 task.until.store(order.until, Ordering::Relaxed);
-                return Ok(Standing::Underway { since: task.since });
+                return Ok(OrderState::Underway { since: task.since });
             }
             tasks.remove(&key);
         }
@@ -160,7 +160,7 @@ impl Stager {
         let record = with_files_off_async_threads(move || {
             let record = folder.staging()?;
             let mut record = record.unwrap_or_else(|| StagingRecord::of(&asked.party));
-            if Standing::of(record.way(asked.way), asked.run).is_none() {
+            if OrderState::of(record.way(asked.way), asked.run).is_none() {
                 let names: Vec<&str> = asked.files.iter().map(|(name, _)| name.as_str()).collect();
                 record.way_mut(asked.way).begin(asked.run, &names, now);
                 folder.put_staging(&record)?;
@@ -168,12 +168,12 @@ impl Stager {
             Ok(record)
         });
         let record = record.await?;
-        if let Some(standing) = Standing::of(record.way(order.way), order.run) {
+        if let Some(standing) = OrderState::of(record.way(order.way), order.run) {
             return Ok(standing);
         }
         let since = record.way(order.way).began;
         let until = Arc::new(AtomicI64::new(order.until));
-        let books = Books::of(self.folder(order.run), order.way, record);
+        let books = TransferLog::of(self.folder(order.run), order.way, record);
         let mut tasks = lock(&self.0.tasks);
         // Its lane asks about an agreement once at a time.
         tasks.entry(key).or_insert_with(|| Task {
@@ -181,16 +181,20 @@ impl Stager {
             until: Arc::clone(&until),
             handle: task::spawn(Arc::clone(&self.0).carry_out(order, books, until)),
         });
-        Ok(Standing::Underway { since })
+        Ok(OrderState::Underway { since })
     }
 
     /// How the order of a run stood when it was last followed, where it was.
     ///
     /// # Errors
     /// When that cannot be read at the moment.
-    pub(super) async fn seen(&self, run: Run, way: Way) -> Result<Option<Standing>, ExecutionError> {
+    pub(super) async fn seen(
+        &self,
+        run: Run,
+        way: StagingDirection,
+    ) -> Result<Option<OrderState>, ExecutionError> {
         let record = self.record(run).await?;
-        Ok(record.and_then(|record| Standing::of(record.way(way), run)))
+        Ok(record.and_then(|record| OrderState::of(record.way(way), run)))
     }
 
     /// How far the files of a run's work have come; none where none have been moved.
@@ -215,7 +219,7 @@ impl Stager {
     ///
     /// # Errors
     /// When the system refuses.
-    pub(super) async fn give_up(&self, run: Run, way: Way) -> Result<(), ExecutionError> {
+    pub(super) async fn give_up(&self, run: Run, way: StagingDirection) -> Result<(), ExecutionError> {
         let task = lock(&self.0.tasks).remove(&(run, way));
         if let Some(task) = task {
             task.handle.abort();
@@ -224,8 +228,8 @@ impl Stager {
         }
         let folder = self.folder(run);
         match way {
-            Way::In => with_files_off_async_threads(move || folder.remove_parts()).await,
-            Way::Out => Ok(()),
+            StagingDirection::In => with_files_off_async_threads(move || folder.remove_parts()).await,
+            StagingDirection::Out => Ok(()),
         }
     }
 
@@ -241,7 +245,7 @@ impl Stager {
     }
 }
 
-impl Standing {
+impl OrderState {
     /// How the files of a run stand that nothing moves at the moment; none while they are not all moved.
     fn of(direction: &Direction, run: Run) -> Option<Self> {
         let verdict = direction.verdict.clone().filter(|_| direction.run == Some(run))?;
@@ -249,14 +253,14 @@ impl Standing {
     }
 }
 
-impl Shared {
-    fn line(&self) -> Arc<Line> {
+impl StagerState {
+    fn line(&self) -> Arc<TransferLimits> {
         let line = self.line.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&line)
     }
 
     /// Moves the files of an order and writes down what became of them.
-    async fn carry_out(self: Arc<Self>, order: Order, mut books: Books, until: Arc<AtomicI64>) {
+    async fn carry_out(self: Arc<Self>, order: Order, mut books: TransferLog, until: Arc<AtomicI64>) {
         let mut waits = true;
         let verdict = tokio::select! {
             verdict = self.move_all(&order, &mut books, &mut waits) => Some(verdict),
@@ -264,7 +268,9 @@ impl Shared {
         };
         let verdict = verdict.unwrap_or_else(|| self.verdict_when_late(&order, &mut books, waits));
         info!(run = %order.run, ?verdict, "files moved");
-        if matches!(verdict, Verdict::Failed { .. } | Verdict::NoRoom { .. }) && order.way == Way::In {
+        if matches!(verdict, Verdict::Failed { .. } | Verdict::NoRoom { .. })
+            && order.way == StagingDirection::In
+        {
             let folder = books.folder().clone();
             if let Err(error) = with_files_off_async_threads(move || folder.remove_parts()).await {
                 warn!(run = %order.run, %error, "what was brought is not removed");
@@ -285,7 +291,7 @@ impl Shared {
     }
 
     /// What became of files that had not all arrived when their slot was over.
-    fn verdict_when_late(&self, order: &Order, books: &mut Books, waits: bool) -> Verdict {
+    fn verdict_when_late(&self, order: &Order, books: &mut TransferLog, waits: bool) -> Verdict {
         let at = self.clock.micros();
         let direction = books.direction();
         if direction.held_up || waits && order.had_time {
@@ -299,7 +305,7 @@ impl Shared {
         let why = left.map_or_else(String::new, |(file, (name, address))| {
             let bytes = match file.of {
                 None => counted(file.bytes, "byte"),
-                Some(of) => format!("{} of {}", file.bytes, counted(of, "byte")),
+                Some(length) => format!("{} of {}", file.bytes, counted(length, "byte")),
             };
             format!(
                 "the slot was over when {bytes} of {name} had been moved, {}",
@@ -310,7 +316,7 @@ impl Shared {
     }
 
     /// Moves one file after the other. Says when it no longer waits for others.
-    async fn move_all(&self, order: &Order, books: &mut Books, waits: &mut bool) -> Verdict {
+    async fn move_all(&self, order: &Order, books: &mut TransferLog, waits: &mut bool) -> Verdict {
         let own = self.places_of(&order.party);
         // Neither is ever closed.
         let _places = (
@@ -334,18 +340,24 @@ impl Shared {
     }
 
     /// Moves a file, in as many tries as it takes while more of it comes.
-    async fn move_one(&self, way: Way, books: &mut Books, at: usize, address: &str) -> Result<(), Verdict> {
+    async fn move_one(
+        &self,
+        way: StagingDirection,
+        books: &mut TransferLog,
+        at: usize,
+        address: &str,
+    ) -> Result<(), Verdict> {
         let (mut tries, mut wait) = (0, RETRY.0);
         while !books.file(at).done {
-            if way == Way::In && self.folders.excess(books.party()).is_some() {
+            if way == StagingDirection::In && self.folders.excess(books.party()).is_some() {
                 return Err(Verdict::NoRoom {
                     at: self.clock.micros(),
                 });
             }
             let before = books.file(at).bytes;
             let moved = match way {
-                Way::In => transfer::fetch_file(books, at, address, &self.line()).await,
-                Way::Out => self.send(books, at, address).await,
+                StagingDirection::In => transfer::fetch_file(books, at, address, &self.line()).await,
+                StagingDirection::Out => self.send(books, at, address).await,
             };
             if books.file(at).bytes > before {
                 (tries, wait) = (0, RETRY.0);
@@ -380,12 +392,12 @@ impl Shared {
     }
 
     /// Sends a file that the job has left.
-    async fn send(&self, books: &mut Books, at: usize, address: &str) -> Result<(), Trouble> {
+    async fn send(&self, books: &mut TransferLog, at: usize, address: &str) -> Result<(), Trouble> {
         let (folder, name) = (books.folder().clone(), books.file(at).name.clone());
         let open = move || {
             let streams = [Stream::Out, Stream::Err];
             let stream = streams.into_iter().find(|stream| stream.name() == name);
-            let file = folder.open(&stream.map_or(Written::File(name), Written::Stream))?;
+            let file = folder.open(&stream.map_or(OutputFile::File(name), OutputFile::Stream))?;
             Ok((file, folder.is_incomplete()))
         };
         let theirs = |why: &str| Trouble::Theirs(why.to_owned());
@@ -414,10 +426,10 @@ impl Shared {
 }
 
 /// Which way a file goes, in words.
-fn transfer_in_words(way: Way, address: &str) -> String {
+fn transfer_in_words(way: StagingDirection, address: &str) -> String {
     let word = match way {
-        Way::In => "from",
-        Way::Out => "to",
+        StagingDirection::In => "from",
+        StagingDirection::Out => "to",
     };
     format!("{word} {}", address_without_query(address))
 }

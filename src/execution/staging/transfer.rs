@@ -18,8 +18,8 @@ use tokio::fs::{DirBuilder, File, OpenOptions};
 use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use super::Rules;
-use super::books::{Books, Trouble};
-use crate::address::{Allowed, address_without_query, transfer_error_in_words};
+use super::transfer_log::{TransferLog, Trouble};
+use crate::address::{AllowedAddresses, address_without_query, transfer_error_in_words};
 
 /// How long the other end may let a connection, an answer or the next bytes wait.
 const IDLE: Duration = Duration::from_secs(30);
@@ -34,8 +34,8 @@ const MARK_MAX: usize = 256;
 
 /// The limits of transfers.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
-    pub(super) allowed: Allowed,
+pub(super) struct TransferLimits {
+    pub(super) allowed: AllowedAddresses,
     /// Bytes of the files of one job that may go one way.
     pub(super) bytes_max: u64,
     /// Bytes a second.
@@ -50,13 +50,13 @@ struct Pace {
 }
 
 /// A request on its way from address to address.
-struct Asking {
+struct TransferRequest {
     method: Method,
     address: String,
     led_on: usize,
 }
 
-impl Asking {
+impl TransferRequest {
     fn of(method: Method, address: &str) -> Self {
         Self {
             method,
@@ -88,7 +88,7 @@ impl Asking {
     }
 }
 
-impl Line {
+impl TransferLimits {
     pub(super) fn under(rules: Rules) -> Self {
         Self {
             allowed: rules.allowed,
@@ -98,7 +98,7 @@ impl Line {
     }
 
     /// A request to an address that is allowed.
-    async fn request(&self, asking: &Asking) -> Result<RequestBuilder, Trouble> {
+    async fn request(&self, asking: &TransferRequest) -> Result<RequestBuilder, Trouble> {
         let address = &asking.address;
         let check = self.allowed.check(address);
         check.map_err(|why| {
@@ -147,10 +147,10 @@ impl Pace {
 
 /// Fetches a file, or the rest of it. How far it has come is in the books, whatever comes of it.
 pub(super) async fn fetch_file(
-    books: &mut Books,
+    books: &mut TransferLog,
     at: usize,
     address: &str,
-    line: &Line,
+    line: &TransferLimits,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     let mut bytes = books.file(at).bytes;
@@ -163,7 +163,7 @@ pub(super) async fn fetch_file(
 }
 
 /// Opens the part of a file that has arrived, at its end.
-async fn open_part(books: &mut Books, at: usize, bytes: &mut u64) -> Result<File, Trouble> {
+async fn open_part(books: &mut TransferLog, at: usize, bytes: &mut u64) -> Result<File, Trouble> {
     let path = books.part(at);
     let open = async || -> io::Result<(File, u64)> {
         if let Some(folder) = path.parent() {
@@ -198,7 +198,7 @@ async fn cut_fetched_file(part: &mut File, bytes: u64) -> Result<(), Trouble> {
 /// Makes what has arrived last, and writes it down.
 async fn settle_fetched_bytes(
     part: &mut File,
-    books: &mut Books,
+    books: &mut TransferLog,
     at: usize,
     bytes: u64,
 ) -> Result<(), Trouble> {
@@ -210,13 +210,13 @@ async fn settle_fetched_bytes(
 async fn fetch_into(
     part: &mut File,
     bytes: &mut u64,
-    books: &mut Books,
+    books: &mut TransferLog,
     at: usize,
-    (address, line): (&str, &Line),
+    (address, line): (&str, &TransferLimits),
 ) -> Result<(), Trouble> {
     let mark = books.file(at).mark.clone().filter(|_| *bytes > 0);
     let begun = mark.is_some().then_some(*bytes);
-    let mut asking = Asking::of(Method::GET, address);
+    let mut asking = TransferRequest::of(Method::GET, address);
     let mut answer = loop {
         // The bytes are to come as they are.
         let mut request = line.request(&asking).await?.header(ACCEPT_ENCODING, "identity");
@@ -292,11 +292,11 @@ async fn fetch_into(
 
 /// Sends a file with this length, and waits until the other end has it.
 pub(super) async fn send_file(
-    books: &mut Books,
+    books: &mut TransferLog,
     at: usize,
     (file, length): (File, u64),
     address: &str,
-    line: &Line,
+    line: &TransferLimits,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     books.file(at).of = Some(length);
@@ -310,8 +310,8 @@ pub(super) async fn send_file(
     sent
 }
 
-async fn send_from(mut file: File, length: u64, address: &str, line: &Line) -> Result<(), Trouble> {
-    let mut asking = Asking::of(Method::PUT, address);
+async fn send_from(mut file: File, length: u64, address: &str, line: &TransferLimits) -> Result<(), Trouble> {
+    let mut asking = TransferRequest::of(Method::PUT, address);
     loop {
         file.rewind().await?;
         let (sender, body) = Channel::<Bytes, io::Error>::new(1);

@@ -35,7 +35,7 @@ pub struct PeerHealth {
 
 /// The outcome of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum QuestionOutcome {
     /// It was answered, with offers or without.
     Answered { has_offers: bool },
     /// No answer came in time.
@@ -180,22 +180,22 @@ impl State {
 
 impl Admission {
     /// Tells the outcome of the question.
-    pub(super) fn tell(mut self, outcome: Outcome) {
+    pub(super) fn tell(mut self, outcome: QuestionOutcome) {
         self.is_told = true;
         let mut state = self.breaker.lock();
         state.is_tried &= !self.is_trial;
         let why = match outcome {
-            Outcome::Answered { has_offers } => {
+            QuestionOutcome::Answered { has_offers } => {
                 state.answered();
                 state.health.answered += 1;
                 state.health.refused += u64::from(!has_offers);
                 return;
             }
-            Outcome::Late => {
+            QuestionOutcome::Late => {
                 state.health.late += 1;
                 ("it does not answer in time".to_owned(), None)
             }
-            Outcome::Failed(why, wait) => {
+            QuestionOutcome::Failed(why, wait) => {
                 state.health.failed += 1;
                 (why, wait)
             }
@@ -219,8 +219,8 @@ mod tests {
 
     const SECOND: Micros = MICROS_PER_SECOND;
 
-    fn failed() -> Outcome {
-        Outcome::Failed("connection refused".into(), None)
+    fn failed() -> QuestionOutcome {
+        QuestionOutcome::Failed("connection refused".into(), None)
     }
 
     fn pass(clock: &Clock, time: Micros) {
@@ -256,14 +256,14 @@ mod tests {
         breaker
             .admit()
             .unwrap()
-            .tell(Outcome::Answered { has_offers: false });
+            .tell(QuestionOutcome::Answered { has_offers: false });
         let health = breaker.health();
         assert!(health.is_reachable && health.since.is_none() && health.not_asked_for.is_none());
         assert_eq!((health.answered, health.refused), (1, 1));
         let many: Vec<_> = (0..10).map(|_| breaker.admit().unwrap()).collect();
         // Failures at the same time count as one.
-        for of in many {
-            of.tell(Outcome::Late);
+        for questions in many {
+            questions.tell(QuestionOutcome::Late);
         }
         assert_eq!(breaker.health().not_asked_for, Some(SECOND));
         assert_eq!(breaker.health().late, 10);
@@ -289,7 +289,7 @@ mod tests {
             breaker
                 .admit()
                 .unwrap()
-                .tell(Outcome::Answered { has_offers: true });
+                .tell(QuestionOutcome::Answered { has_offers: true });
         }
         assert!(breaker.admit().unwrap_err().contains("3 times in this minute"));
         pass(&clock, 60 * SECOND);

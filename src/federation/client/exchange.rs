@@ -11,7 +11,7 @@ use wsag::languages::TimeLanguages;
 use wsag::refusals::Fault;
 
 use super::PeerError;
-use crate::address::{Allowed, Policy, client_to_anywhere, transfer_error_in_words};
+use crate::address::{AllowedAddresses, Policy, client_to_anywhere, transfer_error_in_words};
 use crate::federation::settings::{PeerSettings, Secret};
 
 /// The most bytes of an answer.
@@ -31,11 +31,11 @@ const ANYWHERE: Policy = Policy {
 
 /// The way to a peer.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct PeerConnection {
     http: Client,
     base: Url,
     /// The addresses below it.
-    own: Allowed,
+    own: AllowedAddresses,
     key: Secret,
 }
 
@@ -47,7 +47,7 @@ pub(super) struct Reply {
     headers: HeaderMap,
 }
 
-impl Line {
+impl PeerConnection {
     /// The way to a peer, over which nothing is sent yet.
     ///
     /// # Errors
@@ -65,7 +65,7 @@ impl Line {
             .map_err(|why| format!("{}: {why}", peer.address))?;
         Ok(Self {
             http: client_to_anywhere(timeouts)?,
-            own: Allowed::new(std::slice::from_ref(&peer.address), ANYWHERE)?,
+            own: AllowedAddresses::new(std::slice::from_ref(&peer.address), ANYWHERE)?,
             base,
             key: peer.key.clone(),
         })
@@ -246,8 +246,11 @@ fn words_of_fault(fault: &Fault) -> String {
     let refusal = fault
         .refusal
         .as_ref()
-        .and_then(|of| of.binding_constraint.clone());
-    let described = fault.descriptions.iter().map(|of| of.text.clone());
+        .and_then(|refusal| refusal.binding_constraint.clone());
+    let described = fault
+        .descriptions
+        .iter()
+        .map(|description| description.text.clone());
     let words: Vec<String> = refusal.into_iter().chain(described).collect();
     words.join("; ")
 }

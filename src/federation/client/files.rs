@@ -23,7 +23,7 @@ pub struct PeerFile(Response);
 
 /// The files that a job has written, as the peer lists them.
 #[derive(Debug, Deserialize)]
-struct Listed {
+struct FileListing {
     files: Vec<ListedFile>,
 }
 
@@ -85,9 +85,13 @@ impl Peer {
         let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
         let reply = exchange(request).await?;
         reply.success()?;
-        let listed: Listed = serde_json::from_slice(&reply.body)
+        let listed: FileListing = serde_json::from_slice(&reply.body)
             .map_err(|why| PeerError::rubbish(&format!("its list of files cannot be read: {why}")))?;
-        Ok(listed.files.into_iter().map(|of| (of.name, of.bytes)).collect())
+        Ok(listed
+            .files
+            .into_iter()
+            .map(|file| (file.name, file.bytes))
+            .collect())
     }
 
     /// A file that the job of an agreement has written, as its bytes come.

@@ -31,7 +31,7 @@ struct Page {
 
 /// The part of a cost of an end that is read.
 #[derive(Debug, Deserialize)]
-struct Ending {
+struct EndingCost {
     charges: Vec<Charge>,
 }
 
@@ -95,7 +95,7 @@ fn charge_in(reply: &Reply) -> Result<Option<Money>> {
     let wrong = |why: &dyn std::fmt::Display| {
         PeerError::rubbish(&format!("its cost of an end cannot be read: {why}"))
     };
-    let ending: Ending = serde_json::from_slice(&reply.body).map_err(|why| wrong(&why))?;
+    let ending: EndingCost = serde_json::from_slice(&reply.body).map_err(|why| wrong(&why))?;
     let mut all: Option<Money> = None;
     for Charge {
         amount: Sum { amount, currency },

@@ -28,8 +28,8 @@ use wsag::states::AgreementState;
 use wsag::travel::Travel;
 use wsag::{Document, Message};
 
-use self::breaker::{Breaker, Outcome};
-use self::exchange::{Line, Reply, exchange};
+use self::breaker::{Breaker, QuestionOutcome};
+use self::exchange::{PeerConnection, Reply, exchange};
 use self::words::{languages_of_offer, negotiation_input, question, read_counter_offers};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::federation::settings::PeerSettings;
@@ -55,7 +55,7 @@ pub struct Peer(Arc<Inner>);
 struct Inner {
     settings: PeerSettings,
     clock: Clock,
-    line: Line,
+    line: PeerConnection,
     breaker: Breaker,
     /// The names of its templates by their ids, and when they were read.
     templates: Mutex<BTreeMap<String, (String, Micros)>>,
@@ -123,7 +123,7 @@ impl Peer {
     /// Why it cannot be spoken to, in words: the system's certificates cannot be read, above all.
     pub fn new(settings: PeerSettings, clock: Clock) -> std::result::Result<Self, String> {
         Ok(Self(Arc::new(Inner {
-            line: Line::new(&settings)?,
+            line: PeerConnection::new(&settings)?,
             breaker: Breaker::new(clock.clone(), settings.requests_per_minute),
             templates: Mutex::default(),
             clock,
@@ -186,15 +186,15 @@ impl Peer {
             }
         };
         let Some(answer) = answer else {
-            admission.tell(Outcome::Late);
+            admission.tell(QuestionOutcome::Late);
             return Err(PeerError::silent(within));
         };
         admission.tell(match &answer {
-            Ok(Parcel { answer, .. }) => Outcome::Answered {
+            Ok(Parcel { answer, .. }) => QuestionOutcome::Answered {
                 has_offers: answer.as_ref().is_some_and(|answer| !answer.offers.is_empty()),
             },
-            Err(PeerError::Unknown(why, wait)) => Outcome::Failed(why.clone(), *wait),
-            Err(_) => Outcome::Answered { has_offers: false },
+            Err(PeerError::Unknown(why, wait)) => QuestionOutcome::Failed(why.clone(), *wait),
+            Err(_) => QuestionOutcome::Answered { has_offers: false },
         });
         answer?
             .open()

@@ -16,7 +16,7 @@ use wsag::states::{AgreementProperties, AgreementState, GuaranteeState, ServiceS
 use wsag::terms::{ServiceDescription, Terms};
 use wsag::time::DateTime;
 use wsag::travel::Travel;
-use wsag::{Named, Violations};
+use wsag::{NamedValue, Violations};
 
 use super::PeerError;
 use crate::agreement::{Currency, Money};
@@ -88,20 +88,23 @@ pub struct PeerStatus {
 
 impl PeerStatus {
     pub(super) fn of(properties: &AgreementProperties) -> Self {
-        let placement = properties.services.iter().find_map(|of| of.placement.as_ref());
+        let placement = properties
+            .services
+            .iter()
+            .find_map(|service| service.placement.as_ref());
         let details = &properties.details;
         let sums = |sums: &[Budget]| sums.iter().filter_map(money_of_sum).collect();
         Self {
             state: properties.state,
-            service: properties.services.first().map(|of| of.state.clone()),
-            planned: placement.map(|of| (of.planned_start, of.planned_end)),
-            nodes: placement.map(|of| of.nodes),
-            started: placement.and_then(|of| of.started),
-            ended: placement.and_then(|of| of.ended),
-            outcome: placement.and_then(|of| of.outcome.clone()),
-            exit_status: placement.and_then(|of| of.exit_status),
+            service: properties.services.first().map(|service| service.state.clone()),
+            planned: placement.map(|placement| (placement.planned_start, placement.planned_end)),
+            nodes: placement.map(|placement| placement.nodes),
+            started: placement.and_then(|placement| placement.started),
+            ended: placement.and_then(|placement| placement.ended),
+            outcome: placement.and_then(|placement| placement.outcome.clone()),
+            exit_status: placement.and_then(|placement| placement.exit_status),
             guarantees: properties.guarantees.clone(),
-            price: placement.and_then(|of| money_of_sum(of.price.as_ref()?)),
+            price: placement.and_then(|placement| money_of_sum(placement.price.as_ref()?)),
             charged: sums(&details.charged),
             paid: sums(&details.paid),
             reason: details.reason.clone(),
@@ -116,7 +119,10 @@ fn money_of_sum(sum: &Budget) -> Option<Money> {
 
 /// The languages of other systems in which an offer says when. Its answers may use them, too.
 pub(super) fn languages_of_offer(offer: &AgreementOffer) -> TimeLanguages {
-    let own = offer.terms.descriptions().filter_map(|of| of.language.clone());
+    let own = offer
+        .terms
+        .descriptions()
+        .filter_map(|description| description.language.clone());
     TimeLanguages::default().with(own)
 }
 
@@ -165,11 +171,13 @@ pub(super) fn read_counter_offers(
         if context.state == NegotiationOfferState::Rejected {
             let refusal = context.refusal().map_err(wrong)?;
             let violations = context.violations().map_err(wrong)?;
-            let refusal = refusal.map(|of| match of.binding_constraint {
-                Some(binding) => format!("{}: {binding}", of.reason.name()),
-                None => of.reason.name().to_owned(),
+            let refusal = refusal.map(|refusal| match refusal.binding_constraint {
+                Some(binding) => format!("{}: {binding}", refusal.reason.name()),
+                None => refusal.reason.name().to_owned(),
             });
-            let violations = violations.iter().map(|of| format!("{}: {}", of.path, of.message));
+            let violations = violations
+                .iter()
+                .map(|violation| format!("{}: {}", violation.path, violation.message));
             reasons.extend(refusal.into_iter().chain(violations));
         }
         if context.state != NegotiationOfferState::Acceptable {

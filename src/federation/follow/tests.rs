@@ -20,7 +20,7 @@ fn ours() -> Agreement {
         slots: Slots::one((Interval::of(Time(100), 60), 2)),
         fixed: true,
         price: None,
-        leeway: PlacementConstraints::default(),
+        constraints: PlacementConstraints::default(),
         job: None,
         guarantees: Vec::new(),
         choices: Vec::new(),

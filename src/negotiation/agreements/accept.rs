@@ -11,7 +11,7 @@ use wsag::endpoint::EndpointReference;
 use wsag::languages::TimeLanguages;
 use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
-use wsag::{Document, Named, Places, Violations};
+use wsag::{Document, NamedValue, ValuePlaces, Violations};
 
 use crate::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
@@ -23,8 +23,8 @@ use crate::negotiation::request::offer::wrong_labels;
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
-use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result, Scope};
-use crate::planner::{self, Acceptance, Lost, Proposal};
+use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
+use crate::planner::{self, Acceptance, OfferLoss, Request};
 use crate::store::AcceptanceEndpoint;
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
@@ -32,7 +32,7 @@ pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
 
 /// The data of an acceptance.
 #[derive(Clone)]
-pub(in crate::negotiation) struct Accepting {
+pub(in crate::negotiation) struct AcceptanceInput {
     /// The `OfferId` of the counter offer.
     pub(in crate::negotiation) offer: Uuid,
     /// The negotiation, where it is named.
@@ -49,23 +49,23 @@ pub(in crate::negotiation) struct Accepting {
     pub(in crate::negotiation) within: Duration,
 }
 
-impl Accepting {
+impl AcceptanceInput {
     /// All that distinguishes it from other acceptances of the same offer: also where its decision is to be told.
     pub(super) fn content(&self, told: Option<&AcceptanceEndpoint>) -> String {
-        let told = told.map(|of| (&of.address, &of.parameters));
+        let told = told.map(|told| (&told.address, &told.parameters));
         json!((self.negotiation, self.replaced, &self.words, told)).to_string()
     }
 }
 
 /// The result of an acceptance before any decision.
-pub(in crate::negotiation) enum Acceptable {
+pub(in crate::negotiation) enum AcceptanceCheck {
     /// It can be decided: the offer, its negotiation, and the request that it makes.
-    Now(Box<NegotiationOffer>, NegotiationInstance, Box<Proposal>),
+    Now(Box<NegotiationOffer>, NegotiationInstance, Box<Request>),
     /// The same request was answered before, with this.
     Before(Box<AcceptedView>),
 }
 
-impl Accepting {
+impl AcceptanceInput {
     /// The acceptance of a counter offer as it stands.
     pub(in crate::negotiation) fn as_it_stands(offer: Uuid) -> Self {
         Self {
@@ -82,14 +82,14 @@ impl Accepting {
 
 /// The places for faults, found by now, of an offer that is accepted in these words: the places of a request where there are no
 /// words.
-fn places_of_accepted_offer(words: Option<&str>) -> Places {
+fn places_of_accepted_offer(words: Option<&str>) -> ValuePlaces {
     match words {
-        Some(_) => Places::document("/wsag:AgreementOffer"),
+        Some(_) => ValuePlaces::document("/wsag:AgreementOffer"),
         None => places_of_any_request(),
     }
 }
 
-impl Negotiation {
+impl Service {
     /// Accepts a counter offer as it stands, by its id. If it comes too late, the fresh offers are held. The same request under the
     /// same key gets the same answer.
     ///
@@ -105,9 +105,9 @@ impl Negotiation {
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return self.word_of_peer(answer, ACCEPT_WITHIN).await;
         }
-        let accepting = Accepting {
+        let accepting = AcceptanceInput {
             holds: true,
-            ..Accepting::as_it_stands(offer)
+            ..AcceptanceInput::as_it_stands(offer)
         };
         Box::pin(self.accept(party, accepting, key)).await
     }
@@ -116,14 +116,14 @@ impl Negotiation {
     pub(in crate::negotiation) async fn accept(
         &self,
         party: &str,
-        accepting: Accepting,
+        accepting: AcceptanceInput,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         let form = places_of_accepted_offer(accepting.words.as_deref());
         let acceptable = self.acceptable(party, &accepting, false, key.as_ref()).await?;
         let (row, instance, mut proposal) = match acceptable {
-            Acceptable::Now(row, instance, proposal) => (row, instance, *proposal),
-            Acceptable::Before(answer) => return Ok(*answer),
+            AcceptanceCheck::Now(row, instance, proposal) => (row, instance, *proposal),
+            AcceptanceCheck::Before(answer) => return Ok(*answer),
         };
         self.check_new_id(&proposal, &instance).await?;
         if row.terms.as_ref().is_some_and(|terms| terms.peer.is_some()) {
@@ -165,7 +165,7 @@ impl Negotiation {
     pub(super) async fn take_offer(
         &self,
         party: &str,
-        accepting: Accepting,
+        accepting: AcceptanceInput,
         decision: DecisionTime,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
@@ -191,10 +191,10 @@ impl Negotiation {
     pub(in crate::negotiation) async fn acceptable(
         &self,
         party: &str,
-        accepting: &Accepting,
+        accepting: &AcceptanceInput,
         is_pending: bool,
         key: Option<&RequestKey>,
-    ) -> Result<Acceptable> {
+    ) -> Result<AcceptanceCheck> {
         let (said, instance) = self.offer_with_negotiation(party, accepting.offer).await?;
         let row = said.row.clone();
         check_accepted_names(accepting, &instance)?;
@@ -204,7 +204,7 @@ impl Negotiation {
                 answer => answer,
             };
             if let Some(answer) = before {
-                return Ok(Acceptable::Before(Box::new(answer)));
+                return Ok(AcceptanceCheck::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
             let form = places_of_accepted_offer(accepting.words.as_deref());
@@ -215,7 +215,7 @@ impl Negotiation {
         let words = accepting.words.clone();
         let proposal = self.proposal_accepted(said, words, &instance).await?;
         let proposal = proposal.map_err(|why| faults_of_accepted_offer(accepting.input, why))?;
-        Ok(Acceptable::Now(Box::new(row), instance, Box::new(proposal)))
+        Ok(AcceptanceCheck::Now(Box::new(row), instance, Box::new(proposal)))
     }
 
     /// An offer in a negotiation of a party, and the negotiation.
@@ -256,7 +256,7 @@ impl Negotiation {
         said: WordedOffer,
         words: Option<String>,
         instance: &NegotiationInstance,
-    ) -> Result<Result<Proposal>> {
+    ) -> Result<Result<Request>> {
         let party = instance.party.clone();
         let replaced = self.replaced(instance).await?;
         self.run_work_with_files(move |this| {
@@ -273,7 +273,7 @@ impl Negotiation {
         words: Option<&str>,
         party: &str,
         replaced: Option<&Agreement>,
-    ) -> Result<Proposal> {
+    ) -> Result<Request> {
         let offered = content_of_offer(&said.words);
         let (offer, wording) = match words {
             None => {
@@ -293,25 +293,25 @@ impl Negotiation {
         let job = promise.job.as_ref().filter(|_| !goes_on);
         if job.is_some_and(|job| !self.has_application_of(job)) {
             return Err(Error::Lost(Box::new(LostOffer {
-                lost: Lost::NoApplication,
+                lost: OfferLoss::NoApplication,
                 fresh: Vec::new(),
             })));
         }
         let (nodes, duration) = (terms.nodes(), terms.duration());
-        Ok(Proposal {
+        Ok(Request {
             name: offer.name,
             initiator_id: offer.agreement_id,
             template: promise.template.clone(),
-            filters: promise.leeway.filters.clone(),
-            barred: promise.leeway.barred.clone(),
-            fix_at_ppm: promise.leeway.fix_at_ppm,
+            filters: promise.constraints.filters.clone(),
+            barred: promise.constraints.barred.clone(),
+            fix_at_ppm: promise.constraints.fix_at_ppm,
             ready: Some(terms.ready),
             deadline: Some(terms.deadline),
-            expires: promise.leeway.expires.map(Time),
+            expires: promise.constraints.expires.map(Time),
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
             document: wording,
-            ..Proposal::new(Uuid::now_v7(), party, vec![Shape { nodes, duration }])
+            ..Request::new(Uuid::now_v7(), party, vec![Shape { nodes, duration }])
         })
     }
 
@@ -322,18 +322,18 @@ impl Negotiation {
     }
 
     /// Why an offer cannot be accepted, as far as the store tells.
-    fn why_lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<Lost> {
+    fn why_lost(&self, row: &NegotiationOffer, instance: &NegotiationInstance) -> Option<OfferLoss> {
         let now = self.clock.now();
         if row.agreement.is_some() {
-            Some(Lost::Accepted)
+            Some(OfferLoss::Accepted)
         } else if row.creator == OfferCreator::Initiator {
-            Some(Lost::NotHeld)
+            Some(OfferLoss::NotHeld)
         } else if row.is_withdrawn() {
-            Some(Lost::Withdrawn)
+            Some(OfferLoss::Withdrawn)
         } else if row.is_expired(now) || instance.state(now) == NegotiationState::Expired {
-            Some(Lost::Expired)
+            Some(OfferLoss::Expired)
         } else if !row.is_held() {
-            Some(Lost::NotHeld)
+            Some(OfferLoss::NotHeld)
         } else {
             None
         }
@@ -343,15 +343,15 @@ impl Negotiation {
     /// where that was asked for.
     async fn error_of_lost_offer(
         &self,
-        lost: Lost,
+        lost: OfferLoss,
         (row, instance): (&NegotiationOffer, &NegotiationInstance),
         holds: bool,
-        form: Places,
+        form: ValuePlaces,
         key: Option<RequestKey>,
     ) -> Error {
         let mut fresh = Vec::new();
         if instance.state(self.clock.now()) == NegotiationState::Open
-            && lost != Lost::Replaced
+            && lost != OfferLoss::Replaced
             && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
         {
             match self.answer_again(instance, parent, holds, form, key).await {
@@ -372,7 +372,7 @@ fn read_words_as_offered(
     languages: &TimeLanguages,
 ) -> Result<(AgreementOffer, Wording)> {
     let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
-    let (offered, places) = (offered.make(languages), Places::document(""));
+    let (offered, places) = (offered.make(languages), ValuePlaces::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
     if let Some(difference) = first_difference(&document, &offered) {
         return Err(difference.into());
@@ -397,7 +397,7 @@ fn extension_of(is_replacing: bool) -> &'static str {
 }
 
 /// The names of the negotiation and the agreement are the right ones.
-fn check_accepted_names(accepting: &Accepting, instance: &NegotiationInstance) -> Result<()> {
+fn check_accepted_names(accepting: &AcceptanceInput, instance: &NegotiationInstance) -> Result<()> {
     let extension = extension_of(accepting.replaced.is_some());
     let wrong = |below: &str, message: &str| {
         let path = format!("{}/wsag-neg:{extension}{below}", accepting.input);
@@ -446,7 +446,7 @@ pub(in crate::negotiation) fn read_accepting(
     document: &Document<'_>,
     input: &CreateInput,
     root: &'static str,
-) -> Result<Option<Accepting>> {
+) -> Result<Option<AcceptanceInput>> {
     let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
         (None, None) => return Ok(None),
         (Some(_), Some(_)) => {
@@ -455,8 +455,12 @@ pub(in crate::negotiation) fn read_accepting(
                 error::violation_at_path(format!("{root}/wsag-neg:RenegotiationExtension"), message).into(),
             );
         }
-        (Some(of), None) => (&of.context, of.negotiation.as_ref(), None),
-        (None, Some(of)) => (&of.context, Some(&of.negotiation), Some(&of.responder_agreement)),
+        (Some(offer), None) => (&offer.context, offer.negotiation.as_ref(), None),
+        (None, Some(extension)) => (
+            &extension.context,
+            Some(&extension.negotiation),
+            Some(&extension.responder_agreement),
+        ),
     };
     let extension = extension_of(replaced.is_some());
     let at = |below: &str, message: &str| {
@@ -476,10 +480,10 @@ pub(in crate::negotiation) fn read_accepting(
         return Err(at("NegotiationOfferContext/wsag-neg:State", &message));
     }
     let negotiation = negotiation
-        .map(|of| id(of, "ResponderNegotiationEPR", "a negotiation"))
+        .map(|negotiation| id(negotiation, "ResponderNegotiationEPR", "a negotiation"))
         .transpose()?;
     let replaced = replaced
-        .map(|of| id(of, "ResponderAgreementEPR", "an agreement"))
+        .map(|replaced| id(replaced, "ResponderAgreementEPR", "an agreement"))
         .transpose()?;
     let Ok(offer) = context.counter_offer_to.parse() else {
         return Err(at(
@@ -490,12 +494,12 @@ pub(in crate::negotiation) fn read_accepting(
     let words = document
         .offer_xml()
         .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
-    Ok(Some(Accepting {
+    Ok(Some(AcceptanceInput {
         negotiation,
         replaced,
         words: Some(words),
         input: root,
-        ..Accepting::as_it_stands(offer)
+        ..AcceptanceInput::as_it_stands(offer)
     }))
 }
 
@@ -505,7 +509,7 @@ mod tests {
 
     #[test]
     fn an_acceptance_that_is_told_elsewhere_is_another_one() {
-        let accepting = Accepting::as_it_stands(Uuid::from_u128(1));
+        let accepting = AcceptanceInput::as_it_stands(Uuid::from_u128(1));
         let told_at = |address: &str| AcceptanceEndpoint {
             address: address.to_owned(),
             parameters: None,
@@ -515,7 +519,7 @@ mod tests {
         assert_eq!(content(Some(&one)), content(Some(&one)));
         assert_ne!(content(Some(&one)), content(Some(&two)));
         assert_ne!(content(Some(&one)), content(None));
-        let named = Accepting {
+        let named = AcceptanceInput {
             negotiation: Some(Uuid::from_u128(2)),
             ..accepting.clone()
         };

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
-use wsag::Places;
+use wsag::ValuePlaces;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::NegotiationOfferState;
 
-use super::accept::Accepting;
+use super::accept::AcceptanceInput;
 use crate::agreement::{
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
 };
@@ -17,23 +17,24 @@ use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;
 use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::negotiations::flat::{OfItself, offer_in_negotiation};
-use crate::negotiation::negotiations::of_peers::{has_credit, may_ask_peers};
-use crate::negotiation::negotiations::offers::{Arrival, Placed};
-use crate::negotiation::negotiations::{Opening, opening_document};
+use crate::negotiation::negotiations::flat_offers::{OfItself, offer_in_negotiation};
+use crate::negotiation::negotiations::offers::{Arrival, IncomingOffer};
+use crate::negotiation::negotiations::peer_offers::{has_credit, may_ask_peers};
+use crate::negotiation::negotiations::{OpeningRequest, opening_document};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer};
-use crate::negotiation::{AcceptedView, Error, Negotiation, RefusalView, RequestKey, Result};
+use crate::negotiation::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
 use crate::planner::{
-    self, CallBackTarget, Initiation, Lost, MadeAtPeer, NegotiationEnd, Proposal, Settlement, Ways,
+    self, CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request,
+    Settlement,
 };
-use crate::store::Undecided;
+use crate::store::UndecidedAgreement;
 
 /// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);
 /// How often it is looked whether that has come, beside every change of the plan.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-impl Negotiation {
+impl Service {
     /// Accepts an offer that a peer holds: stores ours as Pending, has the peer asked, and waits for its word.
     ///
     /// # Errors
@@ -42,8 +43,8 @@ impl Negotiation {
     pub(super) async fn accept_at_peer(
         &self,
         party: &str,
-        accepting: &Accepting,
-        (offer, mut proposal): (NegotiationOffer, Proposal),
+        accepting: &AcceptanceInput,
+        (offer, mut proposal): (NegotiationOffer, Request),
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
         // The offer does not say that it was accepted until it is decided. A repeated acceptance gets the same agreement.
@@ -103,7 +104,7 @@ impl Negotiation {
     /// where no peer does, or may be asked.
     ///
     /// # Errors
-    /// Those of [`Negotiation::accept_at_peer`].
+    /// Those of [`Service::accept_at_peer`].
     pub(super) async fn forward_offer(
         &self,
         party: &str,
@@ -116,7 +117,7 @@ impl Negotiation {
             return Ok(None);
         }
         let since = Instant::now();
-        let instance = self.opened_by(party, &Opening::default()).await?;
+        let instance = self.opened_by(party, &OpeningRequest::default()).await?;
         let arrival = Arrival {
             key: key.as_ref().map(|key| key.step(1)),
             opening: Some(Initiation {
@@ -125,26 +126,26 @@ impl Negotiation {
                 idempotency: None,
             }),
         };
-        let placed = Placed::new(
+        let placed = IncomingOffer::new(
             offer_in_negotiation(
                 offer.clone(),
                 OfItself::default(),
                 NegotiationOfferState::Solicited,
             ),
-            Places::document("/wsag:AgreementOffer"),
+            ValuePlaces::document("/wsag:AgreementOffer"),
         );
         let said = self.answer_offer(&instance, placed, arrival).await?;
-        let negotiation = said.first().map_or(instance.id, |of| of.row.negotiation);
-        let is_it = |of: &&WordedOffer| {
-            let terms = of.row.terms.as_ref();
+        let negotiation = said.first().map_or(instance.id, |said| said.row.negotiation);
+        let is_it = |offer: &&WordedOffer| {
+            let terms = offer.row.terms.as_ref();
             let exact = terms.filter(|terms| terms.kind == OfferKind::Exact && terms.peer.is_some());
-            of.row.is_held() && exact.is_some()
+            offer.row.is_held() && exact.is_some()
         };
         let accepted = match said.iter().find(is_it) {
             Some(found) => {
-                let accepting = Accepting {
+                let accepting = AcceptanceInput {
                     within: FORWARD_WITHIN.saturating_sub(since.elapsed()),
-                    ..Accepting::as_it_stands(found.row.id)
+                    ..AcceptanceInput::as_it_stands(found.row.id)
                 };
                 Box::pin(self.accept(party, accepting, key)).await.map(Some)
             }
@@ -169,8 +170,10 @@ impl Negotiation {
         price: Option<Money>,
     ) -> Result<MutexGuard<'a, ()>> {
         let lock = federation.credit_lock().await;
-        let of = federation.peer(peer).filter(|of| of.settings().credit.is_some());
-        let (Some(of), Some(price)) = (of, price) else {
+        let found_peer = federation
+            .peer(peer)
+            .filter(|found_peer| found_peer.settings().credit.is_some());
+        let (Some(peer_with_credit), Some(price)) = (found_peer, price) else {
             return Ok(lock);
         };
         let mut open = federation.followed().cost(peer, replaces);
@@ -179,11 +182,11 @@ impl Negotiation {
             let price = held.and_then(|held| held.price);
             open = open.saturating_add(price.map_or(0, |price| price.micros));
         }
-        if has_credit(&of, price.micros, open) {
+        if has_credit(&peer_with_credit, price.micros, open) {
             return Ok(lock);
         }
         Err(Error::Lost(Box::new(LostOffer {
-            lost: Lost::AtPeer(format!("what is agreed with {peer} may cost no more")),
+            lost: OfferLoss::AtPeer(format!("what is agreed with {peer} may cost no more")),
             fresh: Vec::new(),
         })))
     }
@@ -207,7 +210,7 @@ impl Negotiation {
     /// The present answer to an acceptance that a peer was asked about, once its word has come. Any other answer stays as it is.
     ///
     /// # Errors
-    /// Those of [`Negotiation::accept_at_peer`].
+    /// Those of [`Service::accept_at_peer`].
     pub(in crate::negotiation) async fn word_of_peer(
         &self,
         taken: AcceptedView,
@@ -239,7 +242,7 @@ impl Negotiation {
     async fn told_by_peer(&self, agreement: &Agreement) -> Result<AcceptedView> {
         match self.rejection_of(agreement).await? {
             Some(why) => Err(Error::Lost(Box::new(LostOffer {
-                lost: Lost::AtPeer(why),
+                lost: OfferLoss::AtPeer(why),
                 fresh: Vec::new(),
             }))),
             None => Ok(AcceptedView {
@@ -261,13 +264,16 @@ impl Negotiation {
     /// [`Error::Unavailable`] where the peer's word is not known: it has to be asked again.
     pub(super) async fn settle_at_peer(
         &self,
-        undecided: &Undecided,
+        undecided: &UndecidedAgreement,
         offer: NegotiationOffer,
         held: &HeldAtPeer,
     ) -> Result<()> {
         let id = undecided.agreement;
         let name = offer.terms.as_ref().map_or("", |terms| terms.resource.as_str());
-        let Some((federation, peer)) = self.federation.as_ref().and_then(|of| Some((of, of.peer(name)?)))
+        let Some((federation, peer)) = self
+            .federation
+            .as_ref()
+            .and_then(|federation| Some((federation, federation.peer(name)?)))
         else {
             tracing::error!(agreement = %id, peer = name, "it waits for a peer that the configuration has no more");
             return Err(Error::Unavailable);
@@ -317,7 +323,7 @@ impl Negotiation {
         };
         let settlement = Settlement {
             id,
-            ways: Ok(Ways::AtPeer(Box::new(made))),
+            ways: Ok(PendingRequest::AtPeer(Box::new(made))),
             telling: self.telling_of(undecided),
         };
         let lock = federation.credit_lock().await;
@@ -339,7 +345,7 @@ impl Negotiation {
 
     async fn made_at_peer(
         &self,
-        undecided: &Undecided,
+        undecided: &UndecidedAgreement,
         offer: NegotiationOffer,
         row: AtPeer,
     ) -> Result<MadeAtPeer> {
@@ -355,7 +361,7 @@ impl Negotiation {
             })
             .await??;
         Ok(MadeAtPeer {
-            proposal: Proposal {
+            proposal: Request {
                 spender: undecided.spender,
                 ..proposal
             },
@@ -366,13 +372,13 @@ impl Negotiation {
     }
 
     /// Where the decision about a pending agreement is told, if it is.
-    fn telling_of(&self, undecided: &Undecided) -> Option<CallBackTarget> {
+    fn telling_of(&self, undecided: &UndecidedAgreement) -> Option<CallBackTarget> {
         let address = self.agreement_address(undecided.agreement);
         let acceptance = undecided.acceptance.clone();
-        acceptance.map(|of| call_back_target(address, of))
+        acceptance.map(|acceptance| call_back_target(address, acceptance))
     }
 
-    async fn reject_at_peer(&self, undecided: &Undecided, why: String) -> Result<()> {
+    async fn reject_at_peer(&self, undecided: &UndecidedAgreement, why: String) -> Result<()> {
         let settlement = Settlement {
             id: undecided.agreement,
             ways: Err(why),
@@ -386,7 +392,7 @@ impl Negotiation {
     async fn undo_at_peer(
         &self,
         peer: &Peer,
-        undecided: &Undecided,
+        undecided: &UndecidedAgreement,
         address: &str,
         why: String,
     ) -> Result<()> {

@@ -6,25 +6,25 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
-use wsag::{Document, Fragment, Message, Places, ns};
+use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
-use super::accept::{ACCEPT_WITHIN, Accepting, read_accepting};
-use super::repeated::Named;
+use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
+use super::repeated_offers::OfferIdentity;
 use crate::address::is_no_place;
 use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::request::json::{At, Json, JsonCheck};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::request::wording::{self, verbatim_offer};
 use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
-use crate::negotiation::templates::Offered;
-use crate::negotiation::{AcceptedView, Error, Input, Negotiation, RefusalView, RequestKey, Result};
-use crate::planner::{self, Proposal, Scaling};
+use crate::negotiation::templates::OfferedTemplate;
+use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
+use crate::planner::{self, Request, Scaling};
 use crate::store::AcceptanceEndpoint;
 
-impl Negotiation {
+impl Service {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the
     /// first way to read it that can be had is taken; one that asks for it is answered as Pending. Once this answers, the agreement is stored, and the same request
     /// under the same key gets the same answer for a day, also a refusal. An offer with an AgreementId that came before gets the answer of
@@ -47,17 +47,17 @@ impl Negotiation {
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return self.word_of_peer(answer, ACCEPT_WITHIN).await;
         }
-        let of = party.to_owned();
+        let own_party = party.to_owned();
         let input = Arc::new(input);
         let read = Arc::clone(&input);
-        let named = self.run_document_work(move |_| Named::of(&read)).await?;
+        let named = self.run_document_work(move |_| OfferIdentity::of(&read)).await?;
         if let Some(named) = &named
             && let Some(answer) = self.first_answer(party, named).await?
         {
             return Ok(answer);
         }
         let made = match self
-            .run_work_with_files(move |this| this.read_offer(&input, &of))
+            .run_work_with_files(move |this| this.read_offer(&input, &own_party))
             .await??
         {
             CreateRequest::New(offer, drafts, DecisionTime::Now) => {
@@ -73,7 +73,7 @@ impl Negotiation {
                 .await
             }
             CreateRequest::Offered(accepting, decision) => {
-                let accepting = Accepting { holds, ..accepting };
+                let accepting = AcceptanceInput { holds, ..accepting };
                 Box::pin(self.take_offer(party, accepting, decision, key.clone())).await
             }
         };
@@ -95,14 +95,14 @@ impl Negotiation {
     /// [`Error::IdTaken`], [`Error::Unavailable`].
     pub(in crate::negotiation) async fn check_new_id(
         &self,
-        proposal: &Proposal,
+        proposal: &Request,
         instance: &NegotiationInstance,
     ) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
             return Ok(());
         };
         let replaced = self.replaced(instance).await?;
-        if replaced.is_some_and(|of| of.initiator_id.as_ref() == Some(id)) {
+        if replaced.is_some_and(|replaced| replaced.initiator_id.as_ref() == Some(id)) {
             return Ok(());
         }
         match self.store.first_with_id(&proposal.party, id).await? {
@@ -114,7 +114,7 @@ impl Negotiation {
     /// Takes the request of a form, which becomes an offer from the first template; once for each form, which `once` names.
     ///
     /// # Errors
-    /// The errors of [`Negotiation::create_agreement`] for such an offer.
+    /// The errors of [`Service::create_agreement`] for such an offer.
     pub async fn create_from_form(
         &self,
         party: &str,
@@ -127,8 +127,8 @@ impl Negotiation {
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
             return Ok(answer);
         }
-        let of = party.to_owned();
-        let drafted = self.run_work_with_files(move |this| this.drafts_of_form(&request, &of));
+        let own_party = party.to_owned();
+        let drafted = self.run_work_with_files(move |this| this.drafts_of_form(&request, &own_party));
         let (offer, drafts) = drafted.await??;
         // A refusal is not kept: the form is corrected, and sent again under the same name.
         self.place_agreement(party, offer, drafts, key).await
@@ -174,7 +174,7 @@ impl Negotiation {
     ///
     /// # Errors
     /// [`Error::Internal`] where none is offered.
-    pub(in crate::negotiation) fn first_template(&self) -> Result<Arc<Offered>> {
+    pub(in crate::negotiation) fn first_template(&self) -> Result<Arc<OfferedTemplate>> {
         let offered = self.templates.first();
         offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))
     }
@@ -261,7 +261,7 @@ impl Negotiation {
         input: &CreateInput,
     ) -> Result<Option<AcceptanceEndpoint>> {
         let named = input.acceptance.as_ref();
-        let Some(endpoint) = named.filter(|of| !is_no_place(&of.address)) else {
+        let Some(endpoint) = named.filter(|named| !is_no_place(&named.address)) else {
             return Ok(None);
         };
         let faulty =
@@ -283,9 +283,12 @@ impl Negotiation {
     /// The requests of a flat request: it becomes an offer, which is checked as one that came as a document.
     fn read_flat(&self, request: &Json, party: &str) -> Result<CreateRequest> {
         if let Some((offer, decision)) = self.accepted_offer(request)? {
-            return Ok(CreateRequest::Offered(Accepting::as_it_stands(offer), decision));
+            return Ok(CreateRequest::Offered(
+                AcceptanceInput::as_it_stands(offer),
+                decision,
+            ));
         }
-        let (request, ()) = self.read_request(&At::root(request), &[], |_, _| ())?;
+        let (request, ()) = self.read_request(&LocatedValue::root(request), &[], |_, _| ())?;
         let ReadRequest {
             wish,
             places,
@@ -303,8 +306,8 @@ impl Negotiation {
     fn drafts_of_flat(
         &self,
         wish: &FlatRequest,
-        offered: &Offered,
-        places: &Places,
+        offered: &OfferedTemplate,
+        places: &ValuePlaces,
         party: &str,
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let offer = Box::new(wish.offer(&offered.template));
@@ -322,7 +325,7 @@ impl Negotiation {
             return Ok(None);
         }
         let mut check = JsonCheck::default();
-        let object = check.object(&At::root(request), &["offer", "pending", "callback"]);
+        let object = check.object(&LocatedValue::root(request), &["offer", "pending", "callback"]);
         let read = object.and_then(|object| {
             let decision = self.read_decision(&mut check, &object);
             let id = object.read_required(&mut check, "offer", |check, at| {
@@ -372,5 +375,5 @@ pub(in crate::negotiation) enum CreateRequest {
     /// An offer, with the request for each way to read it; and when it is to be decided.
     New(Box<AgreementOffer>, Vec<Draft>, DecisionTime),
     /// A counter offer of ours; and when that is to be decided.
-    Offered(Accepting, DecisionTime),
+    OfferedTemplate(AcceptanceInput, DecisionTime),
 }

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Account, PostingKind, ServiceState};
 use crate::negotiation::views::values::MoneyView;
-use crate::negotiation::{Error, Negotiation, Result, Scope};
+use crate::negotiation::{Error, Result, Scope, Service};
 use crate::planner::{self, Termination};
 
 /// What follows from the end of an agreement now.
@@ -45,7 +45,7 @@ pub struct EndingAtPeerView {
     pub charge: Option<MoneyView>,
 }
 
-impl Negotiation {
+impl Service {
     /// What it would cost `by` to end an agreement now. It is found on a copy of the plan, in O(n) for all that is planned; nothing is
     /// ended. Where a peer has the agreement, the peer is asked first.
     ///

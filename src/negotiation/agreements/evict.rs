@@ -5,11 +5,11 @@ use uuid::Uuid;
 
 use crate::agreement::{Currency, Money};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{At, Json, JsonCheck};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
-use crate::negotiation::{AgreementView, Error, MoneyView, Negotiation, RequestKey, Result, Scope};
-use crate::planner::{self, Evicted, Eviction};
+use crate::negotiation::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
+use crate::planner::{self, EvictedAgreement, Eviction};
 
 /// A request to end an agreement of a party.
 #[derive(Debug)]
@@ -39,16 +39,16 @@ pub struct EvictedView {
 }
 
 impl EvictedView {
-    fn of(of: &Evicted) -> Self {
+    fn of(agreement: &EvictedAgreement) -> Self {
         Self {
-            agreement: AgreementView::of(&of.agreement),
-            penalties: MoneyView::all(&of.penalties),
-            compensation: of.compensation.map(MoneyView::of),
+            agreement: AgreementView::of(&agreement.agreement),
+            penalties: MoneyView::all(&agreement.penalties),
+            compensation: agreement.compensation.map(MoneyView::of),
         }
     }
 }
 
-impl Negotiation {
+impl Service {
     /// Ends an agreement of a party at once. Its party is told the reason, and the provider pays its penalties as for lost work, and
     /// the compensation that is named. For operators.
     ///
@@ -61,7 +61,10 @@ impl Negotiation {
             return Ok(answer);
         }
         let (reason, compensation) = read_eviction(&request.body)?;
-        let (paid, charged) = (compensation.map(|of| of.currency), self.currency());
+        let (paid, charged) = (
+            compensation.map(|compensation| compensation.currency),
+            self.currency(),
+        );
         if let (Some(paid), Some(charged)) = (paid, charged)
             && paid != charged
         {
@@ -69,7 +72,7 @@ impl Negotiation {
                 "agreements are charged in {charged}, and the compensation is in {paid}"
             )));
         }
-        let kept = |key: RequestKey| key.kept(|done: &Evicted| text_to_keep(&EvictedView::of(done)));
+        let kept = |key: RequestKey| key.kept(|done: &EvictedAgreement| text_to_keep(&EvictedView::of(done)));
         let order = Eviction {
             id: request.id,
             by: request.by,
@@ -90,13 +93,17 @@ fn read_eviction(body: &[u8]) -> Result<(String, Option<Money>)> {
     let value = Json::parse(body)?;
     let mut check = JsonCheck::default();
     let read = check
-        .object(&At::root(&value), &["reason", "compensation"])
+        .object(&LocatedValue::root(&value), &["reason", "compensation"])
         .and_then(|object| {
             let paid = object.read(&mut check, "compensation", read_budget);
             let reason = object.read_required(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
-            let amount =
-                paid.and_then(|of| Some(Money::new(of.amount_micros, Currency::parse(&of.currency)?)));
-            Some((reason?, amount.filter(|of| of.micros > 0)))
+            let amount = paid.and_then(|budget| {
+                Some(Money::new(
+                    budget.amount_micros,
+                    Currency::parse(&budget.currency)?,
+                ))
+            });
+            Some((reason?, amount.filter(|amount| amount.micros > 0)))
         });
     check.finish(read)
 }
@@ -115,7 +122,7 @@ mod tests {
         let paid = |amount: &str| {
             let text =
                 format!(r#"{{"reason": "r", "compensation": {{"amount": {amount}, "currency": "EUR"}}}}"#);
-            read(&text).map(|(_, paid)| paid.map(|of| of.micros))
+            read(&text).map(|(_, paid)| paid.map(|paid| paid.micros))
         };
         assert_eq!(paid("\"2.5\"").unwrap(), Some(2_500_000));
         assert_eq!(paid("0").unwrap(), None);

@@ -20,7 +20,7 @@ use crate::execution::job::folder::Folder;
 use crate::execution::job::shortage::is_shortage;
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
-use crate::negotiation::{Error, Negotiation, Result, Scope, views::values::instant_as_date_time};
+use crate::negotiation::{Error, Result, Scope, Service, views::values::instant_as_date_time};
 use crate::store;
 use crate::task;
 
@@ -162,7 +162,7 @@ impl Upload {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// The party's own files.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Negotiation {
         let names_it = |agreement: &&Agreement| {
             agreement.job.as_ref().is_some_and(|job| {
                 let application = catalogue.find(&job.application, job.version.as_deref());
-                application.is_some_and(|of| of.files(&job.arguments).contains(&name))
+                application.is_some_and(|application| application.files(&job.arguments).contains(&name))
                     || job.uploads().any(|upload| upload == name)
             })
         };

@@ -12,7 +12,7 @@ use crate::negotiation::views::agreement::{AgreementPage, AgreementView, EventVi
 use crate::negotiation::views::documents::{
     agreement_state_in_document, date_time_in_document, instant_in_document,
 };
-use crate::negotiation::{Negotiation, Result, Scope};
+use crate::negotiation::{Result, Scope, Service};
 use crate::store::{AgreementFilter, Succession, TrailLine};
 
 /// Agreements on a page where the caller does not say, and at most.
@@ -28,7 +28,7 @@ pub struct Page {
 impl Page {
     /// As a document, with the agreements' addresses below the service's.
     pub fn document(&self, base: &str) -> String {
-        let place = |of: &Agreement| of.is_placed().then(|| of.placement());
+        let place = |agreement: &Agreement| agreement.is_placed().then(|| agreement.placement());
         let agreements = self.agreements.iter().map(|agreement| ListedAgreement {
             agreement_id: agreement.id.to_string(),
             name: agreement.name.clone(),
@@ -65,7 +65,7 @@ fn listed_event(event: TrailLine) -> listings::Event {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// A page of the agreements that match a filter, newest first, beginning after one. Where an AgreementId is given, that is the id that
     /// initiators gave theirs, or the service's own.
     ///
@@ -94,9 +94,9 @@ impl Negotiation {
                 ..filter
             };
             found = self.store.agreements_page(&filter, Some(just_after), 1).await?;
-            found.retain(|(of, _)| of.id == own && of.initiator_id.is_none());
+            found.retain(|(agreement, _)| agreement.id == own && agreement.initiator_id.is_none());
         }
-        let (found, next) = cut_page(found, limit, |(of, _)| of.id);
+        let (found, next) = cut_page(found, limit, |(each, _)| each.id);
         let view = |(agreement, succession): &(Agreement, Succession)| AgreementView {
             supersedes: succession.supersedes,
             superseded_by: succession.superseded_by,
@@ -107,7 +107,7 @@ impl Negotiation {
                 agreements: found.iter().map(view).collect(),
                 next,
             },
-            agreements: found.into_iter().map(|(of, _)| of).collect(),
+            agreements: found.into_iter().map(|(found, _)| found).collect(),
         })
     }
 

@@ -2,7 +2,7 @@
 
 pub(super) mod accept;
 pub(super) mod at_peer;
-mod begun;
+mod change_of_running;
 pub(super) mod create;
 pub(super) mod ending;
 pub(super) mod evict;
@@ -10,8 +10,8 @@ pub(super) mod files;
 pub(super) mod list;
 pub(super) mod move_to;
 pub(super) mod pending;
-mod repeated;
+mod place_at_peer;
+mod repeated_offers;
 pub(super) mod reservations;
 pub(super) mod show;
-mod sought;
 pub(super) mod terminate;

@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{At, Json, JsonCheck};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::REASON_MAX;
-use crate::negotiation::{AgreementView, Negotiation, RequestKey, Result, Scope};
+use crate::negotiation::{AgreementView, RequestKey, Result, Scope, Service};
 use crate::planner::{self, MoveOrder};
 
 /// A request to move an agreement.
@@ -27,13 +27,13 @@ pub struct MoveRequest {
 
 /// Where an agreement is to go, and why.
 #[derive(Debug, PartialEq)]
-struct Wanted {
+struct MoveTarget {
     resource: Option<String>,
     start: Option<Time>,
     reason: Option<String>,
 }
 
-impl Negotiation {
+impl Service {
     /// Moves a waiting agreement to another resource or start, inside what was agreed. Its party is told. For operators.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl Negotiation {
         if let Some(answer) = self.earlier_answer(request.key.as_ref()).await? {
             return Ok(answer);
         }
-        let Wanted {
+        let MoveTarget {
             resource,
             start,
             reason,
@@ -67,14 +67,14 @@ impl Negotiation {
 }
 
 /// Where to and why, as a body says.
-fn read_move(body: &[u8]) -> Result<Wanted> {
+fn read_move(body: &[u8]) -> Result<MoveTarget> {
     let value = Json::parse(body)?;
     let mut check = JsonCheck::default();
-    let root = At::root(&value);
+    let root = LocatedValue::root(&value);
     let read = check
         .object(&root, &["resource", "start", "reason"])
         .and_then(|object| {
-            let wanted = Wanted {
+            let wanted = MoveTarget {
                 resource: object.read(&mut check, "resource", JsonCheck::token),
                 start: object
                     .read(&mut check, "start", JsonCheck::date_time)

@@ -11,11 +11,11 @@ use wsag::Fragment;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement_input};
 
-use super::accept::{Acceptable, Accepting};
+use super::accept::{AcceptanceCheck, AcceptanceInput};
 use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::{AcceptedView, Error, Negotiation, RequestKey, Result};
-use crate::planner::{CallBackTarget, Proposal, Settlement, Ways};
-use crate::store::{self, AcceptanceEndpoint, Undecided};
+use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
+use crate::planner::{CallBackTarget, PendingRequest, Request, Settlement};
+use crate::store::{self, AcceptanceEndpoint, UndecidedAgreement};
 use crate::task;
 
 /// Pending agreements that are read at a time.
@@ -29,12 +29,12 @@ const DECIDED_AT_ONCE: usize = 32;
 
 /// The pending agreements that are being decided.
 #[derive(Default)]
-struct Deciding {
+struct PendingDecisions {
     ids: HashSet<Uuid>,
     tasks: JoinSet<Uuid>,
 }
 
-impl Deciding {
+impl PendingDecisions {
     /// Waits until one is decided, for ever where none is being decided.
     async fn end_of_one(&mut self) {
         match self.tasks.join_next().await {
@@ -46,13 +46,13 @@ impl Deciding {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// Takes the acceptance of a counter offer, to be decided later. It can be had as it stands by now, and stays held. The same words
     /// again have the same agreement, also where it was rejected, and under whatever key they come.
     pub(in crate::negotiation) async fn pend_offer(
         &self,
         party: &str,
-        accepting: Accepting,
+        accepting: AcceptanceInput,
         acceptance: Option<AcceptanceEndpoint>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
@@ -62,12 +62,12 @@ impl Negotiation {
         let answer = match self.taken_before(&again).await? {
             Some(answer) => answer,
             None => match self.acceptable(party, &accepting, true, key.as_ref()).await? {
-                Acceptable::Now(offer, instance, proposal) => {
+                AcceptanceCheck::Now(offer, instance, proposal) => {
                     self.check_new_id(&proposal, &instance).await?;
                     self.pend_proposal(*proposal, acceptance, Some(offer.id), Some(again))
                         .await?
                 }
-                Acceptable::Before(answer) => *answer,
+                AcceptanceCheck::Before(answer) => *answer,
             },
         };
         // A key that is used again must be that of the same request.
@@ -78,15 +78,15 @@ impl Negotiation {
     /// that it accepts.
     pub(in crate::negotiation) async fn pend_proposal(
         &self,
-        mut proposal: Proposal,
+        mut request: Request,
         acceptance: Option<AcceptanceEndpoint>,
         offer: Option<Uuid>,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        proposal.idempotency = key.map(RequestKey::of_acceptance);
-        proposal.spender = self.spender;
+        request.idempotency = key.map(RequestKey::of_acceptance);
+        request.spender = self.spender;
         answer_of_repeated_request(
-            self.planner.submit_pending(proposal, acceptance, offer).await,
+            self.planner.submit_pending(request, acceptance, offer).await,
             |accepted| {
                 self.undecided.notify_one();
                 AcceptedView::of(&accepted)
@@ -97,7 +97,7 @@ impl Negotiation {
     /// Decides pending agreements, first the ones that an earlier run has left, until it is told to stop. One that waits for
     /// its cluster does not keep others waiting.
     pub async fn decide_pending(self, stop: CancellationToken) {
-        let mut deciding = Deciding::default();
+        let mut deciding = PendingDecisions::default();
         loop {
             match self.decide_all(&mut deciding).await {
                 Ok(()) => task::note_success(),
@@ -117,7 +117,7 @@ impl Negotiation {
     }
 
     /// Begins to decide all that are not being decided.
-    async fn decide_all(&self, deciding: &mut Deciding) -> Result<(), store::Error> {
+    async fn decide_all(&self, deciding: &mut PendingDecisions) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
             let undecided = self.store.undecided_agreements(after, READ_AT_ONCE).await?;
@@ -144,14 +144,14 @@ impl Negotiation {
         }
     }
 
-    async fn decide_undecided(&self, undecided: Undecided) -> Result<()> {
+    async fn decide_undecided(&self, undecided: UndecidedAgreement) -> Result<()> {
         if let Some(offer) = undecided.offer
             && let Some((row, _)) = self.store.offer(offer).await?
             && let Some(held) = row.terms.as_ref().and_then(|terms| terms.peer.clone())
         {
             return self.settle_at_peer(&undecided, row, &held).await;
         }
-        let Undecided {
+        let UndecidedAgreement {
             agreement,
             party,
             document,
@@ -168,11 +168,13 @@ impl Negotiation {
                     }
                     Err(why) => Err(why),
                 };
-                drafts.map(|drafts| Ways::New(drafts.into_iter().map(|draft| draft.proposal).collect()))
+                drafts.map(|drafts| {
+                    PendingRequest::New(drafts.into_iter().map(|draft| draft.proposal).collect())
+                })
             }
             Some(offer) => {
                 let found = self.still_acceptable(&party, offer).await;
-                found.map(|acceptance| Ways::Offered(Box::new(acceptance)))
+                found.map(|acceptance| PendingRequest::Offered(Box::new(acceptance)))
             }
         };
         let mut ways = match ways {
@@ -187,19 +189,20 @@ impl Negotiation {
             ways => ways.map_err(|why| why.to_string()),
         };
         match &mut ways {
-            Ok(Ways::New(ways)) => {
+            Ok(PendingRequest::New(ways)) => {
                 for way in ways {
                     way.spender = spender;
                     self.note_barred_clusters(way, &[]).await;
                 }
             }
-            Ok(Ways::Offered(acceptance)) => acceptance.proposal.spender = spender,
-            Ok(Ways::AtPeer(_)) | Err(_) => {}
+            Ok(PendingRequest::Offered(acceptance)) => acceptance.proposal.spender = spender,
+            Ok(PendingRequest::AtPeer(_)) | Err(_) => {}
         }
         let settlement = Settlement {
             id: agreement,
             ways,
-            telling: acceptance.map(|of| call_back_target(self.agreement_address(agreement), of)),
+            telling: acceptance
+                .map(|acceptance| call_back_target(self.agreement_address(agreement), acceptance)),
         };
         self.planner.decide_pending(settlement).await?;
         Ok(())
@@ -210,22 +213,24 @@ pub(super) fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) 
     CallBackTarget {
         endpoint,
         agreement,
-        accepted: |of| accept_agreement_input(call_back_parameters(of).as_ref(), &call_back_reference(of)),
-        rejected: |of, why| {
+        accepted: |each| {
+            accept_agreement_input(call_back_parameters(each).as_ref(), &call_back_reference(each))
+        },
+        rejected: |each, why| {
             reject_agreement_input(
-                call_back_parameters(of).as_ref(),
-                &call_back_reference(of),
+                call_back_parameters(each).as_ref(),
+                &call_back_reference(each),
                 &[reason_fragment(why)],
             )
         },
     }
 }
 
-fn call_back_parameters(of: &CallBackTarget) -> Option<Fragment> {
+fn call_back_parameters(target: &CallBackTarget) -> Option<Fragment> {
     // They were read in the same way when they came.
-    Fragment::parse(of.endpoint.parameters.as_deref()?).ok()
+    Fragment::parse(target.endpoint.parameters.as_deref()?).ok()
 }
 
-fn call_back_reference(of: &CallBackTarget) -> EndpointReference {
-    EndpointReference::new(&*of.agreement)
+fn call_back_reference(target: &CallBackTarget) -> EndpointReference {
+    EndpointReference::new(&*target.agreement)
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::agreement::Agreement;
 use crate::negotiation::service::length_of_page;
 use crate::negotiation::views::agreement::AgreementView;
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Result, Service};
 use crate::store::{ReservationFilter, StartPlace, Succession};
 
 /// Reservations on a page where the caller does not say, and at most.
@@ -87,7 +87,7 @@ impl ReservationFilter {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// A page of the reservations that match a filter. It looks at some thousands of those that are over, so it may be short where little
     /// matches.
     ///
@@ -107,7 +107,7 @@ impl Negotiation {
                 .is_none_or(|word| words.contains(&word))
         };
         let (live, past) = ReservationFilter::STANDINGS;
-        let mut page = Filling {
+        let mut page = ReservationListing {
             found: Vec::new(),
             limit,
         };
@@ -136,12 +136,12 @@ impl Negotiation {
 }
 
 /// A page that is being filled.
-struct Filling {
+struct ReservationListing {
     found: Vec<AgreementView>,
     limit: usize,
 }
 
-impl Filling {
+impl ReservationListing {
     /// How many to ask for: one more than there is room for tells that there are more.
     fn asked(&self) -> u32 {
         u32::try_from(self.limit - self.found.len() + 1).unwrap_or(u32::MAX)
@@ -154,7 +154,7 @@ impl Filling {
         found.truncate(room);
         let last = found
             .last()
-            .map(|(of, _)| (of.placement().start.seconds(), of.id));
+            .map(|(agreement, _)| (agreement.placement().start.seconds(), agreement.id));
         self.found
             .extend(found.into_iter().map(|(agreement, succession)| AgreementView {
                 supersedes: succession.supersedes,

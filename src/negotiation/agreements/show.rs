@@ -18,12 +18,12 @@ use crate::negotiation::views::documents::{
 };
 use crate::negotiation::views::terms;
 use crate::negotiation::views::values::second_as_date_time;
-use crate::negotiation::{AgreementView, Error, Json, Negotiation, Result, Scope};
+use crate::negotiation::{AgreementView, Error, Json, Result, Scope, Service};
 use crate::store::MoneyMoved;
 
 /// An agreement as it is shown.
 #[derive(Debug)]
-pub struct Shown {
+pub struct AgreementDetails {
     /// The whole of it, flat.
     pub view: AgreementView,
     /// The part of its window in which it may be moved, where it has a place: where that begins and where it ends.
@@ -39,19 +39,19 @@ pub struct Shown {
     properties: AgreementProperties,
 }
 
-impl Shown {
+impl AgreementDetails {
     /// The document of a part, or of the whole.
     pub fn document(&self, part: Option<Part>) -> String {
         part.map_or_else(|| self.properties.to_xml(), |part| self.properties.part_xml(part))
     }
 }
 
-impl Negotiation {
+impl Service {
     /// An agreement with the offer that it was made from.
     ///
     /// # Errors
     /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show_agreement(&self, scope: Scope, id: Uuid) -> Result<Shown> {
+    pub async fn show_agreement(&self, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
         let agreement = self.stored_agreement(&scope, id).await?;
         let words = self.words_of(id).await?;
         let succession = self.store.succession(id).await?;
@@ -78,7 +78,7 @@ impl Negotiation {
         let shown = self
             .run_document_work(move |_| show_agreement(&agreement, view, words, (&money, &at_peers)))
             .await??;
-        Ok(Shown { watt_hours, ..shown })
+        Ok(AgreementDetails { watt_hours, ..shown })
     }
 
     fn watt_hours_of(&self, agreement: &Agreement) -> Option<i64> {
@@ -162,10 +162,10 @@ fn show_agreement(
     view: AgreementView,
     words: Words,
     (money, at_peers): (&[MoneyMoved], &[AtPeer]),
-) -> Result<Shown> {
+) -> Result<AgreementDetails> {
     let (offer, context, said) = words.parts()?;
     let room = agreement.is_placed().then(|| agreement.room());
-    Ok(Shown {
+    Ok(AgreementDetails {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
         request: FlatRequest::of_offer(&offer),
         watt_hours: None,
@@ -212,8 +212,8 @@ fn agreement_properties(
             choices: choices_in_document(&agreement.choices),
             supersedes: view.supersedes.map(|id| id.to_string()),
             superseded_by: view.superseded_by.map(|id| id.to_string()),
-            charged: sums(|of| of.charged),
-            paid: sums(|of| of.paid),
+            charged: sums(|each| each.charged),
+            paid: sums(|each| each.paid),
             at_peers: at_peers.iter().filter_map(at_peer_in_document).collect(),
         },
         guarantees: agreement
@@ -233,9 +233,9 @@ fn agreement_properties(
 /// Another domain's agreement; none where it was not made.
 fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
     let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
-    let guarantees = row.guarantees.iter().map(|of| states::GuaranteeAtPeer {
-        name: of.name.clone(),
-        state: guarantee_state_in_document(of.state),
+    let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
+        name: guarantee.name.clone(),
+        state: guarantee_state_in_document(guarantee.state),
     });
     Some(states::AtPeer {
         peer: row.peer.clone(),

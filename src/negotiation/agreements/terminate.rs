@@ -6,7 +6,7 @@ use wsag::Message;
 use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::read_request_to_end;
-use crate::negotiation::{AgreementView, Input, Negotiation, RequestKey, Result, Scope};
+use crate::negotiation::{AgreementView, Input, RequestKey, Result, Scope, Service};
 use crate::planner::{self, Termination};
 
 /// A request to end an agreement.
@@ -24,7 +24,7 @@ pub struct TerminateRequest {
     pub key: Option<RequestKey>,
 }
 
-impl Negotiation {
+impl Service {
     /// Ends an agreement before its time.
     ///
     /// # Errors

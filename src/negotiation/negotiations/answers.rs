@@ -8,12 +8,12 @@ use wsag::negotiations::{
 
 use super::counter::Counter;
 use crate::agreement::{NegotiationOffer, OfferCreator, OfferState};
-use crate::negotiation::Negotiation;
+use crate::negotiation::Service;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, offer_state_in_document};
 use crate::negotiation::views::rejection::Rejection;
 use crate::planner::Candidate;
 
-impl Negotiation {
+impl Service {
     /// A new offer of a negotiation, named by its id, of which nothing else is known yet.
     pub(in crate::negotiation) fn new_row(
         &self,

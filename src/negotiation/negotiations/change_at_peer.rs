@@ -1,10 +1,10 @@
 //! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
 use crate::agreement::{Agreement, AtPeer, Money};
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Result, Service};
 use crate::planner::{Candidate, Quote};
 
-impl Negotiation {
+impl Service {
     /// The peer's agreement behind one of ours that waits or runs there.
     ///
     /// # Errors
@@ -17,8 +17,11 @@ impl Negotiation {
             return Ok(None);
         }
         let mut rows = self.store.at_peers(agreement.id).await?.into_iter();
-        Ok(rows.rfind(|of| {
-            of.peer == agreement.resource && of.address.is_some() && of.settled.is_none() && !of.lost
+        Ok(rows.rfind(|at_peer| {
+            at_peer.peer == agreement.resource
+                && at_peer.address.is_some()
+                && at_peer.settled.is_none()
+                && !at_peer.lost
         }))
     }
 
@@ -54,7 +57,7 @@ impl Negotiation {
         if quote.candidates.is_empty() {
             return Ok(quote);
         }
-        let is_of_peer = |of: &Candidate| of.terms.peer.is_some();
+        let is_of_peer = |candidate: &Candidate| candidate.terms.peer.is_some();
         if there.is_none() && !quote.candidates.iter().any(is_of_peer) {
             return Ok(quote);
         }
@@ -62,10 +65,10 @@ impl Negotiation {
             Some(there) if old.is_waiting() => self.charge_of_peer(there).await,
             _ => None,
         };
-        let charge = |of: &Candidate| {
-            let held = of.terms.peer.as_ref();
+        let charge = |candidate: &Candidate| {
+            let held = candidate.terms.peer.as_ref();
             let changes = held.is_some_and(|held| held.replaces.is_some());
-            if changes { of.terms.fee } else { ending }
+            if changes { candidate.terms.fee } else { ending }
         };
         let charges = quote.candidates.iter().map(charge).collect();
         let with_fees = self.planner.add_fees_of_change(old.id, budget, charges, quote);

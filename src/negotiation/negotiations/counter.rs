@@ -9,14 +9,14 @@ use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
-use wsag::{Document, Places, Violation};
+use wsag::{Document, ValuePlaces, Violation};
 
 use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::request::granted::DurationBounds;
+use crate::negotiation::request::granted_duration::DurationBounds;
 use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
-use crate::negotiation::templates::Offered;
+use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::views::offer::content_of_offer;
 use crate::planner::{Candidate, Weights, best_candidates};
 
@@ -47,14 +47,17 @@ pub(in crate::negotiation) fn ranking_weights(offer: &AgreementOffer) -> Weights
 /// The sizes that an offer could have beyond the requested ones, where it has a law of scaling.
 pub(in crate::negotiation) fn sizes_beyond_offer(
     offer: &AgreementOffer,
-    offered: &Offered,
+    offered: &OfferedTemplate,
     capacity: u32,
 ) -> Option<Vec<Shape>> {
     let law = scheduling_of_offer(offer)?.moldability.as_ref()?;
-    let asked = offer.terms.descriptions().find_map(|of| match &of.content {
-        ServiceDescription::JobDefinition(job) => job.resources.nodes.clone(),
-        _ => None,
-    });
+    let asked = offer
+        .terms
+        .descriptions()
+        .find_map(|description| match &description.content {
+            ServiceDescription::JobDefinition(job) => job.resources.nodes.clone(),
+            _ => None,
+        });
     let asked = asked.unwrap_or_else(|| RangeValue::exactly(f64::from(offered.defaults().nodes)));
     Some(sizes::sizes_beyond_range(law, &asked, capacity))
 }
@@ -124,8 +127,8 @@ pub(in crate::negotiation) fn sayable_counter_offers(
 /// offer's original form.
 pub(in crate::negotiation) fn make_counter_offer(
     asked: &AgreementOffer,
-    places: &Places,
-    offered: &Offered,
+    places: &ValuePlaces,
+    offered: &OfferedTemplate,
     demands: &CompiledConstraints,
     candidate: &OfferTerms,
 ) -> Result<Counter, Vec<Violation>> {

@@ -7,7 +7,7 @@ use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
 use crate::agreement::Agreement;
 use crate::clock::time_in_words;
-use crate::negotiation::request::json::{At, JsonCheck};
+use crate::negotiation::request::json::{JsonCheck, LocatedValue};
 
 /// The member that holds them.
 pub(in crate::negotiation) const MEMBER: &str = "constraints";
@@ -23,7 +23,10 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// Reads a list of constraints.
-pub(in crate::negotiation) fn read_demand_list(check: &mut JsonCheck, at: &At<'_>) -> NegotiationConstraints {
+pub(in crate::negotiation) fn read_demand_list(
+    check: &mut JsonCheck,
+    at: &LocatedValue<'_>,
+) -> NegotiationConstraints {
     let all = check.list(at);
     if all.len() > CONSTRAINTS_MAX {
         check.add(
@@ -38,13 +41,13 @@ pub(in crate::negotiation) fn read_demand_list(check: &mut JsonCheck, at: &At<'_
 }
 
 /// Reads `{"of": …, "min": …, "max": …, "importance": …}`: one that does not say how much it weighs has to be met.
-fn read_demand(check: &mut JsonCheck, at: &At<'_>) -> Option<NegotiationItem> {
+fn read_demand(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<NegotiationItem> {
     let object = check.object(at, &["of", "min", "max", "importance"])?;
-    let of = object.required(check, "of")?;
-    let word = check.text(&of)?;
+    let one_object = object.required(check, "of")?;
+    let word = check.text(&one_object)?;
     let Some((name, location)) = PLACES.iter().find(|(name, _)| *name == word) else {
         let known = PLACES.map(|(name, _)| name).join(", ");
-        return check.wrong(&of, format!("one of {known} is expected"));
+        return check.wrong(&one_object, format!("one of {known} is expected"));
     };
     let mut bound = |member| {
         object.read(check, member, |check, at| match *name {
@@ -69,9 +72,9 @@ pub(in crate::negotiation) fn negotiable_constraints(
     (now, latest): (Time, Time),
     replaced: Option<&Agreement>,
 ) -> NegotiationConstraints {
-    let begun = replaced.filter(|of| of.is_being_carried_out());
-    let nodes = begun.map_or((1, capacity), |of| (of.nodes(), of.nodes()));
-    let start = begun.map(|of| of.placement().start);
+    let begun = replaced.filter(|agreement| agreement.is_being_carried_out());
+    let nodes = begun.map_or((1, capacity), |begun| (begun.nodes(), begun.nodes()));
+    let start = begun.map(|begun| begun.placement().start);
     let longest = (latest - start.unwrap_or(now)).clamp(1, i64::from(i32::MAX));
     let bounds = [
         (Some(nodes.0.to_string()), nodes.1.to_string()),

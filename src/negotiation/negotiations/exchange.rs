@@ -7,16 +7,16 @@ use serde_json::json;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
-use wsag::{Document, Message, Places, Violation, ns};
+use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat::AnswersView;
-use super::offers::{Arrival, Placed, invalid_offer, violation_below_offer};
+use super::flat_offers::AnswersView;
+use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
 use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::views::rejection::Rejection;
-use crate::negotiation::{Error, Input, Negotiation, RequestKey, Result, Scope};
+use crate::negotiation::{Error, Input, RequestKey, Result, Scope, Service};
 use crate::planner::{self, Bargain};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
@@ -42,15 +42,15 @@ enum Form {
 }
 
 /// An offer of a message, as it came.
-enum Given {
-    Document(Box<Placed>),
+enum RawOffer {
+    Document(Box<IncomingOffer>),
     /// A document that asks for what cannot be had here, and for what.
-    Unsupported(Box<Placed>, Vec<Violation>),
+    Unsupported(Box<IncomingOffer>, Vec<Violation>),
     /// A request, and the pointer to it.
     Flat(Json, String),
 }
 
-impl Negotiation {
+impl Service {
     /// Takes the offers of a message: a NegotiateInput, an AdvertiseInput, a flat request, which is one offer, or a list of them.
     ///
     /// Each offer of a NegotiateInput is answered on its own: one that fails comes back Rejected with the reason. The offers of
@@ -89,12 +89,12 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         form: Form,
-        offers: Vec<(Given, Option<RequestKey>)>,
+        offers: Vec<(RawOffer, Option<RequestKey>)>,
     ) -> Result<StoredAnswer> {
         let mut all = Vec::new();
         let mut answers = Vec::with_capacity(offers.len());
         for (given, key) in offers {
-            if let Given::Unsupported(placed, violations) = given {
+            if let RawOffer::Unsupported(placed, violations) = given {
                 let rejection = Rejection::Violations(violations);
                 let said = self.rejection_of_offer(instance.id, None, &placed.offer, &rejection);
                 all.push(said);
@@ -135,7 +135,7 @@ impl Negotiation {
     async fn advertise(
         &self,
         instance: &NegotiationInstance,
-        offers: Vec<(Given, Option<RequestKey>)>,
+        offers: Vec<(RawOffer, Option<RequestKey>)>,
     ) -> Result<StoredAnswer> {
         let mut names = BTreeSet::new();
         let mut fitting = Vec::with_capacity(offers.len());
@@ -156,14 +156,22 @@ impl Negotiation {
                 Ok((bargain, places)) => {
                     if self.planner.is_dry() {
                         // It will be in no store.
-                        for of in bargain.incoming.iter().cloned() {
+                        for incoming in bargain.incoming.iter().cloned() {
                             views.push(
-                                WordedOffer::read(of.offer, &of.document, &self.templates.languages())?
-                                    .view(),
+                                WordedOffer::read(
+                                    incoming.offer,
+                                    &incoming.document,
+                                    &self.templates.languages(),
+                                )?
+                                .view(),
                             );
                         }
                     }
-                    let put = bargain.incoming.iter().map(|of| of.offer.id).collect();
+                    let put = bargain
+                        .incoming
+                        .iter()
+                        .map(|incoming| incoming.offer.id)
+                        .collect();
                     match self.planner.exchange_offers(bargain).await {
                         Err(planner::Error::NotFound) => return Err(self.why_over(instance).await),
                         Err(planner::Error::Stale(why)) => {
@@ -189,10 +197,10 @@ impl Negotiation {
     async fn advertisement(
         &self,
         instance: &NegotiationInstance,
-        given: Given,
+        given: RawOffer,
         key: Option<&RequestKey>,
         names: &mut BTreeSet<String>,
-    ) -> Result<Result<(Bargain, Places), Vec<Uuid>>> {
+    ) -> Result<Result<(Bargain, ValuePlaces), Vec<Uuid>>> {
         let placed = self
             .read_given_offer(instance, given, OfferMessage::Advertise)
             .await?;
@@ -233,12 +241,12 @@ impl Negotiation {
     async fn read_given_offer(
         &self,
         instance: &NegotiationInstance,
-        given: Given,
+        given: RawOffer,
         asked: OfferMessage,
-    ) -> Result<Placed> {
+    ) -> Result<IncomingOffer> {
         match given {
-            Given::Document(placed) | Given::Unsupported(placed, _) => Ok(*placed),
-            Given::Flat(request, pointer) => {
+            RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),
+            RawOffer::Flat(request, pointer) => {
                 let otherwise = match asked {
                     OfferMessage::Negotiate => NegotiationOfferState::Solicited,
                     OfferMessage::Advertise => NegotiationOfferState::Advisory,
@@ -254,7 +262,7 @@ fn read_offer_message(
     input: &Input,
     asked: OfferMessage,
     languages: &TimeLanguages,
-) -> Result<(Form, Vec<Given>)> {
+) -> Result<(Form, Vec<RawOffer>)> {
     let body = match input {
         Input::Xml(body) => {
             return Ok((Form::Document, read_offers(body, asked, languages)?));
@@ -263,7 +271,7 @@ fn read_offer_message(
     };
     let requests = match Json::parse(body)? {
         Json::List(requests) => requests,
-        request => return Ok((Form::Request, vec![Given::Flat(request, String::new())])),
+        request => return Ok((Form::Request, vec![RawOffer::Flat(request, String::new())])),
     };
     let mut check = JsonCheck::default();
     if requests.is_empty() || requests.len() > OFFERS_MAX {
@@ -281,12 +289,12 @@ fn read_offer_message(
             OfferMessage::Negotiate => String::new(),
             OfferMessage::Advertise => format!("/{number}"),
         };
-        Given::Flat(request, pointer)
+        RawOffer::Flat(request, pointer)
     });
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<Given>> {
+fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<RawOffer>> {
     let document = Document::parse_in(body, languages).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",
@@ -325,13 +333,13 @@ fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> R
     }
     // There is no such element: the root.
     let root = document.path_to(ns::WSAG, "", 0);
-    let given = offers.into_iter().enumerate().map(|(index, of)| {
-        let places = Places::document(place_of_offer(&root, index, count));
-        let placed = Box::new(Placed::new(of.offer, places));
-        if of.unsupported.is_empty() {
-            Given::Document(placed)
+    let given = offers.into_iter().enumerate().map(|(index, itself)| {
+        let places = ValuePlaces::document(place_of_offer(&root, index, count));
+        let placed = Box::new(IncomingOffer::new(itself.offer, places));
+        if itself.unsupported.is_empty() {
+            RawOffer::Document(placed)
         } else {
-            Given::Unsupported(placed, of.unsupported)
+            RawOffer::Unsupported(placed, itself.unsupported)
         }
     });
     Ok(given.collect())

@@ -6,9 +6,9 @@ use uuid::Uuid;
 use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
 
 use super::exchange::OfferMessage;
-use super::flat::{AnswersView, FirstRequest, OfItself};
-use super::offers::Understood;
-use super::{NegotiationView, Opened, Opening};
+use super::flat_offers::{AnswersView, FirstRequest, OfItself};
+use super::offers::CheckedOffer;
+use super::{NegotiationView, OpenedNegotiation, OpeningRequest};
 use crate::agreement::NegotiationState;
 use crate::negotiation::idempotency::{StoredAnswer, text_to_keep};
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -17,7 +17,7 @@ use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::views::agreement::{GuaranteeView, view_guarantees};
 use crate::negotiation::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::values::second_as_date_time;
-use crate::negotiation::{Error, Input, Negotiation, QuotationView, RefusalView, RequestKey, Result, Scope};
+use crate::negotiation::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
 /// asks again and again.
@@ -45,7 +45,7 @@ pub struct ReadOffer {
     pub guarantees: Vec<GuaranteeView>,
 }
 
-impl Negotiation {
+impl Service {
     /// Opens a negotiation with the request of a form, and answers the request with at most so many offers, which are held; once
     /// for each form, which `once` names. The id of the negotiation.
     ///
@@ -65,14 +65,14 @@ impl Negotiation {
             format!("{answers_max} offers in the portal"),
         );
         let key = RequestKey::new(party, &name, &target, request.to_json().as_bytes());
-        if let Some(opened) = self.earlier_answer::<Opened>(Some(&key)).await? {
+        if let Some(opened) = self.earlier_answer::<OpenedNegotiation>(Some(&key)).await? {
             return Ok(opened.id);
         }
         // The form is found to be right first, with all its faults at once.
         self.check_form(party, request.clone()).await?;
         let first = FirstRequest {
             request: self.request_of_form(request)?,
-            opening: Opening {
+            opening: OpeningRequest {
                 expires: Some(self.clock.now() + GOES_ON),
                 agreement: None,
             },
@@ -96,12 +96,12 @@ impl Negotiation {
         let placed = self
             .offer_from_request(party, request, OfItself::default(), state, None, None)
             .await?;
-        let opening = Opening {
+        let opening = OpeningRequest {
             expires: Some(self.clock.now() + self.planner.negotiating().hold),
             agreement: None,
         };
         let instance = self.opened_by(party, &opening).await?;
-        let question = Understood::of_question(&instance);
+        let question = CheckedOffer::of_question(&instance);
         let said = self
             .counter_offers(&instance, Uuid::now_v7(), question, &placed)
             .await?;
@@ -112,11 +112,11 @@ impl Negotiation {
         })
     }
 
-    /// Asks for the change of an agreement, which names the differences, as [`Negotiation::offer_from_form`] asks for an agreement.
+    /// Asks for the change of an agreement, which names the differences, as [`Service::offer_from_form`] asks for an agreement.
     /// A negotiation that comes to nothing is ended. The id of the negotiation, or why nothing is offered in it.
     ///
     /// # Errors
-    /// Those of [`Negotiation::offer_from_form`], and `Error::NotFound` and `Error::Conflict` where the agreement cannot be changed.
+    /// Those of [`Service::offer_from_form`], and `Error::NotFound` and `Error::Conflict` where the agreement cannot be changed.
     pub async fn change_from_form(
         &self,
         party: &str,
@@ -148,7 +148,7 @@ impl Negotiation {
     /// for it, if so.
     ///
     /// # Errors
-    /// Those of [`Negotiation::exchange_offers`] for such an offer; faults of the request are at their places in it.
+    /// Those of [`Service::exchange_offers`] for such an offer; faults of the request are at their places in it.
     pub async fn counter_from_form(
         &self,
         scope: &Scope,
@@ -166,7 +166,7 @@ impl Negotiation {
     /// Rejects an offer of a negotiation, which releases it; once for each form.
     ///
     /// # Errors
-    /// Those of [`Negotiation::exchange_offers`] for such an offer.
+    /// Those of [`Service::exchange_offers`] for such an offer.
     pub async fn reject_from_form(
         &self,
         scope: &Scope,
@@ -215,7 +215,7 @@ impl Negotiation {
             offers
                 .into_iter()
                 .map(|(row, document)| {
-                    WordedOffer::read(row, &document, &languages).map(|of| read_offer(&of))
+                    WordedOffer::read(row, &document, &languages).map(|each| read_offer(&each))
                 })
                 .collect::<Result<Vec<_>>>()
         });
@@ -252,7 +252,9 @@ fn read_offer(said: &WordedOffer) -> ReadOffer {
 /// Why there is no offer in the answer to a request, as it was told; none where there are some.
 fn refusal_in_answer(answer: &str) -> Option<Value> {
     let mut answer: Value = serde_json::from_str(answer).ok()?;
-    let has_offers = answer["offers"].as_array().is_some_and(|of| !of.is_empty());
+    let has_offers = answer["offers"]
+        .as_array()
+        .is_some_and(|answer| !answer.is_empty());
     (!has_offers).then(|| answer["refusal"].take())
 }
 

@@ -9,7 +9,7 @@ use super::NegotiationView;
 use crate::agreement::NegotiationInstance;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::offer::WordedOffer;
-use crate::negotiation::{Negotiation, Result, Scope};
+use crate::negotiation::{Result, Scope, Service};
 use crate::store::NegotiationFilter;
 
 /// Negotiations on a page where the caller does not say, and at most.
@@ -56,7 +56,7 @@ impl NegotiationFilter {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// The negotiations that match a filter, with their offers that can be accepted, newest first, beginning after one.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ impl Negotiation {
         let limit = length_of_page(limit, PAGE)?;
         let now = self.clock.now();
         let found = self.store.negotiations_page(filter, now, after, limit + 1);
-        let (found, next) = cut_page(found.await?, limit, |of| of.id);
+        let (found, next) = cut_page(found.await?, limit, |each| each.id);
         let negotiations = self.with_what_is_held(found).await?;
         Ok(NegotiationsView { negotiations, next })
     }

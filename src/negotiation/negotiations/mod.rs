@@ -5,11 +5,11 @@ mod change_at_peer;
 pub(super) mod counter;
 pub(super) mod demands;
 pub(super) mod exchange;
-pub(super) mod flat;
+pub(super) mod flat_offers;
 pub(super) mod forms;
 pub(super) mod list;
-pub(super) mod of_peers;
 pub(super) mod offers;
+pub(super) mod peer_offers;
 pub(super) mod proposals;
 pub(super) mod relaxations;
 
@@ -27,7 +27,7 @@ use wsag::{Document, Message, Violations};
 use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
 use super::request::read_request_to_end;
 use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
-use super::{Error, Input, Negotiation, RequestKey, Result, Scope, error};
+use super::{Error, Input, RequestKey, Result, Scope, Service, error};
 use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use crate::clock::second_of;
 use crate::negotiation::views::offer::{
@@ -80,14 +80,14 @@ impl NegotiationView {
 
 /// The answer to the opening of a negotiation, as it is kept for a repeated request.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Opened {
+pub struct OpenedNegotiation {
     /// Its id.
     pub id: Uuid,
     /// It, as a flat value.
     pub json: String,
 }
 
-impl Opened {
+impl OpenedNegotiation {
     fn of(instance: &NegotiationInstance) -> Self {
         Self {
             id: instance.id,
@@ -108,21 +108,26 @@ impl Opened {
 
 /// The request for a negotiation, from any form.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Opening {
+pub(super) struct OpeningRequest {
     /// Until when it is to last; as long as the provider lets it where this is not said.
     pub expires: Option<Time>,
     /// The agreement that is to be replaced.
     pub agreement: Option<Uuid>,
 }
 
-impl Negotiation {
+impl Service {
     /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
     ///
     /// # Errors
     /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
     /// [`Error::NotFound`] where its agreement is not the party's, [`Error::Conflict`] where that is over,
     /// [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn initiate(&self, party: &str, input: Input, key: Option<RequestKey>) -> Result<Opened> {
+    pub async fn initiate(
+        &self,
+        party: &str,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<OpenedNegotiation> {
         let body = match input {
             Input::Xml(body) => body,
             Input::Json(body) => return self.open_flat_negotiation(party, body, key).await,
@@ -136,15 +141,19 @@ impl Negotiation {
         let initiation = Initiation {
             negotiation: self.opened_by(party, &opening).await?,
             document,
-            idempotency: key.map(|key| key.kept(|opened| text_to_keep(&Opened::of(opened)))),
+            idempotency: key.map(|key| key.kept(|opened| text_to_keep(&OpenedNegotiation::of(opened)))),
         };
         answer_of_repeated_request(self.planner.initiate(initiation).await, |opened| {
-            Opened::of(&opened)
+            OpenedNegotiation::of(&opened)
         })
     }
 
     /// The negotiation that is asked for; nothing is stored.
-    pub(super) async fn opened_by(&self, party: &str, opening: &Opening) -> Result<NegotiationInstance> {
+    pub(super) async fn opened_by(
+        &self,
+        party: &str,
+        opening: &OpeningRequest,
+    ) -> Result<NegotiationInstance> {
         if let Some(agreement) = opening.agreement {
             let scope = Scope::Party(party.to_owned());
             let found = self.stored_agreement(&scope, agreement).await?;
@@ -167,7 +176,7 @@ impl Negotiation {
         })
     }
 
-    fn read_opening(&self, body: &[u8]) -> Result<(Opening, String)> {
+    fn read_opening(&self, body: &[u8]) -> Result<(OpeningRequest, String)> {
         let document = Document::parse(body).map_err(Error::Malformed)?;
         let (input, place) = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::InitiateNegotiationInput(input) => (
@@ -217,7 +226,7 @@ impl Negotiation {
             }
         };
         if found.is_empty() {
-            Ok((Opening { expires, agreement }, input.to_xml()))
+            Ok((OpeningRequest { expires, agreement }, input.to_xml()))
         } else {
             Err(Error::Invalid(Violations::of(found)))
         }
@@ -246,7 +255,12 @@ impl Negotiation {
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
-                templates: this.templates.now().all().map(|of| of.template.clone()).collect(),
+                templates: this
+                    .templates
+                    .now()
+                    .all()
+                    .map(|template| template.template.clone())
+                    .collect(),
                 offers: documents_of_offers(&said),
             };
             Ok((view, properties.to_xml()))

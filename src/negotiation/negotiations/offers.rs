@@ -12,7 +12,7 @@ use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
     negotiate_input,
 };
-use wsag::{Places, Violation, Violations};
+use wsag::{ValuePlaces, Violation, Violations};
 
 use super::counter::{
     make_counter_offer, ranking_weights, readings_of_offer, sayable_counter_offers, sizes_beyond_offer,
@@ -28,22 +28,24 @@ use crate::negotiation::request::json::TOKEN_MAX;
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
-use crate::negotiation::{Error, Negotiation, RefusalView, RequestKey, Result, Scope};
-use crate::planner::{self, About, Ask, Bargain, Candidate, Initiation, OfferWords, Quote, Suggestion};
+use crate::negotiation::{Error, RefusalView, RequestKey, Result, Scope, Service};
+use crate::planner::{
+    self, Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion,
+};
 
 /// An offer, and where its maker has it.
-pub(in crate::negotiation) struct Placed {
+pub(in crate::negotiation) struct IncomingOffer {
     pub(in crate::negotiation) offer: OfferDocument,
-    pub(in crate::negotiation) places: Places,
+    pub(in crate::negotiation) places: ValuePlaces,
     /// The request that it makes, where that was found as it was read and it leaves no choice.
     pub(in crate::negotiation) draft: Option<Draft>,
     /// How many possible offers its maker wants to see at most.
     pub(in crate::negotiation) answers_max: usize,
 }
 
-impl Placed {
+impl IncomingOffer {
     /// An offer whose request is not found yet. It is given an id where its maker has given it none.
-    pub(in crate::negotiation) fn new(mut offer: OfferDocument, places: Places) -> Self {
+    pub(in crate::negotiation) fn new(mut offer: OfferDocument, places: ValuePlaces) -> Self {
         offer.offer_id.get_or_insert_with(|| Uuid::now_v7().to_string());
         Self {
             offer,
@@ -63,26 +65,26 @@ pub(in crate::negotiation) struct Arrival {
 }
 
 /// A checked offer of the requester.
-pub(in crate::negotiation) struct Understood {
+pub(in crate::negotiation) struct CheckedOffer {
     state: OfferState,
     demands: Arc<CompiledConstraints>,
-    about: About,
+    about: OfferOrigin,
 }
 
-impl Understood {
+impl CheckedOffer {
     /// A question to which the answers are not held, in a negotiation that is not opened.
     pub(in crate::negotiation) fn of_question(instance: &NegotiationInstance) -> Self {
         let none = NegotiationConstraints::default();
         Self {
             state: OfferState::Advisory,
             demands: Arc::new(CompiledConstraints::compile(&none, &TimeLanguages::default())),
-            about: About::Opening(Box::new(instance.clone())),
+            about: OfferOrigin::Opening(Box::new(instance.clone())),
         }
     }
 
     /// Whether peers may be asked: they would hold what they offer.
     fn may_ask_peers(&self) -> bool {
-        self.state != OfferState::Advisory && !matches!(self.about, About::Proposal(_))
+        self.state != OfferState::Advisory && !matches!(self.about, OfferOrigin::Proposal(_))
     }
 
     /// A question of the provider to itself; it proposes the answer.
@@ -93,17 +95,17 @@ impl Understood {
         Self {
             state: OfferState::Solicited,
             demands: Arc::new(CompiledConstraints::compile(demands, &TimeLanguages::default())),
-            about: About::Proposal(Box::new(suggestion)),
+            about: OfferOrigin::Proposal(Box::new(suggestion)),
         }
     }
 }
 
-impl Negotiation {
+impl Service {
     /// Answers one offer, once under its key.
     pub(in crate::negotiation) async fn answer_offer(
         &self,
         instance: &NegotiationInstance,
-        placed: Placed,
+        placed: IncomingOffer,
         arrival: Arrival,
     ) -> Result<Vec<WordedOffer>> {
         if let Some(before) = self.earlier_answer::<Vec<Uuid>>(arrival.key.as_ref()).await? {
@@ -127,7 +129,7 @@ impl Negotiation {
             }
         };
         if is_first {
-            understood.about = About::Opening(Box::new(instance.clone()));
+            understood.about = OfferOrigin::Opening(Box::new(instance.clone()));
         }
         let parent = incoming.offer.id;
         let answers = match understood.state {
@@ -144,7 +146,7 @@ impl Negotiation {
         for id in ids {
             said.push(self.worded_offer(*id).await?);
         }
-        said.retain(|of| of.row.creator == OfferCreator::Responder);
+        said.retain(|said| said.row.creator == OfferCreator::Responder);
         Ok(said)
     }
 
@@ -161,7 +163,7 @@ impl Negotiation {
         instance: &NegotiationInstance,
         parent: Uuid,
         holds: bool,
-        places: Places,
+        places: ValuePlaces,
         key: Option<RequestKey>,
     ) -> Result<Vec<WordedOffer>> {
         if let Some(before) = self.earlier_answer::<Vec<Uuid>>(key.as_ref()).await? {
@@ -183,12 +185,12 @@ impl Negotiation {
                 (offer, Arc::new(demands))
             })
             .await?;
-        let understood = Understood {
+        let understood = CheckedOffer {
             state: if holds { row.state } else { OfferState::Advisory },
             demands,
-            about: About::Negotiation(instance.id),
+            about: OfferOrigin::Negotiation(instance.id),
         };
-        let placed = Placed::new(offer, places);
+        let placed = IncomingOffer::new(offer, places);
         let answers = self.counter_offers(instance, parent, understood, &placed).await?;
         let arrival = Arrival { key, opening: None };
         self.bargain(instance, &placed, None, answers, arrival).await
@@ -199,10 +201,10 @@ impl Negotiation {
         &self,
         instance: &NegotiationInstance,
         parent: Uuid,
-        understood: Understood,
-        placed: &Placed,
+        understood: CheckedOffer,
+        placed: &IncomingOffer,
     ) -> Result<Vec<WordedOffer>> {
-        let Placed { offer, places, .. } = placed;
+        let IncomingOffer { offer, places, .. } = placed;
         if let Some(why) = offer
             .offer_context
             .travel()
@@ -256,8 +258,8 @@ impl Negotiation {
     async fn try_reading(
         &self,
         (instance, parent, asks_peers): (&NegotiationInstance, Uuid, bool),
-        understood: &Understood,
-        placed: &Placed,
+        understood: &CheckedOffer,
+        placed: &IncomingOffer,
         asked: AgreementOffer,
     ) -> Result<Result<Vec<WordedOffer>, Rejection>> {
         let (party, places) = (instance.party.clone(), placed.places.clone());
@@ -288,7 +290,7 @@ impl Negotiation {
             .await;
         let barred = draft.proposal.barred.clone();
         let proposal = draft.proposal;
-        let ask = Ask {
+        let ask = OfferRequest {
             about: understood.about.clone(),
             proposal: proposal.clone(),
             others,
@@ -313,7 +315,9 @@ impl Negotiation {
             };
             let times = (this.clock.now(), quote.latest);
             let open = negotiable_constraints(this.templates.capacity(), times, replaced.as_ref());
-            let say = |of: &Candidate| make_counter_offer(&asked, &places, &offered, &demands, &of.terms);
+            let say = |candidate: &Candidate| {
+                make_counter_offer(&asked, &places, &offered, &demands, &candidate.terms)
+            };
             let (said, mut broken) = sayable_counter_offers(quote.candidates, weights, say);
             let mut counters = Vec::with_capacity(said.len());
             for (counter, mut candidate) in said {
@@ -321,7 +325,7 @@ impl Negotiation {
                     let (offer, terms) = (&counter.offer, &candidate.terms);
                     match this.promise_of(offer, &places, terms, &party, replaced.as_ref()) {
                         Ok(mut promise) => {
-                            promise.leeway.barred.clone_from(&barred);
+                            promise.constraints.barred.clone_from(&barred);
                             candidate.terms.promise = Some(Box::new(promise));
                         }
                         Err(violations) => {
@@ -358,8 +362,12 @@ impl Negotiation {
     }
 
     /// What the own domain could offer.
-    pub(super) async fn quote_here(&self, instance: &NegotiationInstance, ask: Ask) -> Result<Quote> {
-        let is_open = !matches!(ask.about, About::Opening(_));
+    pub(super) async fn quote_here(
+        &self,
+        instance: &NegotiationInstance,
+        ask: OfferRequest,
+    ) -> Result<Quote> {
+        let is_open = !matches!(ask.about, OfferOrigin::Opening(_));
         match self.planner.quote(ask).await {
             Err(planner::Error::NotFound) if is_open => Err(self.why_over(instance).await),
             quote => Ok(quote?),
@@ -371,7 +379,7 @@ impl Negotiation {
     async fn bargain(
         &self,
         instance: &NegotiationInstance,
-        Placed { offer, places, .. }: &Placed,
+        IncomingOffer { offer, places, .. }: &IncomingOffer,
         incoming: Option<OfferWords>,
         answers: Vec<WordedOffer>,
         Arrival { key, opening }: Arrival,
@@ -430,9 +438,9 @@ impl Negotiation {
     pub(in crate::negotiation) async fn understand(
         &self,
         instance: &NegotiationInstance,
-        Placed { offer, places, .. }: &Placed,
+        IncomingOffer { offer, places, .. }: &IncomingOffer,
         is_first: bool,
-    ) -> Result<Result<(Understood, OfferWords), Vec<Violation>>> {
+    ) -> Result<Result<(CheckedOffer, OfferWords), Vec<Violation>>> {
         let context = &offer.offer_context;
         let mut found = Vec::new();
         let name = offer.offer_id.clone().unwrap_or_default();
@@ -504,10 +512,10 @@ impl Negotiation {
             return Ok(Err(found));
         }
         let state = stored_offer_state(context.state);
-        let understood = Understood {
+        let understood = CheckedOffer {
             state,
             demands,
-            about: About::Negotiation(instance.id),
+            about: OfferOrigin::Negotiation(instance.id),
         };
         let row = NegotiationOffer {
             name,
@@ -522,7 +530,7 @@ impl Negotiation {
     fn promise_of(
         &self,
         offer: &AgreementOffer,
-        places: &Places,
+        places: &ValuePlaces,
         terms: &OfferTerms,
         party: &str,
         replaced: Option<&Agreement>,
@@ -535,10 +543,10 @@ impl Negotiation {
                 Vec::new()
             }
         })?;
-        let leeway = draft.proposal.leeway(terms.slots.is_split());
+        let constraints = draft.proposal.constraints(terms.slots.is_split());
         Ok(Promise {
             template: draft.proposal.template,
-            leeway,
+            constraints,
             job: draft.proposal.job,
             guarantees: draft.proposal.guarantees,
         })
@@ -562,7 +570,7 @@ fn names_template(offer: &OfferDocument, to: &str) -> bool {
 
 /// A fault at a path below an offer.
 pub(in crate::negotiation) fn violation_below_offer(
-    places: &Places,
+    places: &ValuePlaces,
     below: &str,
     message: impl Into<String>,
 ) -> Violation {

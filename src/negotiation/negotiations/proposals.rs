@@ -6,10 +6,10 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
-use wsag::Places;
+use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
-use super::offers::{Placed, Understood};
+use super::offers::{CheckedOffer, IncomingOffer};
 use super::opening_document;
 use crate::agreement::{
     Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
@@ -19,8 +19,8 @@ use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::values::{MoneyView, second_as_date_time};
-use crate::negotiation::{Error, Negotiation, Result};
-use crate::planner::{Bargain, Proposed, Suggestion};
+use crate::negotiation::{Error, Result, Service};
+use crate::planner::{Bargain, ProposedNegotiation, Suggestion};
 use crate::task::note_success;
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
@@ -28,7 +28,7 @@ const UNANSWERED_MAX: u32 = 1_000;
 /// Seconds by which a proposal outlives its offers, which are found a little after it was thought of.
 const OUTLIVES: i64 = 10;
 
-impl Negotiation {
+impl Service {
     /// Makes offers of the planner's suggestions, until it is told to stop; first for the agreements that were lost just
     /// before a restart.
     pub async fn propose(self, mut suggestions: broadcast::Receiver<Suggestion>, stop: CancellationToken) {
@@ -95,21 +95,24 @@ impl Negotiation {
             proposed: Some(*reason),
         };
         let offered = self.templates.get(&agreement.template);
-        let agreed = wish.change(&offer, offered.as_ref().map(|of| &of.template));
+        let agreed = wish.change(&offer, offered.as_ref().map(|offered| &offered.template));
         // The root of the proposal is the agreement in the provider's words.
         let template = agreed.context.template_id.clone().unwrap_or_default();
         let mut root = self.offer_of_ours(instance.id, (None, &template), OfferState::Advisory, agreed);
         root.row.expires = Some(instance.expires);
         let incoming = root.to_store();
-        let understood = Understood::of_provider(suggestion, &root.words.constraints);
-        let placed = Placed::new(root.words, Places::document(""));
+        let understood = CheckedOffer::of_provider(suggestion, &root.words.constraints);
+        let placed = IncomingOffer::new(root.words, ValuePlaces::document(""));
         let answers = self
             .counter_offers(&instance, root.row.id, understood, &placed)
             .await?;
-        if answers.iter().all(|of| of.row.state == OfferState::Rejected) {
+        if answers
+            .iter()
+            .all(|answer| answer.row.state == OfferState::Rejected)
+        {
             return Err(Error::Conflict("there is no other place".to_owned()));
         }
-        let proposed = Proposed {
+        let proposed = ProposedNegotiation {
             document: opening_document(Some(about)),
             offers: Bargain {
                 opening: None,
@@ -172,12 +175,11 @@ fn penalties_of_proposal(agreement: &Agreement, instance: &NegotiationInstance) 
     if instance.proposed != Some(ProposalReason::Broken) {
         return Vec::new();
     }
-    let owed = agreement
-        .guarantees
-        .iter()
-        .filter(|of| of.state == GuaranteeState::Violated && of.values.obligated == Obligated::Provider);
-    let amounts = owed.flat_map(|of| &of.values.penalties);
-    let amounts = amounts.filter_map(|of| of.amount(of.paid, agreement.price));
+    let owed = agreement.guarantees.iter().filter(|guarantee| {
+        guarantee.state == GuaranteeState::Violated && guarantee.values.obligated == Obligated::Provider
+    });
+    let amounts = owed.flat_map(|owed| &owed.values.penalties);
+    let amounts = amounts.filter_map(|amount| amount.amount(amount.paid, agreement.price));
     let mut sums: Vec<Money> = Vec::new();
     for amount in amounts {
         match sums.iter_mut().find(|sum| sum.currency == amount.currency) {

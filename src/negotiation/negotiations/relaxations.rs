@@ -3,13 +3,13 @@
 use wsag::agreements::AgreementOffer;
 use wsag::terms::Alternative;
 use wsag::time::DateTime;
-use wsag::{Document, Places};
+use wsag::{Document, ValuePlaces};
 
-use crate::negotiation::Negotiation;
+use crate::negotiation::Service;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::refusal::{RefusalView, RelaxationView};
 
-impl Negotiation {
+impl Service {
     /// A refusal of an offer, with only the changes after which the offer would still keep to its template. The plan has found
     /// the changes and does not know a template's least size or longest duration.
     pub(in crate::negotiation) fn offerable(
@@ -21,7 +21,7 @@ impl Negotiation {
         let Some(offered) = template.and_then(|template| self.templates.get(template)) else {
             return refusal;
         };
-        let places = Places::document("");
+        let places = ValuePlaces::document("");
         let keeps = |relaxation: &RelaxationView| {
             let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
             let made = changed.make(&offered.template.languages);

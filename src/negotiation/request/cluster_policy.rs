@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 
-use crate::agreement::{Barred, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
+use crate::agreement::{BarredResource, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
 use crate::execution::ProspectiveJob;
-use crate::execution::dispatcher::Shared;
-use crate::negotiation::Negotiation;
-use crate::planner::Proposal;
+use crate::execution::dispatcher::SharedExecutor;
+use crate::negotiation::Service;
+use crate::planner::Request;
 
 /// Sizes of one request that a cluster judges: refusals are mostly about the job's owner, and each other size may cost a call.
 const SIZES_MAX: usize = 8;
@@ -19,52 +19,45 @@ const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// Seconds that a piece of work lasts at least, by which the limits for time are judged where the work may be cut.
 const PIECE_SECONDS: i64 = 60;
 
-impl Negotiation {
+impl Service {
     /// Notes in a proposal which clusters would refuse its job, and in which of its sizes, `others` among them. A cluster that
     /// cannot be asked refuses nothing.
-    pub(in crate::negotiation) async fn note_barred_clusters(
-        &self,
-        proposal: &mut Proposal,
-        others: &[Shape],
-    ) {
-        let Some(job) = proposal.job.clone() else {
+    pub(in crate::negotiation) async fn note_barred_clusters(&self, request: &mut Request, others: &[Shape]) {
+        let Some(job) = request.job.clone() else {
             return;
         };
         let clusters = self.executors.judges();
         let asked = clusters
             .iter()
-            .map(|(resource, cluster)| self.barred_on(resource, cluster, proposal, &job, others));
-        let barred = asked.map(|of| tokio::time::timeout(JUDGED_WITHIN, of));
+            .map(|(resource, cluster)| self.barred_on(resource, cluster, request, &job, others));
+        let barred = asked.map(|asked| tokio::time::timeout(JUDGED_WITHIN, asked));
         let barred = join_all(barred).await;
         let barred = barred.into_iter().filter_map(Result::ok).flatten();
-        proposal.barred.extend(barred);
+        request.barred.extend(barred);
     }
 
     /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
     async fn barred_on(
         &self,
         resource: &str,
-        cluster: &Shared,
-        proposal: &Proposal,
+        cluster: &SharedExecutor,
+        request: &Request,
         job: &Job,
         others: &[Shape],
-    ) -> Option<Barred> {
+    ) -> Option<BarredResource> {
         let there = |shape: &Shape| {
-            let there = self.planner.size_on(resource, proposal, *shape)?;
+            let there = self.planner.size_on(resource, request, *shape)?;
             Some((*shape, there))
         };
-        let all: Vec<_> = proposal.shapes.iter().chain(others).filter_map(there).collect();
+        let all: Vec<_> = request.shapes.iter().chain(others).filter_map(there).collect();
         let asked = some_of_sizes(&all, SIZES_MAX);
         let (mut sizes, mut why) = (Vec::new(), None);
         for (shape, there) in &asked {
             let mut size = *there;
-            if proposal.preemption.is_some() {
+            if request.preemption.is_some() {
                 size.duration = PIECE_SECONDS.min(size.duration);
             }
-            if let Some(said) = cluster
-                .refusal_of(self.prospective_job(proposal, job, size))
-                .await
-            {
+            if let Some(said) = cluster.refusal_of(self.prospective_job(request, job, size)).await {
                 sizes.push(*shape);
                 why.get_or_insert(said);
             }
@@ -72,7 +65,7 @@ impl Negotiation {
         if sizes.len() == asked.len() {
             sizes.clear();
         }
-        why.map(|why| Barred {
+        why.map(|why| BarredResource {
             resource: resource.to_owned(),
             sizes,
             why,
@@ -84,15 +77,16 @@ impl Negotiation {
     pub(in crate::negotiation) async fn barred_by_now(
         &self,
         offer: &NegotiationOffer,
-        proposal: &Proposal,
-    ) -> Option<Barred> {
-        let (terms, job) = (offer.terms.as_ref()?, proposal.job.as_ref()?);
-        let cluster = self.executors.get(&terms.resource).filter(Shared::judges_jobs)?;
+        request: &Request,
+    ) -> Option<BarredResource> {
+        let (terms, job) = (offer.terms.as_ref()?, request.job.as_ref()?);
+        let cluster = self
+            .executors
+            .get(&terms.resource)
+            .filter(SharedExecutor::judges_jobs)?;
         let judged = async {
             for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
-                let said = cluster
-                    .refusal_of(self.prospective_job(proposal, job, size))
-                    .await;
+                let said = cluster.refusal_of(self.prospective_job(request, job, size)).await;
                 if said.is_some() {
                     return said;
                 }
@@ -100,7 +94,7 @@ impl Negotiation {
             None
         };
         let why = tokio::time::timeout(JUDGED_WITHIN, judged).await.ok()??;
-        Some(Barred {
+        Some(BarredResource {
             resource: terms.resource.clone(),
             sizes: Vec::new(),
             why,
@@ -108,15 +102,15 @@ impl Negotiation {
     }
 
     /// The job of a proposal in this size, as clusters judge it.
-    fn prospective_job(&self, proposal: &Proposal, job: &Job, size: Shape) -> ProspectiveJob {
+    fn prospective_job(&self, request: &Request, job: &Job, size: Shape) -> ProspectiveJob {
         let catalogue = self.catalogue();
         let application = catalogue.find(&job.application, job.version.as_deref());
         ProspectiveJob {
-            party: proposal.party.clone(),
+            party: request.party.clone(),
             application: job.application.clone(),
             nodes: size.nodes,
             seconds: size.duration,
-            is_isolated: application.is_some_and(|of| of.isolation.is_some()),
+            is_isolated: application.is_some_and(|application| application.isolation.is_some()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
 use scheduler::prediction::whole_as_real;
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
 
 use crate::agreement::{Filter, Measure};
@@ -185,7 +185,10 @@ mod tests {
         }
         put_attributes(&all, &mut resources);
         assert_eq!(attributes_of_job(&resources), all);
-        assert!(resources.filters.is_sorted_by_key(|of| of.kind), "{resources:?}");
+        assert!(
+            resources.filters.is_sorted_by_key(|filter| filter.kind),
+            "{resources:?}"
+        );
         // Conditions other than lower bounds of each node stay out.
         let others = [
             (FilterKind::TotalCpuCount, RangeValue::at_least(4.0)),

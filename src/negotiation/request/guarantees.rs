@@ -5,8 +5,8 @@ use wsag::guarantees::{GuaranteeTerm, Obligated};
 use wsag::terms::{Term, TermTree, path_of_term};
 use wsag::{Violation, ViolationKind, ns};
 
+use super::guarantee_values::values_of_guarantee;
 use super::offer::OfferCheck;
-use super::worth::values_of_guarantee;
 use crate::agreement::{Guarantee, GuaranteeState};
 
 impl OfferCheck<'_> {
@@ -60,11 +60,11 @@ impl OfferCheck<'_> {
             )
         };
         let values = values_of_guarantee(term, self.negotiation.templates.currency()).map_err(unreadable)?;
-        let bound = |of: &Expression| {
+        let bound = |expression: &Expression| {
             let bound = self
                 .offered
                 .compiled
-                .bound(of.text.trim(), self.document, &self.left_out);
+                .bound(expression.text.trim(), self.document, &self.left_out);
             bound.map_err(|why| (ViolationKind::NotEvaluable, why))
         };
         Ok(Guarantee {

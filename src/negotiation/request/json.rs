@@ -246,7 +246,7 @@ pub(in crate::negotiation) struct JsonCheck {
 
 /// A value at its place.
 #[derive(Debug, Clone)]
-pub(in crate::negotiation) struct At<'j> {
+pub(in crate::negotiation) struct LocatedValue<'j> {
     pub(in crate::negotiation) value: &'j Json,
     pub(in crate::negotiation) pointer: String,
 }
@@ -258,7 +258,7 @@ pub(in crate::negotiation) struct Object<'j> {
     pointer: String,
 }
 
-impl<'j> At<'j> {
+impl<'j> LocatedValue<'j> {
     /// A whole document.
     pub(in crate::negotiation) fn root(value: &'j Json) -> Self {
         Self {
@@ -272,7 +272,7 @@ impl<'j> At<'j> {
         let Json::List(values) = self.value else {
             return Vec::new();
         };
-        let place = |(index, value)| At {
+        let place = |(index, value)| LocatedValue {
             value,
             pointer: format!("{}/{index}", self.pointer),
         };
@@ -298,12 +298,16 @@ impl JsonCheck {
     }
 
     /// Notes a fault of a value, which is therefore none.
-    pub(in crate::negotiation) fn wrong<T>(&mut self, at: &At<'_>, message: impl Into<String>) -> Option<T> {
+    pub(in crate::negotiation) fn wrong<T>(
+        &mut self,
+        at: &LocatedValue<'_>,
+        message: impl Into<String>,
+    ) -> Option<T> {
         self.add(&at.pointer, message);
         None
     }
 
-    fn expected<T>(&mut self, at: &At<'_>, what: &str) -> Option<T> {
+    fn expected<T>(&mut self, at: &LocatedValue<'_>, what: &str) -> Option<T> {
         self.wrong(at, format!("{what} is expected, not {}", at.value.kind()))
     }
 
@@ -316,7 +320,11 @@ impl JsonCheck {
     }
 
     /// An object that has no members but these.
-    pub(in crate::negotiation) fn object<'j>(&mut self, at: &At<'j>, known: &[&str]) -> Option<Object<'j>> {
+    pub(in crate::negotiation) fn object<'j>(
+        &mut self,
+        at: &LocatedValue<'j>,
+        known: &[&str],
+    ) -> Option<Object<'j>> {
         let Some(object) = at.members() else {
             return self.expected(at, "an object");
         };
@@ -330,7 +338,7 @@ impl JsonCheck {
     }
 
     /// A list's values.
-    pub(in crate::negotiation) fn list<'j>(&mut self, at: &At<'j>) -> Vec<At<'j>> {
+    pub(in crate::negotiation) fn list<'j>(&mut self, at: &LocatedValue<'j>) -> Vec<LocatedValue<'j>> {
         match at.value {
             Json::List(_) => at.values(),
             _ => self.expected(at, "a list").unwrap_or_default(),
@@ -338,7 +346,7 @@ impl JsonCheck {
     }
 
     /// A text that is not empty.
-    pub(in crate::negotiation) fn text(&mut self, at: &At<'_>) -> Option<String> {
+    pub(in crate::negotiation) fn text(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         let text = self.any_text(at)?;
         if text.is_empty() {
             return self.wrong(at, "a text that is not empty is expected");
@@ -347,7 +355,7 @@ impl JsonCheck {
     }
 
     /// A line of at most so many characters.
-    pub(in crate::negotiation) fn line(&mut self, at: &At<'_>, most: usize) -> Option<String> {
+    pub(in crate::negotiation) fn line(&mut self, at: &LocatedValue<'_>, most: usize) -> Option<String> {
         let text = self.text(at)?;
         if text.chars().count() > most || text.chars().any(char::is_control) {
             return self.wrong(at, format!("a line of at most {most} characters is expected"));
@@ -356,7 +364,7 @@ impl JsonCheck {
     }
 
     /// A name in one piece, as an attribute of a document can carry it.
-    pub(in crate::negotiation) fn token(&mut self, at: &At<'_>) -> Option<String> {
+    pub(in crate::negotiation) fn token(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         let text = self.text(at)?;
         if text.contains(char::is_whitespace) || text.len() > TOKEN_MAX {
             let message = format!("a text of at most {TOKEN_MAX} bytes, without spaces, is expected");
@@ -366,7 +374,7 @@ impl JsonCheck {
     }
 
     /// A text without spaces, of any length.
-    pub(in crate::negotiation) fn token_of_any_length(&mut self, at: &At<'_>) -> Option<String> {
+    pub(in crate::negotiation) fn token_of_any_length(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         let text = self.text(at)?;
         if text.contains(char::is_whitespace) {
             return self.wrong(at, "a text without spaces is expected");
@@ -375,7 +383,7 @@ impl JsonCheck {
     }
 
     /// A text that a document can carry, which may be empty.
-    pub(in crate::negotiation) fn any_text(&mut self, at: &At<'_>) -> Option<String> {
+    pub(in crate::negotiation) fn any_text(&mut self, at: &LocatedValue<'_>) -> Option<String> {
         let Json::Text(text) = at.value else {
             return self.expected(at, "a text");
         };
@@ -391,7 +399,7 @@ impl JsonCheck {
     }
 
     /// `true` or `false`.
-    pub(in crate::negotiation) fn boolean(&mut self, at: &At<'_>) -> Option<bool> {
+    pub(in crate::negotiation) fn boolean(&mut self, at: &LocatedValue<'_>) -> Option<bool> {
         match at.value {
             Json::Bool(value) => Some(*value),
             _ => self.expected(at, "true or false"),
@@ -401,7 +409,7 @@ impl JsonCheck {
     /// A whole number from 1 to `max`.
     pub(in crate::negotiation) fn count<T: TryFrom<u64> + Copy + PartialOrd + fmt::Display>(
         &mut self,
-        at: &At<'_>,
+        at: &LocatedValue<'_>,
         max: T,
     ) -> Option<T> {
         let Json::Number(number) = at.value else {
@@ -418,7 +426,7 @@ impl JsonCheck {
     /// A number of a range.
     pub(in crate::negotiation) fn number(
         &mut self,
-        at: &At<'_>,
+        at: &LocatedValue<'_>,
         expected: &str,
         allowed: impl Fn(f64) -> bool,
     ) -> Option<f64> {
@@ -432,7 +440,7 @@ impl JsonCheck {
     }
 
     /// A dateTime with its zone, as RFC 3339 has it.
-    pub(in crate::negotiation) fn date_time(&mut self, at: &At<'_>) -> Option<DateTime> {
+    pub(in crate::negotiation) fn date_time(&mut self, at: &LocatedValue<'_>) -> Option<DateTime> {
         let text = self.text(at)?;
         let expected = "a dateTime is expected, such as 2026-11-21T08:00:00Z";
         let time: Result<DateTime, _> = text.parse();
@@ -453,9 +461,9 @@ impl<'j> Object<'j> {
     }
 
     /// A member; one that is null counts as absent.
-    pub(in crate::negotiation) fn get(&self, name: &str) -> Option<At<'j>> {
+    pub(in crate::negotiation) fn get(&self, name: &str) -> Option<LocatedValue<'j>> {
         let (name, value) = self.members.iter().find(|(known, _)| known == name)?;
-        (*value != Json::Null).then(|| At {
+        (*value != Json::Null).then(|| LocatedValue {
             value,
             pointer: pointer_to_member(&self.pointer, name),
         })
@@ -468,7 +476,7 @@ impl<'j> Object<'j> {
     }
 
     /// A member, or one of an object in it after a slash.
-    pub(in crate::negotiation) fn find(&self, path: &str) -> Option<At<'j>> {
+    pub(in crate::negotiation) fn find(&self, path: &str) -> Option<LocatedValue<'j>> {
         let mut names = path.split('/');
         let first = self.get(names.next()?)?;
         names.try_fold(first, |at, name| at.members()?.get(name))
@@ -479,7 +487,7 @@ impl<'j> Object<'j> {
         &self,
         check: &mut JsonCheck,
         name: &str,
-        read: impl FnOnce(&mut JsonCheck, &At<'j>) -> Option<T>,
+        read: impl FnOnce(&mut JsonCheck, &LocatedValue<'j>) -> Option<T>,
     ) -> Option<T> {
         read(check, &self.get(name)?)
     }
@@ -489,14 +497,18 @@ impl<'j> Object<'j> {
         &self,
         check: &mut JsonCheck,
         name: &str,
-        read: impl FnOnce(&mut JsonCheck, &At<'j>) -> Option<T>,
+        read: impl FnOnce(&mut JsonCheck, &LocatedValue<'j>) -> Option<T>,
     ) -> Option<T> {
         let at = self.required(check, name)?;
         read(check, &at)
     }
 
     /// A member that has to be there.
-    pub(in crate::negotiation) fn required(&self, check: &mut JsonCheck, name: &str) -> Option<At<'j>> {
+    pub(in crate::negotiation) fn required(
+        &self,
+        check: &mut JsonCheck,
+        name: &str,
+    ) -> Option<LocatedValue<'j>> {
         let found = self.get(name);
         if found.is_none() {
             check.add(&self.pointer, format!("a member \"{name}\" is expected"));
@@ -556,7 +568,7 @@ mod tests {
                 .unwrap();
         let mut check = JsonCheck::default();
         let object = check
-            .object(&At::root(&json), &["list", "t", "when", "no"])
+            .object(&LocatedValue::root(&json), &["list", "t", "when", "no"])
             .unwrap();
         for at in check.list(&object.get("list").unwrap()) {
             check.count::<u32>(&at, u32::MAX);

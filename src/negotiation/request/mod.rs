@@ -4,14 +4,14 @@
 pub(super) mod cluster_policy;
 pub(super) mod filters;
 pub(super) mod flat_request;
-pub(super) mod granted;
+pub(super) mod granted_duration;
+pub(super) mod guarantee_values;
 pub(super) mod guarantees;
 pub(super) mod json;
 pub(super) mod offer;
 pub(super) mod sizes;
 mod staging;
 pub(super) mod wording;
-pub(super) mod worth;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
-use wsag::{Document, Message, Places};
+use wsag::{Document, Message, ValuePlaces};
 
 use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
-use super::templates::Offered;
-use super::{Error, Input, Negotiation, Result};
+use super::templates::OfferedTemplate;
+use super::{Error, Input, Result, Service};
 use crate::address::is_no_place;
-use crate::negotiation::request::flat_request::{FlatRequest, Run};
-use crate::negotiation::request::json::{At, Json, JsonCheck, Members, Object};
+use crate::negotiation::request::flat_request::{CatalogueJob, FlatRequest};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, Object};
 use crate::negotiation::views::resources::view_attributes;
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
@@ -113,20 +113,20 @@ pub(in crate::negotiation) enum DecisionTime {
 pub(super) struct ReadRequest {
     pub(super) wish: FlatRequest,
     /// Where each part of the wish stands in the request.
-    pub(super) places: Places,
+    pub(super) places: ValuePlaces,
     /// The id of the template that it names.
     pub(super) named: Option<String>,
     /// The template that it is to become an offer of: the first one where it names none.
-    pub(super) offered: Arc<Offered>,
+    pub(super) offered: Arc<OfferedTemplate>,
     /// When it is to be decided.
     pub(super) decision: DecisionTime,
 }
 
-impl Negotiation {
+impl Service {
     /// Reads a flat request, which may also have these members, and the values that `read` makes of them.
     pub(super) fn read_request<T>(
         &self,
-        request: &At<'_>,
+        request: &LocatedValue<'_>,
         also: &[&str],
         read: impl FnOnce(&mut JsonCheck, &Object<'_>) -> T,
     ) -> Result<(ReadRequest, T)> {
@@ -148,7 +148,7 @@ impl Negotiation {
             Some(id) => {
                 let found = self.templates.get(id);
                 if found.is_none() {
-                    let known: Vec<_> = self.templates().into_iter().map(|of| of.id).collect();
+                    let known: Vec<_> = self.templates().into_iter().map(|template| template.id).collect();
                     let message = format!("there is no template {id:?}; offered are {}", known.join(", "));
                     check.add(&format!("{}/template", object.pointer()), message);
                 }
@@ -188,7 +188,7 @@ impl Negotiation {
 }
 
 /// The wish and its places.
-fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (FlatRequest, Places) {
+fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (FlatRequest, ValuePlaces) {
     let mut wish = FlatRequest {
         name: object.read(check, "name", JsonCheck::text),
         run: read_run(check, object),
@@ -229,7 +229,7 @@ pub(super) fn read_request_to_end(
         Input::Json(body) => {
             let value = Json::parse(body)?;
             let mut check = JsonCheck::default();
-            let read = check.object(&At::root(&value), &["reason"]);
+            let read = check.object(&LocatedValue::root(&value), &["reason"]);
             if let Some(object) = &read {
                 object.read(&mut check, "reason", JsonCheck::text);
             }
@@ -239,8 +239,8 @@ pub(super) fn read_request_to_end(
 }
 
 /// The place in a request of any part of its offer.
-pub(super) fn places_of_any_request() -> Places {
-    let mut places = Places::form("");
+pub(super) fn places_of_any_request() -> ValuePlaces {
+    let mut places = ValuePlaces::form("");
     for (member, elements) in ELEMENTS {
         for element in elements {
             places.put(element, None, format!("/{member}"));
@@ -252,8 +252,8 @@ pub(super) fn places_of_any_request() -> Places {
 }
 
 /// The places in the request of a form of all parts of its offer, of each argument and of what the form leaves out, too.
-pub(super) fn places_of_form(request: &FlatRequest) -> Places {
-    let mut places = Places::form("");
+pub(super) fn places_of_form(request: &FlatRequest) -> ValuePlaces {
+    let mut places = ValuePlaces::form("");
     let arguments = request.run.as_ref().map_or(0, |run| run.arguments.len());
     for index in 0..arguments {
         places.put(ARGUMENT, Some(index), format!("/arguments/{index}"));
@@ -267,8 +267,8 @@ pub(super) fn places_of_form(request: &FlatRequest) -> Places {
 }
 
 /// The places in a request of the parts of its offer.
-fn places_of_request(object: &Object<'_>) -> Places {
-    let mut places = Places::form(object.pointer());
+fn places_of_request(object: &Object<'_>) -> ValuePlaces {
+    let mut places = ValuePlaces::form(object.pointer());
     for (member, elements) in ELEMENTS {
         if let Some(at) = object.find(member) {
             for element in elements {
@@ -319,16 +319,16 @@ impl FlatRequest {
     ///
     /// # Errors
     /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
-    pub(super) fn from_json(text: &str) -> Result<(Self, Places)> {
+    pub(super) fn from_json(text: &str) -> Result<(Self, ValuePlaces)> {
         let mut check = JsonCheck::default();
         let request = Json::parse(text.as_bytes())?;
-        let object = check.object(&At::root(&request), &MEMBERS);
+        let object = check.object(&LocatedValue::root(&request), &MEMBERS);
         let wish = object.map(|object| read_flat_request(&mut check, &object));
         check.finish(wish)
     }
 }
 
-fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<Run> {
+fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> {
     let arguments = object.get("arguments").map(|at| {
         let values = check.list(&at);
         values
@@ -350,7 +350,7 @@ fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<Run> {
         }
         return None;
     };
-    Some(Run {
+    Some(CatalogueJob {
         name: check.text(&at)?,
         version,
         arguments: arguments.unwrap_or_default(),
@@ -367,7 +367,7 @@ fn nodes_as_value((min, max): (u32, u32)) -> Value {
 }
 
 /// A number, or the least and the greatest.
-fn read_nodes(check: &mut JsonCheck, at: &At<'_>) -> Option<(u32, u32)> {
+fn read_nodes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<(u32, u32)> {
     if let Json::Number(_) = at.value {
         return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
     }
@@ -385,7 +385,7 @@ fn read_nodes(check: &mut JsonCheck, at: &At<'_>) -> Option<(u32, u32)> {
 }
 
 /// What each node must have: attributes of the names that resources have for them, and an architecture that documents know.
-fn read_attributes(check: &mut JsonCheck, at: &At<'_>) -> Option<BTreeMap<String, Attribute>> {
+fn read_attributes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<BTreeMap<String, Attribute>> {
     let attributes = read_node_attributes(check, at)?;
     match attributes.get(ARCHITECTURE) {
         Some(Attribute::Word(word)) if !ARCHITECTURES.contains(&word.as_str()) => {
@@ -409,7 +409,7 @@ fn read_scheduling(check: &mut JsonCheck, object: &Object<'_>) -> Scheduling {
     }
 }
 
-fn read_moldability(check: &mut JsonCheck, at: &At<'_>) -> Option<Moldability> {
+fn read_moldability(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Moldability> {
     let object = check.object(at, &["linear", "table", "constantWork"])?;
     match ["linear", "table", "constantWork"].map(|name| object.get(name)) {
         [Some(at), None, None] => {
@@ -439,7 +439,7 @@ fn read_moldability(check: &mut JsonCheck, at: &At<'_>) -> Option<Moldability> {
     }
 }
 
-fn read_preemption(check: &mut JsonCheck, at: &At<'_>) -> Option<Preemption> {
+fn read_preemption(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Preemption> {
     let object = check.object(at, &["pieces", "interval", "independent"])?;
     let pieces = object.read_required(check, "pieces", read_whole_number);
     let interval = object.read_required(check, "interval", |check, at| {
@@ -455,7 +455,7 @@ fn read_preemption(check: &mut JsonCheck, at: &At<'_>) -> Option<Preemption> {
 }
 
 /// A sum of money, its amount as a text or as a number that stands there without an exponent.
-pub(in crate::negotiation) fn read_budget(check: &mut JsonCheck, at: &At<'_>) -> Option<Budget> {
+pub(in crate::negotiation) fn read_budget(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Budget> {
     let object = check.object(at, &["amount", "currency"])?;
     let amount = object.read_required(check, "amount", |check, at| {
         let text = match at.value {
@@ -477,7 +477,7 @@ pub(in crate::negotiation) fn read_budget(check: &mut JsonCheck, at: &At<'_>) ->
     })
 }
 
-fn read_weights(check: &mut JsonCheck, at: &At<'_>) -> Option<Preference> {
+fn read_weights(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Preference> {
     let object = check.object(at, &["start", "size", "duration", "price"])?;
     let mut weight = |name| object.read(check, name, read_not_negative);
     Some(Preference {
@@ -488,19 +488,19 @@ fn read_weights(check: &mut JsonCheck, at: &At<'_>) -> Option<Preference> {
     })
 }
 
-fn read_whole_number(check: &mut JsonCheck, at: &At<'_>) -> Option<u32> {
+fn read_whole_number(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u32> {
     check.count(at, u32::MAX)
 }
 
-fn read_not_negative(check: &mut JsonCheck, at: &At<'_>) -> Option<f64> {
+fn read_not_negative(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
     check.number(at, "a number from 0 on", |value| value >= 0.0)
 }
 
-fn read_positive(check: &mut JsonCheck, at: &At<'_>) -> Option<f64> {
+fn read_positive(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
     check.number(at, "a number above 0", |value| value > 0.0)
 }
 
-fn read_share(check: &mut JsonCheck, at: &At<'_>) -> Option<f64> {
+fn read_share(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
 }
 
@@ -557,7 +557,7 @@ mod tests {
             price in prop::option::of(number()),
             amount in prop::option::of(0..AMOUNT_MAX),
         ) {
-            let run = Run {
+            let run = CatalogueJob {
                 name: texts[0].clone(),
                 version: named.then(|| texts[1].clone()),
                 arguments: if empty { Vec::new() } else { vec![texts[2].clone(), String::new()] },

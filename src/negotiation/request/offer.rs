@@ -2,6 +2,7 @@
 //! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
 
 mod bounds;
+mod labels;
 mod pieces;
 mod staging;
 
@@ -18,38 +19,35 @@ use wsag::terms::{
     ALTERNATIVES_MAX, Alternative, KNOWN_CONTENTS, OtherContent, ServiceDescription, Term, path_of_content,
     path_of_term,
 };
-use wsag::{Document, LeftOut, Places, Violation, ViolationKind, Violations, ns};
+use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Violations, ns};
+
+pub(in crate::negotiation) use labels::{can_be_agreement_id, wrong_labels};
 
 use super::flat_request::seconds_between;
-use super::json::TOKEN_MAX;
 use super::{filters, sizes};
-use crate::address::is_hidden;
 use crate::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::templates::Offered;
-use crate::negotiation::{Error, Negotiation, Result};
-use crate::planner::{Proposal, Scaling};
-
-/// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
-const NAME_LENGTH_MAX: usize = 200;
+use crate::negotiation::templates::OfferedTemplate;
+use crate::negotiation::{Error, Result, Service};
+use crate::planner::{Request, Scaling};
 
 /// A valid offer: the request to plan, and the window as it was asked for.
 #[derive(Clone)]
 pub(in crate::negotiation) struct Draft {
-    pub(in crate::negotiation) proposal: Proposal,
+    pub(in crate::negotiation) proposal: Request,
     pub(in crate::negotiation) window: Interval,
 }
 
 /// The data for the check of an offer.
 pub(in crate::negotiation) struct OfferCheck<'a> {
-    pub(in crate::negotiation) negotiation: &'a Negotiation,
+    pub(in crate::negotiation) negotiation: &'a Service,
     pub(in crate::negotiation) document: &'a Document<'a>,
     party: &'a str,
     pub(in crate::negotiation) offer: &'a AgreementOffer,
-    pub(in crate::negotiation) offered: &'a Offered,
+    pub(in crate::negotiation) offered: &'a OfferedTemplate,
     /// The terms that hold: one way to read an offer that leaves a choice.
     chosen: &'a [&'a Term],
-    pub(in crate::negotiation) left_out: LeftOut,
+    pub(in crate::negotiation) left_out: UnchosenTerms,
     pub(in crate::negotiation) now: Time,
     /// The agreement that it would replace, where that one's slot has begun.
     begun: Option<&'a Agreement>,
@@ -58,7 +56,7 @@ pub(in crate::negotiation) struct OfferCheck<'a> {
 
 /// The terms of an offer about the job and its time.
 #[derive(Default)]
-struct Described<'a> {
+struct JobTerms<'a> {
     job: Option<&'a JobDefinition>,
     time: Option<&'a AllocationTimeConstraint>,
     scheduling: Option<&'a Scheduling>,
@@ -73,7 +71,7 @@ pub(in crate::negotiation) struct SizesAndWindow {
     deadline: Option<Time>,
 }
 
-impl Negotiation {
+impl Service {
     /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes the
     /// request of it. An offer that leaves a choice makes a request for each valid way to read it, in the requester's
     /// order. If it replaces an agreement with a slot that has begun, the parts that cannot change any more must be
@@ -107,7 +105,7 @@ impl Negotiation {
                 offered: &offered,
                 chosen: &alternative.terms,
                 now: self.clock.now(),
-                begun: replaced.filter(|of| of.is_being_carried_out()),
+                begun: replaced.filter(|agreement| agreement.is_being_carried_out()),
                 left_out,
                 found,
             };
@@ -127,7 +125,7 @@ impl Negotiation {
     pub(in crate::negotiation) fn drafts_of(
         &self,
         offer: &AgreementOffer,
-        places: &Places,
+        places: &ValuePlaces,
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>> {
@@ -137,11 +135,11 @@ impl Negotiation {
     }
 
     /// The template that an offer names.
-    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<Arc<Offered>> {
+    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<Arc<OfferedTemplate>> {
         let context = &offer.context;
         let known = || {
             let offered = self.templates.now();
-            let ids = offered.all().map(|of| of.view.id.as_str());
+            let ids = offered.all().map(|offered| offered.view.id.as_str());
             ids.collect::<Vec<_>>().join(", ")
         };
         let refused = |element: &str, message: String| {
@@ -180,7 +178,9 @@ impl<'a> OfferCheck<'a> {
         let mut filters = described.job.map_or_else(Vec::new, |definition| {
             filters::filters_of_job(&definition.resources)
         });
-        let resource = described.scheduling.and_then(|of| of.resource.as_ref());
+        let resource = described
+            .scheduling
+            .and_then(|scheduling| scheduling.resource.as_ref());
         filters.extend(resource.map(|name| Filter::of_resource(name)));
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
@@ -197,9 +197,11 @@ impl<'a> OfferCheck<'a> {
             request.ready.unwrap_or(self.now).max(self.now),
             request.deadline.or(self.expires()).unwrap_or(Time::MAX),
         );
-        let fix_at = described.scheduling.and_then(|of| of.fix_at);
-        let deviation = described.scheduling.and_then(|of| of.max_deviation);
-        let mut proposal = Proposal {
+        let fix_at = described.scheduling.and_then(|scheduling| scheduling.fix_at);
+        let deviation = described
+            .scheduling
+            .and_then(|scheduling| scheduling.max_deviation);
+        let mut proposal = Request {
             name: self.offer.name.clone(),
             initiator_id: self.offer.agreement_id.clone(),
             template: self.offered.view.id.clone(),
@@ -216,7 +218,7 @@ impl<'a> OfferCheck<'a> {
             budget,
             choices: alternative.choices.iter().map(choice_of_compositor).collect(),
             // An offer that becomes an agreement is given its words where it is taken.
-            ..Proposal::new(Uuid::now_v7(), self.party, request.shapes)
+            ..Request::new(Uuid::now_v7(), self.party, request.shapes)
         };
         self.negotiation.planner.foresee(&proposal);
         self.keep_within_bounds(&described, &mut proposal)?;
@@ -270,8 +272,8 @@ impl<'a> OfferCheck<'a> {
     }
 
     /// Finds the terms, each of which must be one of the template's; how to schedule may be said in any offer.
-    fn terms(&mut self) -> Described<'a> {
-        let mut described = Described::default();
+    fn terms(&mut self) -> JobTerms<'a> {
+        let mut described = JobTerms::default();
         let offer = self.offer;
         for (nth, term) in offer.terms.flatten().into_iter().enumerate() {
             if matches!(term, Term::Guarantee(_)) || !self.is_chosen(term) {
@@ -279,11 +281,11 @@ impl<'a> OfferCheck<'a> {
             }
             let optional = matches!(
                 term,
-                Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::Scheduling(_))
+                Term::ServiceDescription(description) if matches!(description.content, ServiceDescription::Scheduling(_))
             );
             let is_in_template = self.is_in_template(term);
             let other = match term {
-                Term::ServiceDescription(of) => of.content.other(),
+                Term::ServiceDescription(description) => description.content.other(),
                 _ => None,
             };
             match other {
@@ -350,16 +352,16 @@ impl<'a> OfferCheck<'a> {
     /// Whether the template has a term of the same kind, name and service; of properties, the same term; of a description in a
     /// language that is not known, one with the same element.
     fn is_in_template(&self, term: &Term) -> bool {
-        let service = |of: &Term| match of {
-            Term::ServiceDescription(of) => of.service_name.clone(),
-            Term::ServiceReference(of) => of.service_name.clone(),
-            Term::ServiceProperties(of) => of.service_name.clone(),
+        let service = |term: &Term| match term {
+            Term::ServiceDescription(description) => description.service_name.clone(),
+            Term::ServiceReference(reference) => reference.service_name.clone(),
+            Term::ServiceProperties(properties) => properties.service_name.clone(),
             Term::Guarantee(_) => String::new(),
         };
-        let other = |of: &Term| match of {
-            Term::ServiceDescription(of) => {
-                let other = of.content.other();
-                other.map(|of| (of.namespace.clone(), of.local.clone()))
+        let other = |term: &Term| match term {
+            Term::ServiceDescription(description) => {
+                let other = description.content.other();
+                other.map(|content| (content.namespace.clone(), content.local.clone()))
             }
             _ => None,
         };
@@ -391,7 +393,7 @@ impl<'a> OfferCheck<'a> {
             let known: Vec<_> = catalogue
                 .applications()
                 .iter()
-                .map(|of| of.name.as_str())
+                .map(|application| application.name.as_str())
                 .collect();
             let version = wanted
                 .version
@@ -438,10 +440,12 @@ impl<'a> OfferCheck<'a> {
 
     /// Nodes, duration and window, with the template's defaults where the offer is silent. None where the rules of
     /// offers are broken already.
-    fn request(&mut self, described: &Described<'_>, job: Option<&Job>) -> Option<SizesAndWindow> {
+    fn request(&mut self, described: &JobTerms<'_>, job: Option<&Job>) -> Option<SizesAndWindow> {
         let defaults = self.offered.defaults();
         let mut time = described.time.copied().unwrap_or_default();
-        let law = described.scheduling.and_then(|of| of.moldability.as_ref());
+        let law = described
+            .scheduling
+            .and_then(|scheduling| scheduling.moldability.as_ref());
         let sizes = described.job.and_then(|job| job.resources.nodes.as_ref());
         if let Some(limit) = described.job.and_then(wall_time_limit) {
             let least = time.duration.unwrap_or(1);
@@ -465,7 +469,7 @@ impl<'a> OfferCheck<'a> {
                 None => defaults.nodes,
             };
             // A learned duration is that of the work, on each resource its own; a stated duration is a contract.
-            let begun = self.begun.map(|of| of.duration);
+            let begun = self.begun.map(|begun| begun.duration);
             let (duration, scaling) = match (
                 time.duration.map(Seconds::from).or(begun),
                 job.and_then(|job| self.negotiation.predicted(self.party, self.offered, job, nodes)),
@@ -532,7 +536,7 @@ impl<'a> OfferCheck<'a> {
     }
 
     /// Its budget: an amount in the currency of the price list. Where nothing is priced any budget will do.
-    fn budget(&mut self, described: &Described<'_>) -> Option<Money> {
+    fn budget(&mut self, described: &JobTerms<'_>) -> Option<Money> {
         let budget = described.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
         let charged = self.negotiation.templates.currency();
@@ -557,39 +561,11 @@ pub(in crate::negotiation) fn only_reading_of_offer(drafts: Vec<Draft>) -> Resul
 }
 
 /// The fault of an offer that no document can carry.
-pub(in crate::negotiation) fn unwritable_offer(places: &Places, why: &GuardError) -> Violation {
+pub(in crate::negotiation) fn unwritable_offer(places: &ValuePlaces, why: &GuardError) -> Violation {
     violation_at_path(
         places.root(),
         format!("it cannot be written into a document: {why}"),
     )
-}
-
-/// The faults of an offer's name and id. A name stands in lists, on pages and on terminals, so it has to be one line of limited
-/// length without control characters. The id is in an index of the store, which takes no long value.
-pub(in crate::negotiation) fn wrong_labels(
-    document: &Document<'_>,
-    offer: &AgreementOffer,
-) -> Vec<Violation> {
-    let expected = |most: usize, of| {
-        format!("at most {most} {of} are expected, none of them a control character or an invisible one")
-    };
-    let mut found = Vec::new();
-    let name = offer.name.as_deref().unwrap_or_default();
-    if name.chars().count() > NAME_LENGTH_MAX || name.chars().any(is_hidden) {
-        let path = document.path_to(ns::WSAG, "Name", 0);
-        found.push(violation_at_path(path, expected(NAME_LENGTH_MAX, "characters")));
-    }
-    let id = offer.agreement_id.as_deref().unwrap_or_default();
-    if !can_be_agreement_id(id) {
-        let path = document.path_to(ns::WSAG, "AgreementOffer", 0) + "/@wsag:AgreementId";
-        found.push(violation_at_path(path, expected(TOKEN_MAX, "bytes")));
-    }
-    found
-}
-
-/// Whether an agreement may have this id from its initiator.
-pub(in crate::negotiation) fn can_be_agreement_id(id: &str) -> bool {
-    id.len() <= TOKEN_MAX && !id.chars().any(is_hidden)
 }
 
 fn choice_of_compositor(choice: &wsag::terms::CompositorChoice) -> CompositorChoice {

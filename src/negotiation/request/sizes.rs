@@ -51,7 +51,7 @@ pub(in crate::negotiation) fn sizes_beyond_range(
         return Vec::new();
     };
     let law = scheduler_law(law);
-    let of = |nodes| {
+    let shape_of = |nodes| {
         let found = Shapes::new(&law, nodes..=nodes, &moldable::Sizes::Every).ok()?;
         let (nodes, duration) = found.largest();
         Some(Shape { nodes, duration })
@@ -61,7 +61,11 @@ pub(in crate::negotiation) fn sizes_beyond_range(
         greatest.saturating_add(1)..capacity.saturating_add(1)
     });
     let side = SIZES_MAX / 2;
-    fewer.take(side).chain(more.take(side)).filter_map(of).collect()
+    fewer
+        .take(side)
+        .chain(more.take(side))
+        .filter_map(shape_of)
+        .collect()
 }
 
 /// The law as the scheduler has it.

@@ -1,12 +1,12 @@
 //! The files of a flat request that are to be moved, read into the elements of JSDL that say them.
 
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::job::{CreationFlag, DataStaging};
 
-use super::json::{At, Json, JsonCheck};
+use super::json::{Json, JsonCheck, LocatedValue};
 
 /// Reads the list of files.
-pub(super) fn read_staged_files(check: &mut JsonCheck, at: &At<'_>) -> Vec<DataStaging> {
+pub(super) fn read_staged_files(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Vec<DataStaging> {
     let files = check.list(at);
     files
         .iter()
@@ -14,7 +14,7 @@ pub(super) fn read_staged_files(check: &mut JsonCheck, at: &At<'_>) -> Vec<DataS
         .collect()
 }
 
-fn read_staged_file(check: &mut JsonCheck, at: &At<'_>) -> Option<DataStaging> {
+fn read_staged_file(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<DataStaging> {
     let known = [
         "file",
         "source",
@@ -43,7 +43,7 @@ fn read_staged_file(check: &mut JsonCheck, at: &At<'_>) -> Option<DataStaging> {
     })
 }
 
-fn read_byte_count(check: &mut JsonCheck, at: &At<'_>) -> Option<u64> {
+fn read_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> {
     let number = match at.value {
         Json::Number(number) => number.as_u64(),
         _ => None,

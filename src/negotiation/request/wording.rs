@@ -5,14 +5,14 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::languages::TimeLanguages;
 use wsag::terms::{ServiceDescription, Term, Terms};
-use wsag::{Document, Fragment, Message, Places, guard};
+use wsag::{Document, Fragment, Message, ValuePlaces, guard};
 
 use super::flat_request::FlatRequest;
 use super::offer::Draft;
 use crate::agreement::{NegotiationOffer, Wording};
-use crate::negotiation::templates::Offered;
+use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::views::offer::WordedOffer;
-use crate::negotiation::{Error, Negotiation, Result};
+use crate::negotiation::{Error, Result, Service};
 
 /// The words of an offer, with all that they need to be read.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ pub(in crate::negotiation) enum Words {
     /// A document as it came, and the languages in which it may say when.
     Document(String, TimeLanguages),
     /// The offer that a flat request makes of its template, and the places in the request.
-    Offer(Box<AgreementOffer>, Places),
+    Offer(Box<AgreementOffer>, ValuePlaces),
 }
 
 impl Words {
@@ -119,7 +119,7 @@ fn read_kept<'t, T>(
 
 /// Whether each way to read an offer says at most once when.
 fn says_when_once(terms: &Terms) -> bool {
-    let is_time = |term: &&&Term| matches!(&***term, Term::ServiceDescription(of) if matches!(of.content, ServiceDescription::AllocationTime(_)));
+    let is_time = |term: &&&Term| matches!(&***term, Term::ServiceDescription(description) if matches!(description.content, ServiceDescription::AllocationTime(_)));
     let ways = terms.alternatives().unwrap_or_default();
     ways.iter()
         .all(|way| way.terms.iter().filter(is_time).count() <= 1)
@@ -134,7 +134,7 @@ fn another_document() -> Error {
 }
 
 /// A wish about a template as it is kept.
-pub(in crate::negotiation) fn wording_to_keep(wish: &FlatRequest, offered: &Offered) -> Wording {
+pub(in crate::negotiation) fn wording_to_keep(wish: &FlatRequest, offered: &OfferedTemplate) -> Wording {
     Wording::Request {
         template: offered.version,
         request: wish.to_json(),
@@ -151,7 +151,7 @@ pub(in crate::negotiation) fn verbatim_offer(document: &Document<'_>) -> Result<
     Ok(text)
 }
 
-impl Negotiation {
+impl Service {
     /// The requests that stored words make by now.
     pub(in crate::negotiation) fn drafts_again(&self, words: Words, party: &str) -> Result<Vec<Draft>> {
         match words {

@@ -15,7 +15,7 @@ use super::values::{MoneyView, instant_as_date_time};
 use crate::agreement::{Account, Balance, Currency, Entry, Money};
 use crate::clock::Micros;
 use crate::negotiation::service::{cut_page, length_of_page};
-use crate::negotiation::{Error, Negotiation, Result, Scope};
+use crate::negotiation::{Error, Result, Scope, Service};
 use crate::store::AccountDay;
 
 /// Entries on a page where the caller does not say, and at most.
@@ -94,15 +94,15 @@ pub struct NamedEntryView {
 }
 
 impl EntryView {
-    fn of(of: &Entry) -> Self {
+    fn of(ledger_entry: &Entry) -> Self {
         Self {
-            posting: of.posting,
-            at: instant_as_date_time(of.at),
-            account: of.account.to_string(),
-            kind: of.kind.word().to_owned(),
-            agreement: of.agreement,
-            amount: MoneyView::of(of.amount),
-            detail: of.detail.clone(),
+            posting: ledger_entry.posting,
+            at: instant_as_date_time(ledger_entry.at),
+            account: ledger_entry.account.to_string(),
+            kind: ledger_entry.kind.word().to_owned(),
+            agreement: ledger_entry.agreement,
+            amount: MoneyView::of(ledger_entry.amount),
+            detail: ledger_entry.detail.clone(),
         }
     }
 }
@@ -124,18 +124,18 @@ fn bounds_of_month(month: &str) -> Option<(Micros, Micros)> {
 fn months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
     let mut months: Vec<MonthView> = Vec::new();
     let mut balances: BTreeMap<Currency, i64> = BTreeMap::new();
-    for of in days {
-        let day = Timestamp::from_second(of.day.saturating_mul(86_400)).unwrap_or_default();
+    for one_day in days {
+        let day = Timestamp::from_second(one_day.day.saturating_mul(86_400)).unwrap_or_default();
         let month = day.to_zoned(TimeZone::UTC).strftime("%Y-%m").to_string();
-        let currency = of.credits.currency;
+        let currency = one_day.credits.currency;
         let balance = balances.entry(currency).or_default();
         *balance = balance
-            .saturating_add(of.credits.micros)
-            .saturating_add(of.charges.micros);
+            .saturating_add(one_day.credits.micros)
+            .saturating_add(one_day.charges.micros);
         let same = |known: &&mut MonthView| known.month == month && known.credits.currency == currency.code();
         let earlier = months.iter_mut().rev().take(balances.len()).find(same);
         let (credits, charges) = earlier.as_ref().map_or((0, 0), |known| known.micros);
-        let micros = (credits + of.credits.micros, charges + of.charges.micros);
+        let micros = (credits + one_day.credits.micros, charges + one_day.charges.micros);
         let sum = |micros| MoneyView::of(Money::new(micros, currency));
         let view = MonthView {
             month,
@@ -156,9 +156,9 @@ fn months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
 impl Accounts {
     /// As a flat value.
     pub fn view(&self) -> AccountsView {
-        let accounts = self.balances.iter().map(|of| AccountView {
-            account: of.account.to_string(),
-            balance: MoneyView::of(of.amount),
+        let accounts = self.balances.iter().map(|balance| AccountView {
+            account: balance.account.to_string(),
+            balance: MoneyView::of(balance.amount),
         });
         AccountsView {
             accounts: accounts.collect(),
@@ -169,18 +169,18 @@ impl Accounts {
 
     /// As a document.
     pub fn document(&self) -> String {
-        let accounts = self.balances.iter().map(|of| ListedAccount {
-            name: of.account.to_string(),
-            balance: sum_in_document(of.amount),
+        let accounts = self.balances.iter().map(|balance| ListedAccount {
+            name: balance.account.to_string(),
+            balance: sum_in_document(balance.amount),
         });
-        let entries = self.entries.iter().map(|of| ListedEntry {
-            posting: of.posting.to_string(),
-            at: DateTime::from_micros(of.at),
-            account: of.account.to_string(),
-            kind: of.kind.word().to_owned(),
-            agreement_id: of.agreement.to_string(),
-            amount: sum_in_document(of.amount),
-            detail: of.detail.clone(),
+        let entries = self.entries.iter().map(|entry| ListedEntry {
+            posting: entry.posting.to_string(),
+            at: DateTime::from_micros(entry.at),
+            account: entry.account.to_string(),
+            kind: entry.kind.word().to_owned(),
+            agreement_id: entry.agreement.to_string(),
+            amount: sum_in_document(entry.amount),
+            detail: entry.detail.clone(),
         });
         AccountList {
             accounts: accounts.collect(),
@@ -191,7 +191,7 @@ impl Accounts {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// The balance of the caller's account and a page of its entries, newest first, beginning after a posting; for an
     /// operator every account, and the entries of every party.
     ///
@@ -201,7 +201,7 @@ impl Negotiation {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = length_of_page(limit, PAGE)?;
         let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
-        let (entries, next) = cut_page(entries, limit, |of| of.posting);
+        let (entries, next) = cut_page(entries, limit, |each| each.posting);
         Ok(Accounts {
             balances,
             entries,
@@ -238,7 +238,7 @@ impl Negotiation {
             .store
             .entries_in_time(&account, time, after, limit + 1)
             .await?;
-        let (found, next) = cut_page(found, limit, |(of, ..)| of.posting);
+        let (found, next) = cut_page(found, limit, |(each, ..)| each.posting);
         let named = found.into_iter().map(|(entry, name, job)| NamedEntryView {
             entry: EntryView::of(&entry),
             name,
@@ -270,12 +270,12 @@ mod tests {
         ];
         let shown: Vec<_> = months_of_days(&days)
             .iter()
-            .map(|of| {
+            .map(|month| {
                 (
-                    of.month.clone(),
-                    of.credits.to_string(),
-                    of.charges.to_string(),
-                    of.balance.to_string(),
+                    month.month.clone(),
+                    month.credits.to_string(),
+                    month.charges.to_string(),
+                    month.balance.to_string(),
                 )
             })
             .collect();

@@ -10,7 +10,7 @@ use crate::agreement::{
     StagedFile,
 };
 use crate::execution::job::staging::{Direction, StagingRecord};
-use crate::planner::Accepted;
+use crate::planner::AcceptedOffer;
 use crate::store::TrailLine;
 
 /// A template, as far as one needs to know it to choose.
@@ -278,9 +278,9 @@ pub struct GuaranteeAtPeerView {
 impl AtPeerView {
     pub(in crate::negotiation) fn of(row: &AtPeer) -> Self {
         let sum = |micros: i64| Some(MoneyView::of(Money::new(micros, row.price?.currency)));
-        let guarantees = row.guarantees.iter().map(|of| GuaranteeAtPeerView {
-            name: of.name.clone(),
-            state: of.state.word().to_owned(),
+        let guarantees = row.guarantees.iter().map(|guarantee| GuaranteeAtPeerView {
+            name: guarantee.name.clone(),
+            state: guarantee.state.word().to_owned(),
         });
         Self {
             peer: row.peer.clone(),
@@ -410,24 +410,24 @@ pub(in crate::negotiation) fn view_guarantees(
 
 /// The values of a guarantee of an agreement with this price.
 fn view_guarantee_values(guarantee: &Guarantee, price: Option<Money>) -> Vec<ValueView> {
-    let value = |kind: &str, of: &Compensation| {
+    let value = |kind: &str, compensation: &Compensation| {
         Some(ValueView {
             kind: kind.to_owned(),
-            amount: MoneyView::of(of.worth.of(price)?),
-            every_seconds: of.every,
-            paid: of.paid,
+            amount: MoneyView::of(compensation.worth.of(price)?),
+            every_seconds: compensation.every,
+            paid: compensation.paid,
         })
     };
     let penalties = guarantee.values.penalties.iter();
     let rewards = guarantee.values.rewards.iter();
-    let penalties = penalties.filter_map(|of| value("penalty", of));
+    let penalties = penalties.filter_map(|penalty| value("penalty", penalty));
     penalties
-        .chain(rewards.filter_map(|of| value("reward", of)))
+        .chain(rewards.filter_map(|reward| value("reward", reward)))
         .collect()
 }
 
 impl AcceptedView {
-    pub(in crate::negotiation) fn of(accepted: &Accepted) -> Self {
+    pub(in crate::negotiation) fn of(accepted: &AcceptedOffer) -> Self {
         let moved = accepted.moved.iter().map(|other| MovedView {
             id: other.id,
             planned_start: other.placement().start,

@@ -6,7 +6,7 @@ use wsag::listings;
 use wsag::time::DateTime;
 
 use super::values::second_as_date_time;
-use crate::negotiation::{Error, Negotiation, Result};
+use crate::negotiation::{Error, Result, Service};
 use crate::planner;
 
 /// A question about free nodes; each missing member has a default.
@@ -50,7 +50,7 @@ pub struct FreeView {
 /// Where no end is named.
 const DAY: i64 = 86_400;
 
-impl Negotiation {
+impl Service {
     /// When nodes are free; none where the provider does not tell.
     ///
     /// # Errors
@@ -81,9 +81,9 @@ impl Negotiation {
             end: second_as_date_time(within.end),
             free: free
                 .into_iter()
-                .map(|of| FreeView {
-                    start: second_as_date_time(of.start),
-                    end: second_as_date_time(of.end),
+                .map(|free| FreeView {
+                    start: second_as_date_time(free.start),
+                    end: second_as_date_time(free.end),
                 })
                 .collect(),
         }))
@@ -96,7 +96,7 @@ impl AvailabilityView {
         let free: Vec<(&str, &str)> = self
             .free
             .iter()
-            .map(|of| (of.start.as_str(), of.end.as_str()))
+            .map(|free| (free.start.as_str(), free.end.as_str()))
             .collect();
         listings::availability_listing(self.nodes, self.kind.as_deref(), (&self.start, &self.end), &free)
     }

@@ -4,7 +4,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use super::values::MoneyView;
-use crate::negotiation::lanes::lanes_of_slots;
+use crate::negotiation::chart_rows::lanes_of_slots;
 use crate::planner::{Picture, PicturedResource, PicturedSlot, Pricing, SlotOf};
 
 /// Resources on a page.
@@ -118,15 +118,16 @@ impl CalendarView {
         pricing: Option<&Pricing>,
         query: &CalendarQuery,
     ) -> Self {
-        let is_shown = |of: &&PicturedResource| {
-            let has_own = || of.slots.iter().any(|slot| query.sees(slot));
-            of.takes_new || has_own()
+        let is_shown = |resource: &&PicturedResource| {
+            let has_own = || resource.slots.iter().any(|slot| query.sees(slot));
+            resource.takes_new || has_own()
         };
         let shown: Vec<&PicturedResource> = picture.resources.iter().filter(is_shown).collect();
-        let is_named = |of: &&&PicturedResource| query.resource.as_ref().is_none_or(|name| *name == of.name);
+        let is_named =
+            |resource: &&&PicturedResource| query.resource.as_ref().is_none_or(|name| *name == resource.name);
         let named: Vec<_> = shown.iter().filter(is_named).collect();
         let is_published = query.sees_all || picture.is_published;
-        let telling = Telling {
+        let telling = CalendarContext {
             picture,
             query,
             is_published,
@@ -146,8 +147,12 @@ impl CalendarView {
             taken: picture.taken.seconds(),
             horizon: picture.horizon.seconds(),
             is_published,
-            names: shown.iter().take(NAMES_MAX).map(|of| of.name.clone()).collect(),
-            resources: page.map(|of| telling.view_resource(of)).collect(),
+            names: shown
+                .iter()
+                .take(NAMES_MAX)
+                .map(|shown| shown.name.clone())
+                .collect(),
+            resources: page.map(|page| telling.view_resource(page)).collect(),
             next: (next < named.len()).then_some(next),
         }
     }
@@ -168,7 +173,7 @@ impl CalendarQuery {
 }
 
 /// What is told, and how exactly.
-struct Telling<'a> {
+struct CalendarContext<'a> {
     picture: &'a Picture,
     query: &'a CalendarQuery,
     is_published: bool,
@@ -176,50 +181,54 @@ struct Telling<'a> {
     pricing: Option<Pricing>,
 }
 
-impl Telling<'_> {
-    fn view_resource(&self, of: &PicturedResource) -> CalendarResourceView {
-        let cells = self.query.cells.iter().map(|cell| self.view_cell(of, *cell));
+impl CalendarContext<'_> {
+    fn view_resource(&self, resource: &PicturedResource) -> CalendarResourceView {
+        let cells = self
+            .query
+            .cells
+            .iter()
+            .map(|cell| self.view_cell(resource, *cell));
         let parts = self
             .query
             .cells
             .iter()
             .flat_map(|cell| parts_of_cell(*cell, self.query.parts));
-        let (slots, more_slots) = self.view_slots(of);
+        let (slots, more_slots) = self.view_slots(resource);
         CalendarResourceView {
-            name: of.name.clone(),
-            nodes: of.capacity,
-            takes_new: of.takes_new,
+            name: resource.name.clone(),
+            nodes: resource.capacity,
+            takes_new: resource.takes_new,
             cells: cells.collect(),
-            parts: parts.map(|part| Some(self.free(of, part)?.0)).collect(),
+            parts: parts.map(|part| Some(self.free(resource, part)?.0)).collect(),
             slots,
             more_slots,
-            next_free: self.next_free(of),
+            next_free: self.next_free(resource),
         }
     }
 
-    fn view_cell(&self, of: &PicturedResource, (start, end): (i64, i64)) -> CalendarCellView {
-        let free = self.free(of, (start, end));
+    fn view_cell(&self, resource: &PicturedResource, (start, end): (i64, i64)) -> CalendarCellView {
+        let free = self.free(resource, (start, end));
         let is_ahead = end > self.picture.taken.seconds() && start < self.picture.horizon.seconds();
         let has_room = free.is_none_or(|(_, most)| most >= self.query.wanted.0);
-        let fits = of.capacity >= self.query.wanted.0;
+        let fits = resource.capacity >= self.query.wanted.0;
         let priced = self.pricing.as_ref().filter(|_| is_ahead);
         let node_hour = priced.and_then(|pricing| {
             let within = self.in_steps((start, end));
-            of.node_hour(pricing, &self.query.party, within, self.picture.taken)
+            resource.node_hour(pricing, &self.query.party, within, self.picture.taken)
         });
         CalendarCellView {
             start,
             end,
             free,
             node_hour: node_hour.map(MoneyView::of),
-            is_open: of.takes_new && is_ahead && has_room && fits,
+            is_open: resource.takes_new && is_ahead && has_room && fits,
         }
     }
 
     /// The fewest and the most free nodes; none where it is over or not told.
-    fn free(&self, of: &PicturedResource, time: (i64, i64)) -> Option<(u32, u32)> {
+    fn free(&self, resource: &PicturedResource, time: (i64, i64)) -> Option<(u32, u32)> {
         let within = self.in_steps(time);
-        (self.is_published && !within.is_empty()).then(|| of.free_within(within))
+        (self.is_published && !within.is_empty()).then(|| resource.free_within(within))
     }
 
     /// The steps that a time touches, from now on. Several of them do not tell where between two steps a slot ends.
@@ -233,9 +242,9 @@ impl Telling<'_> {
         Interval::new(Time(down).max(now), Time(up))
     }
 
-    fn view_slots(&self, of: &PicturedResource) -> (Vec<CalendarSlotView>, usize) {
+    fn view_slots(&self, resource: &PicturedResource) -> (Vec<CalendarSlotView>, usize) {
         let period = self.query.period();
-        let seen = of
+        let seen = resource
             .slots
             .iter()
             .filter(|slot| self.query.sees(slot) && slot.interval.meets(period));
@@ -246,7 +255,7 @@ impl Telling<'_> {
         for slot in &mut seen {
             slot.numbers.clear();
         }
-        let lanes = lanes_of_slots(of.capacity, &seen, &[]);
+        let lanes = lanes_of_slots(resource.capacity, &seen, &[]);
         let views = seen.into_iter().zip(lanes).map(|(slot, rows)| CalendarSlotView {
             id: slot.of.id(),
             is_held: matches!(slot.of, SlotOf::HeldOffers(_)),
@@ -260,14 +269,14 @@ impl Telling<'_> {
         (views.collect(), more)
     }
 
-    fn next_free(&self, of: &PicturedResource) -> Vec<(i64, i64)> {
+    fn next_free(&self, resource: &PicturedResource) -> Vec<(i64, i64)> {
         let (nodes, seconds) = self.query.wanted;
-        if !self.is_published || !of.takes_new || of.capacity < nodes {
+        if !self.is_published || !resource.takes_new || resource.capacity < nodes {
             return Vec::new();
         }
         let from = self.query.period().start.max(self.picture.taken);
         let within = Interval::new(from, self.picture.horizon.max(from));
-        let gaps = of.gaps(within, nodes, self.step, GAPS_MAX).into_iter();
+        let gaps = resource.gaps(within, nodes, self.step, GAPS_MAX).into_iter();
         let gaps = gaps.filter(|gap| gap.duration() >= seconds).take(NEXT_FREE_MAX);
         gaps.map(|gap| (gap.start.seconds(), gap.end.seconds())).collect()
     }

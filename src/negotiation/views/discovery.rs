@@ -66,13 +66,13 @@ pub struct ArgumentView {
 }
 
 impl ApplicationView {
-    pub(in crate::negotiation) fn of(of: &Application) -> Self {
+    pub(in crate::negotiation) fn of(application: &Application) -> Self {
         Self {
-            name: of.name.clone(),
-            version: of.version.clone(),
-            description: of.description.clone(),
-            arguments: of.arguments.iter().map(ArgumentView::of).collect(),
-            saves_work: of.checkpoint.is_some(),
+            name: application.name.clone(),
+            version: application.version.clone(),
+            description: application.description.clone(),
+            arguments: application.arguments.iter().map(ArgumentView::of).collect(),
+            saves_work: application.checkpoint.is_some(),
         }
     }
 }
@@ -135,12 +135,12 @@ pub struct OfferedResourceView {
 }
 
 impl OfferedResourceView {
-    pub(in crate::negotiation) fn of(of: &Resource) -> Self {
+    pub(in crate::negotiation) fn of(resource: &Resource) -> Self {
         Self {
-            name: of.name.clone(),
-            nodes: of.capacity,
-            rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: view_attributes(&of.attributes),
+            name: resource.name.clone(),
+            nodes: resource.capacity,
+            rate: f64::from(resource.rate.millionths()) / 1e6,
+            attributes: view_attributes(&resource.attributes),
         }
     }
 }
@@ -180,23 +180,23 @@ pub struct PriceListView {
 }
 
 impl PriceListView {
-    pub(in crate::negotiation) fn of(of: &Pricing, party: &str) -> Self {
-        let amount = |micros: u32| Money::new(i64::from(micros), of.currency).amount();
-        let own = of.profiles.get(party).copied();
-        let resources = of.resources.iter();
+    pub(in crate::negotiation) fn of(pricing: &Pricing, party: &str) -> Self {
+        let amount = |micros: u32| Money::new(i64::from(micros), pricing.currency).amount();
+        let own = pricing.profiles.get(party).copied();
+        let resources = pricing.resources.iter();
         Self {
-            currency: of.currency.to_string(),
-            node_hour: amount(of.node_hour_micros),
+            currency: pricing.currency.to_string(),
+            node_hour: amount(pricing.node_hour_micros),
             resources: resources
                 .map(|(name, micros)| (name.clone(), amount(*micros)))
                 .collect(),
             own_percent: own.map_or(100.0, percent),
-            late_percent: percent(of.late),
-            busy_percent: percent(of.busy),
-            flexible_percent: percent(of.flexible.most),
-            flexible_half_seconds: of.flexible.half,
-            cancellation_percent: percent(of.cancellation),
-            change_percent: percent(of.change),
+            late_percent: percent(pricing.late),
+            busy_percent: percent(pricing.busy),
+            flexible_percent: percent(pricing.flexible.most),
+            flexible_half_seconds: pricing.flexible.half,
+            cancellation_percent: percent(pricing.cancellation),
+            change_percent: percent(pricing.change),
         }
     }
 }
@@ -217,20 +217,28 @@ const HOUR: i128 = 3_600;
 
 impl CostView {
     /// The parts of the price of an offer to a party; none where that is not by this list.
-    pub(in crate::negotiation) fn of(of: &Pricing, party: &str, offer: &QuotationView) -> Option<Self> {
+    pub(in crate::negotiation) fn of(pricing: &Pricing, party: &str, offer: &QuotationView) -> Option<Self> {
         let price = offer.price.as_ref().and_then(MoneyView::money)?;
-        if price.currency != of.currency {
+        if price.currency != pricing.currency {
             return None;
         }
-        let micros = of.resources.get(&offer.resource).unwrap_or(&of.node_hour_micros);
-        let part = |of: Fraction| (i128::from(of.numerator), i128::from(of.denominator.max(1)));
-        let (own, whole) = of.profiles.get(party).map_or((1, 1), |own| part(*own));
+        let micros = pricing
+            .resources
+            .get(&offer.resource)
+            .unwrap_or(&pricing.node_hour_micros);
+        let part = |fraction: Fraction| {
+            (
+                i128::from(fraction.numerator),
+                i128::from(fraction.denominator.max(1)),
+            )
+        };
+        let (own, whole) = pricing.profiles.get(party).map_or((1, 1), |own| part(*own));
         // To the nearest, as the price is: the rules are not told of a remainder.
         let exact = 2 * offer.node_seconds() * i128::from(*micros) * own / (HOUR * whole);
         let list = (exact + 1).div_euclid(2);
         let list = Money::new(i64::try_from(list).ok()?, price.currency);
         let rules = Money::new(price.micros.checked_sub(list.micros)?, price.currency);
-        let (kept, whole) = (of.cancellation.numerator, of.cancellation.denominator);
+        let (kept, whole) = (pricing.cancellation.numerator, pricing.cancellation.denominator);
         Some(Self {
             list: MoneyView::of(list),
             rules: MoneyView::of(rules),

@@ -1,7 +1,7 @@
 //! From agreements and failures back to the documents of WS-Agreement.
 
 use scheduler::Time;
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{create_agreement_response, create_pending_agreement_response, terminate_response};
 use wsag::placement::{self, Moved};
@@ -79,11 +79,11 @@ pub fn write_create_response(accepted: &AcceptedView, base: &str) -> String {
 
 /// What was chosen of an offer that left a choice.
 pub(in crate::negotiation) fn choices_in_document(
-    of: &[crate::agreement::CompositorChoice],
+    one_choices: &[crate::agreement::CompositorChoice],
 ) -> Vec<CompositorChoice> {
-    let choices = of.iter().map(|of| CompositorChoice {
-        path: of.path.clone(),
-        members: of.members.clone(),
+    let choices = one_choices.iter().map(|choice| CompositorChoice {
+        path: choice.path.clone(),
+        members: choice.members.clone(),
     });
     choices.collect()
 }
@@ -103,12 +103,12 @@ pub(in crate::negotiation) fn refusal_document(refusal: &RefusalView) -> refusal
         alternatives: refusal
             .alternatives
             .iter()
-            .map(|of| refusals::Alternative {
-                start: date_time_in_document(of.start),
-                end: date_time_in_document(of.end),
-                nodes: of.nodes,
-                deviation: of.deviation,
-                direction: if of.direction == "earlier" {
+            .map(|alternative| refusals::Alternative {
+                start: date_time_in_document(alternative.start),
+                end: date_time_in_document(alternative.end),
+                nodes: alternative.nodes,
+                deviation: alternative.deviation,
+                direction: if alternative.direction == "earlier" {
                     Direction::Earlier
                 } else {
                     Direction::Later
@@ -118,14 +118,14 @@ pub(in crate::negotiation) fn refusal_document(refusal: &RefusalView) -> refusal
         relaxations: refusal
             .relaxations
             .iter()
-            .map(|of| refusals::Relaxation {
-                start: of.ready.map(date_time_in_document),
-                deadline: of.deadline.map(date_time_in_document),
-                nodes: of.nodes,
-                duration: of
+            .map(|relaxation| refusals::Relaxation {
+                start: relaxation.ready.map(date_time_in_document),
+                deadline: relaxation.deadline.map(date_time_in_document),
+                nodes: relaxation.nodes,
+                duration: relaxation
                     .duration_seconds
                     .and_then(|seconds| u32::try_from(seconds).ok()),
-                budget: of.budget.map(sum_in_document),
+                budget: relaxation.budget.map(sum_in_document),
             })
             .collect(),
     }

@@ -46,7 +46,7 @@ pub struct FlexibilityView {
 impl ExplanationView {
     /// The explanation of an agreement as it stands at an instant, from its timeline.
     pub fn of(view: &AgreementView, timeline: &TimelineView, now: Timestamp) -> Self {
-        let of = |kinds: &[&str]| -> Vec<&EventView> {
+        let events_of = |kinds: &[&str]| -> Vec<&EventView> {
             let events = timeline.events.iter();
             events
                 .filter(|event| kinds.contains(&event.kind.as_str()))
@@ -57,9 +57,9 @@ impl ExplanationView {
                 at: event.at.clone(),
                 why: event.detail.clone(),
             };
-            of(kinds).iter().map(reason).collect()
+            events_of(kinds).iter().map(reason).collect()
         };
-        let accepted = of(&["accepted"]);
+        let accepted = events_of(&["accepted"]);
         let decision = accepted.first().map(|event| event.detail.as_str());
         // The words of a decision end with its price.
         let parts = decision.zip(view.price.as_ref()).and_then(|(decision, price)| {
@@ -75,7 +75,7 @@ impl ExplanationView {
             negotiated: reasons(&["offered"]),
             moves: reasons(&["moved", "broken"]),
             price_parts: parts.map(|parts| parts.split(", ").map(str::to_owned).collect()),
-            flexibility: FlexibilityView::of(view, !of(&["fixed"]).is_empty(), now),
+            flexibility: FlexibilityView::of(view, !events_of(&["fixed"]).is_empty(), now),
         }
     }
 }

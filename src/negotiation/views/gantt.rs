@@ -6,7 +6,7 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::values::instant_as_date_time;
-use crate::negotiation::lanes::lanes_of_slots;
+use crate::negotiation::chart_rows::lanes_of_slots;
 use crate::planner::{Picture, PicturedSlot, Resource, SlotOf, WhyUnused};
 use crate::store::TrailLine;
 
@@ -111,7 +111,11 @@ impl GanttView {
         let shown = name.and_then(|name| view_resource(picture, resources, name, query));
         Self {
             taken: picture.taken.seconds(),
-            names: picture.resources.iter().map(|of| of.name.clone()).collect(),
+            names: picture
+                .resources
+                .iter()
+                .map(|resource| resource.name.clone())
+                .collect(),
             shown,
         }
     }
@@ -123,13 +127,13 @@ fn view_resource(
     name: &str,
     query: &GanttQuery,
 ) -> Option<GanttResourceView> {
-    let of = picture.named(name)?;
+    let resource = picture.named(name)?;
     let (first, many) = query.nodes;
-    let first = first.min(of.capacity.saturating_sub(1));
-    let nodes = first..first.saturating_add(many.max(1)).min(of.capacity);
+    let first = first.min(resource.capacity.saturating_sub(1));
+    let nodes = first..first.saturating_add(many.max(1)).min(resource.capacity);
     let period = Interval::new(Time(query.period.0), Time(query.period.1));
-    let lanes = lanes_of_slots(of.capacity, &of.slots, &of.unused);
-    let slots = of
+    let lanes = lanes_of_slots(resource.capacity, &resource.slots, &resource.unused);
+    let slots = resource
         .slots
         .iter()
         .zip(lanes)
@@ -138,31 +142,31 @@ fn view_resource(
         let rows: Vec<_> = rows.iter().filter_map(|rows| common_rows(rows, &nodes)).collect();
         (!rows.is_empty()).then(|| view_slot(slot, rows))
     });
-    let unused = of
+    let unused = resource
         .unused
         .iter()
-        .filter(|of| of.interval.meets(period))
-        .filter_map(|of| {
+        .filter(|unused| unused.interval.meets(period))
+        .filter_map(|unused| {
             Some(GanttUnusedView {
-                rows: common_rows(&of.nodes, &nodes)?,
-                start: of.interval.start.seconds(),
-                end: of.interval.end.seconds(),
-                why: match of.why {
+                rows: common_rows(&unused.nodes, &nodes)?,
+                start: unused.interval.start.seconds(),
+                end: unused.interval.end.seconds(),
+                why: match unused.why {
                     WhyUnused::Maintenance => "maintenance",
                     WhyUnused::State(state) => state.word(),
                     WhyUnused::Others => "others",
                 },
             })
         });
-    let named = resources.iter().find(|of| of.name == name);
+    let named = resources.iter().find(|resource| resource.name == name);
     let name_of = |node: u32| {
-        let name = named.and_then(|of| of.node_names.get(node as usize));
+        let name = named.and_then(|named| named.node_names.get(node as usize));
         name.map_or_else(|| node.to_string(), Clone::clone)
     };
     let are_few = nodes.end - nodes.start <= NAMES_MAX;
     Some(GanttResourceView {
-        name: of.name.clone(),
-        capacity: of.capacity,
+        name: resource.name.clone(),
+        capacity: resource.capacity,
         nodes: (nodes.start, nodes.end),
         node_names: if are_few {
             nodes.clone().map(name_of).collect()
@@ -254,8 +258,8 @@ mod tests {
         let mut named = Resource::new("local", "local", 6);
         named.node_names = vec!["a".to_owned(), "b".to_owned()];
         let view = GanttView::of(&picture, &[named], &query);
-        let of = view.shown.unwrap();
-        let rows: Vec<_> = of
+        let shown = view.shown.unwrap();
+        let rows: Vec<_> = shown
             .slots
             .iter()
             .map(|slot| (slot.id.as_u128(), slot.rows.clone()))
@@ -266,10 +270,13 @@ mod tests {
             "the third lies on node 0"
         );
         assert_eq!(
-            (of.nodes, of.node_names),
+            (shown.nodes, shown.node_names),
             ((1, 4), ["b", "2", "3"].map(str::to_owned).to_vec())
         );
-        assert_eq!((of.unused[0].rows.clone(), of.unused[0].why), (3..4, "down"));
+        assert_eq!(
+            (shown.unused[0].rows.clone(), shown.unused[0].why),
+            (3..4, "down")
+        );
         query.resource = Some("elsewhere".to_owned());
         assert_eq!(GanttView::of(&picture, &[], &query).shown, None);
         query = GanttQuery {
@@ -277,7 +284,7 @@ mod tests {
             period: (0, 0),
             nodes: (u32::MAX, 0),
         };
-        let of = GanttView::of(&picture, &[], &query).shown.unwrap();
-        assert_eq!((of.nodes, of.slots.len()), ((5, 6), 0));
+        let one_shown = GanttView::of(&picture, &[], &query).shown.unwrap();
+        assert_eq!((one_shown.nodes, one_shown.slots.len()), ((5, 6), 0));
     }
 }

@@ -40,22 +40,22 @@ pub struct MaintenanceView {
 
 impl MaintenanceView {
     /// All of a resource.
-    pub(in crate::negotiation) fn all_of(of: &Resource) -> Vec<Self> {
-        let configured = of.maintenance.iter().map(|(interval, nodes)| Self {
+    pub(in crate::negotiation) fn all_of(resource: &Resource) -> Vec<Self> {
+        let configured = resource.maintenance.iter().map(|(interval, nodes)| Self {
             id: None,
-            resource: of.name.clone(),
+            resource: resource.name.clone(),
             start: interval.start,
             end: interval.end,
-            nodes: (*nodes).min(of.capacity),
+            nodes: (*nodes).min(resource.capacity),
             reason: None,
             party: None,
         });
-        let added = of.added_maintenance.iter().map(|added| Self {
+        let added = resource.added_maintenance.iter().map(|added| Self {
             id: Some(added.id),
-            resource: of.name.clone(),
+            resource: resource.name.clone(),
             start: Time(added.start),
             end: Time(added.end),
-            nodes: added.nodes.unwrap_or(of.capacity).min(of.capacity),
+            nodes: added.nodes.unwrap_or(resource.capacity).min(resource.capacity),
             reason: added.reason.clone(),
             party: Some(added.party.clone()),
         });

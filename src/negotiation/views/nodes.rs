@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::resources::PlaceChangeView;
 use super::values::{MoneyView, instant_as_date_time};
 use crate::execution::slurm::expand_nodes;
-use crate::negotiation::request::json::{At, Json, JsonCheck};
-use crate::negotiation::{Error, Negotiation, Result};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
+use crate::negotiation::{Error, Result, Service};
 use crate::planner::{NodeOverride, NodeState, NodeStatus};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
@@ -82,7 +82,7 @@ pub struct RepairedView {
     pub penalties: Vec<MoneyView>,
 }
 
-impl Negotiation {
+impl Service {
     /// How the nodes of a resource stand. For operators.
     ///
     /// # Errors
@@ -93,7 +93,7 @@ impl Negotiation {
         let all = standings.len() <= NODES_SHOWN_MAX;
         let shown = standings
             .iter()
-            .filter(|of| all || !of.said.is_empty())
+            .filter(|standing| all || !standing.said.is_empty())
             .take(NODES_SHOWN_MAX);
         Ok(NodesView {
             resource: resource.to_owned(),
@@ -152,15 +152,17 @@ impl Negotiation {
     /// The numbers of the nodes that a text names; none where one of them is none of the resource.
     fn numbers_of(&self, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
         let resources = self.planner.resources();
-        let of = resources.iter().find(|of| of.name == resource)?;
+        let one_resource = resources
+            .iter()
+            .find(|one_resource| one_resource.name == resource)?;
         let mut numbers = BTreeSet::new();
         for name in expand_nodes(nodes)? {
-            let named = of.node_names.iter().position(|known| *known == name);
+            let named = one_resource.node_names.iter().position(|known| *known == name);
             let range = match named.map(u32::try_from) {
                 Some(at) => at.ok().map(|at| at..=at)?,
-                None => numbers_of_unnamed(&name, of.node_names.len())?,
+                None => numbers_of_unnamed(&name, one_resource.node_names.len())?,
             };
-            if range.is_empty() || *range.end() >= of.capacity {
+            if range.is_empty() || *range.end() >= one_resource.capacity {
                 return None;
             }
             numbers.extend(range);
@@ -175,13 +177,13 @@ fn numbers_of_unnamed(text: &str, named: usize) -> Option<RangeInclusive<u32>> {
     if let Some((first, last)) = text.split_once('-') {
         return Some(number(first)?..=number(last)?);
     }
-    let has_name = |of: u32| usize::try_from(of).is_ok_and(|of| of < named);
+    let has_name = |number: u32| usize::try_from(number).is_ok_and(|try_from| try_from < named);
     let short = || {
         text.strip_prefix('n')
             .and_then(number)
-            .filter(|of| !has_name(*of))
+            .filter(|each| !has_name(*each))
     };
-    number(text).or_else(short).map(|of| of..=of)
+    number(text).or_else(short).map(|number| number..=number)
 }
 
 impl NodeView {
@@ -206,7 +208,7 @@ fn read_node_state(body: &[u8]) -> Result<(NodeState, Option<String>)> {
     let value = Json::parse(body)?;
     let mut check = JsonCheck::default();
     let read = check
-        .object(&At::root(&value), &["state", "reason"])
+        .object(&LocatedValue::root(&value), &["state", "reason"])
         .and_then(|object| {
             let reason = object.read(&mut check, "reason", |check, at| check.line(at, REASON_MAX));
             let state = object.read_required(&mut check, "state", |check, at| {

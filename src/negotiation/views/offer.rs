@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uuid::Uuid;
 use wsag::Fragment;
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
@@ -18,7 +18,7 @@ use super::agreement::PieceView;
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
-use crate::planner::{Lost, OfferWords};
+use crate::planner::{OfferLoss, OfferWords};
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, Serialize)]
@@ -208,7 +208,7 @@ pub(in crate::negotiation) fn documents_of_offers(said: &[WordedOffer]) -> Vec<O
 #[derive(Debug)]
 pub struct LostOffer {
     /// Why.
-    pub lost: Lost,
+    pub lost: OfferLoss,
     /// The counter offers that it was answered with anew: none where its negotiation is over.
     pub(in crate::negotiation) fresh: Vec<WordedOffer>,
 }
@@ -216,14 +216,18 @@ pub struct LostOffer {
 impl LostOffer {
     /// Whether its time is over, rather than that something else has become of it.
     pub fn has_expired(&self) -> bool {
-        self.lost == Lost::Expired
+        self.lost == OfferLoss::Expired
     }
 
     /// Whether the service has taken it back.
     pub fn is_withdrawn(&self) -> bool {
         matches!(
             self.lost,
-            Lost::Withdrawn | Lost::NoApplication | Lost::NotReserved | Lost::Barred(_) | Lost::AtPeer(_)
+            OfferLoss::Withdrawn
+                | OfferLoss::NoApplication
+                | OfferLoss::NotReserved
+                | OfferLoss::Barred(_)
+                | OfferLoss::AtPeer(_)
         )
     }
 
@@ -339,10 +343,10 @@ impl QuotationView {
             text.parse::<jiff::Timestamp>()
                 .map_or(0, jiff::Timestamp::as_second)
         };
-        let seconds = |of: &PieceView| i128::from(at(&of.planned_end) - at(&of.planned_start));
+        let seconds = |piece: &PieceView| i128::from(at(&piece.planned_end) - at(&piece.planned_start));
         self.pieces
             .iter()
-            .map(|of| i128::from(of.nodes) * seconds(of))
+            .map(|piece| i128::from(piece.nodes) * seconds(piece))
             .sum()
     }
 
@@ -392,10 +396,10 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
         difference: terms.difference.map(sum_in_document),
         fee: terms.fee.map(sum_in_document),
         fee_reason: terms.fee_why.clone(),
-        energy: terms.energy.map(|of| Energy {
-            watt_hours: of.watt_hours,
-            cost: sum_in_document(of.cost),
-            carbon_grams: of.carbon_grams,
+        energy: terms.energy.map(|energy| Energy {
+            watt_hours: energy.watt_hours,
+            cost: sum_in_document(energy.cost),
+            carbon_grams: energy.carbon_grams,
         }),
         carried_out_by: terms.peer.is_some().then(|| terms.resource.clone()),
         added: added_to_peer(terms).map(sum_in_document),
@@ -416,7 +420,7 @@ mod tests {
         }
         for kind in OfferKind::ALL {
             assert_eq!(
-                QuotationKind::parse(kind.word()).map(Named::name),
+                QuotationKind::parse(kind.word()).map(NamedValue::name),
                 Some(kind.word())
             );
         }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::values::second_as_date_time;
 use crate::agreement::{Agreement, AgreementState, ServiceState};
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Result, Service};
 
 /// Waiting agreements in the list; the others are counted.
 const WAITING_SHOWN_MAX: usize = 20;
@@ -67,7 +67,7 @@ pub struct WaitingView {
     pub slack_seconds: i64,
 }
 
-impl Negotiation {
+impl Service {
     /// How the resources are used, and what waits for them, as it is stored. For operators.
     ///
     /// # Errors
@@ -75,33 +75,35 @@ impl Negotiation {
     pub async fn operations(&self) -> Result<OperationsView> {
         let now = self.clock.now();
         let live = self.store.live_agreements().await?;
-        let placed: Vec<&Agreement> = live.iter().filter(|of| of.is_placed()).collect();
+        let placed: Vec<&Agreement> = live.iter().filter(|live| live.is_placed()).collect();
         let mut on: BTreeMap<&str, Vec<&Agreement>> = BTreeMap::new();
-        for of in &placed {
-            on.entry(of.resource.as_str()).or_default().push(of);
+        for placed_one in &placed {
+            on.entry(placed_one.resource.as_str())
+                .or_default()
+                .push(placed_one);
         }
         let resources = self.planner.resources();
-        let resources = resources.iter().map(|of| {
-            let there = on.get(of.name.as_str()).map_or(&[][..], Vec::as_slice);
-            let begun = there.iter().filter(|of| of.service.is_ready());
+        let resources = resources.iter().map(|resource| {
+            let there = on.get(resource.name.as_str()).map_or(&[][..], Vec::as_slice);
+            let begun = there.iter().filter(|each| each.service.is_ready());
             let [day_percent, week_percent] = AHEAD.map(|seconds| {
                 let within = Interval::of(now, seconds);
-                let booked: i64 = there.iter().map(|of| booked_within(of, within)).sum();
-                let all = i64::from(of.capacity) * seconds;
+                let booked: i64 = there.iter().map(|each| booked_within(each, within)).sum();
+                let all = i64::from(resource.capacity) * seconds;
                 u32::try_from((100 * booked + all / 2) / all.max(1)).unwrap_or(u32::MAX)
             });
             UtilisationView {
-                name: of.name.clone(),
+                name: resource.name.clone(),
                 state: match () {
-                    () if of.is_retired() => "retired",
-                    () if of.is_frozen() => "frozen",
+                    () if resource.is_retired() => "retired",
+                    () if resource.is_frozen() => "frozen",
                     () => "in service",
                 },
-                nodes: of.capacity,
-                booked: begun.clone().map(|of| of.slot_nodes()).sum(),
+                nodes: resource.capacity,
+                booked: begun.clone().map(|agreement| agreement.slot_nodes()).sum(),
                 used: begun
-                    .filter(|of| of.service == ServiceState::Processing)
-                    .map(|of| of.slot_nodes())
+                    .filter(|begun| begun.service == ServiceState::Processing)
+                    .map(|agreement| agreement.slot_nodes())
                     .sum(),
                 day_percent,
                 week_percent,
@@ -109,45 +111,47 @@ impl Negotiation {
         });
         let mut waiting: Vec<_> = placed
             .iter()
-            .filter(|of| of.state == AgreementState::Observed && of.service == ServiceState::NotReady)
+            .filter(|agreement| {
+                agreement.state == AgreementState::Observed && agreement.service == ServiceState::NotReady
+            })
             .collect();
-        waiting.sort_by_key(|of| (of.placement().start, of.id));
+        waiting.sort_by_key(|agreement| (agreement.placement().start, agreement.id));
         Ok(OperationsView {
             resources: resources.collect(),
             waiting: waiting.len(),
             queue: waiting
                 .iter()
                 .take(WAITING_SHOWN_MAX)
-                .map(|of| waiting_view(of))
+                .map(|waiting| waiting_view(waiting))
                 .collect(),
         })
     }
 }
 
 /// The node-seconds of an agreement within a time.
-fn booked_within(of: &Agreement, within: Interval) -> i64 {
+fn booked_within(agreement: &Agreement, within: Interval) -> i64 {
     let part = |(slot, nodes): (Interval, u32)| {
         let seconds = slot.end.min(within.end).seconds() - slot.start.max(within.start).seconds();
         seconds.max(0) * i64::from(nodes)
     };
-    of.slots.stretches().into_iter().map(part).sum()
+    agreement.slots.stretches().into_iter().map(part).sum()
 }
 
-fn waiting_view(of: &Agreement) -> WaitingView {
-    let placed = of.placement();
+fn waiting_view(agreement: &Agreement) -> WaitingView {
+    let placed = agreement.placement();
     WaitingView {
-        id: of.id,
-        name: of.name.clone(),
-        application: of.job.as_ref().map(|job| job.application.clone()),
-        party: of.party.clone(),
-        resource: of.resource.clone(),
-        nodes: of.nodes(),
+        id: agreement.id,
+        name: agreement.name.clone(),
+        application: agreement.job.as_ref().map(|job| job.application.clone()),
+        party: agreement.party.clone(),
+        resource: agreement.resource.clone(),
+        nodes: agreement.nodes(),
         start: second_as_date_time(placed.start),
         end: second_as_date_time(placed.end),
-        slack_seconds: if of.fixed {
+        slack_seconds: if agreement.fixed {
             0
         } else {
-            (of.deadline.seconds() - placed.end.seconds()).max(0)
+            (agreement.deadline.seconds() - placed.end.seconds()).max(0)
         },
     }
 }

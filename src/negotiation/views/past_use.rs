@@ -41,11 +41,11 @@ pub struct PeriodUseView {
 
 /// The last sums.
 #[derive(Clone, Default)]
-pub(in crate::negotiation) struct PastUses(pub(in crate::negotiation) Arc<Mutex<Sums>>);
+pub(in crate::negotiation) struct PastUses(pub(in crate::negotiation) Arc<Mutex<PastUseCache>>);
 
 /// The last sums.
 #[derive(Default)]
-pub(in crate::negotiation) struct Sums {
+pub(in crate::negotiation) struct PastUseCache {
     /// When, and what.
     pub(in crate::negotiation) last: Option<(Micros, PastUseView)>,
     /// Whether others are being made.

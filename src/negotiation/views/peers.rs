@@ -6,7 +6,7 @@ use super::values::instant_as_date_time;
 use crate::clock::MICROS_PER_SECOND;
 use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerHealth};
-use crate::federation::discovery::{Domain, Found};
+use crate::federation::discovery::{Domain, PeerFindings};
 
 /// The peers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -99,7 +99,7 @@ pub struct BeyondView {
 }
 
 impl PeerView {
-    pub(in crate::negotiation) fn of(peer: &Peer, found: Found, federation: &Federation) -> Self {
+    pub(in crate::negotiation) fn of(peer: &Peer, found: PeerFindings, federation: &Federation) -> Self {
         let settings = peer.settings();
         Self {
             name: settings.name.clone(),
@@ -113,9 +113,9 @@ impl PeerView {
             beyond: found
                 .beyond
                 .into_iter()
-                .map(|(of, says)| BeyondView {
-                    name: of.name,
-                    address: of.address,
+                .map(|(beyond, says)| BeyondView {
+                    name: beyond.name,
+                    address: beyond.address,
                     says,
                 })
                 .collect(),
@@ -136,17 +136,17 @@ impl CarriesView {
 }
 
 impl PeerHealthView {
-    fn of(of: PeerHealth) -> Self {
+    fn of(health: PeerHealth) -> Self {
         Self {
-            reachable: of.is_reachable,
-            silent_since: of.since.map(instant_as_date_time),
-            last_error: of.last_error.filter(|_| !of.is_reachable),
-            not_asked_seconds: of.not_asked_for.map(|left| left / MICROS_PER_SECOND + 1),
-            asked: of.asked,
-            answered: of.answered,
-            refused: of.refused,
-            late: of.late,
-            failed: of.failed,
+            reachable: health.is_reachable,
+            silent_since: health.since.map(instant_as_date_time),
+            last_error: health.last_error.filter(|_| !health.is_reachable),
+            not_asked_seconds: health.not_asked_for.map(|left| left / MICROS_PER_SECOND + 1),
+            asked: health.asked,
+            answered: health.answered,
+            refused: health.refused,
+            late: health.late,
+            failed: health.failed,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The rules for parties that are in force: for operators.
 
 use super::discovery::percent;
-use crate::negotiation::{Negotiation, Result};
+use crate::negotiation::{Result, Service};
 use crate::planner::Quotas;
 
 /// The rules that are in force.
@@ -51,40 +51,43 @@ pub struct QuotasView {
 }
 
 impl QuotasView {
-    fn of(of: &Quotas) -> Self {
+    fn of(one_quotas: &Quotas) -> Self {
         Self {
-            share_percent: of.share_percent,
-            node_hours: of.node_hours,
-            horizon_seconds: of.horizon,
-            agreements: of.agreements,
-            questions_per_minute: of.probes_per_minute,
+            share_percent: one_quotas.share_percent,
+            node_hours: one_quotas.node_hours,
+            horizon_seconds: one_quotas.horizon,
+            agreements: one_quotas.agreements,
+            questions_per_minute: one_quotas.probes_per_minute,
         }
     }
 }
 
-impl Negotiation {
+impl Service {
     /// The rules for parties that are in force. For operators.
     ///
     /// # Errors
     /// [`Error::Unavailable`](crate::negotiation::Error::Unavailable).
     pub async fn policies(&self) -> Result<PoliciesView> {
         let picture = self.planner.picture().await?;
-        let (of, negotiation) = (&picture.policies, picture.policies.negotiation);
+        let (in_force, negotiation) = (&picture.policies, picture.policies.negotiation);
         let templates = self.templates.now();
-        let profiles = templates.pricing().into_iter().flat_map(|of| &of.profiles);
-        let quotas_of_parties = of.quotas_of_parties.iter();
+        let profiles = templates
+            .pricing()
+            .into_iter()
+            .flat_map(|pricing| &pricing.profiles);
+        let quotas_of_parties = in_force.quotas_of_parties.iter();
         Ok(PoliciesView {
-            horizon_seconds: of.horizon,
-            fixed_after_percent: of.fix_after.map(percent),
-            notice_seconds: of.announce,
+            horizon_seconds: in_force.horizon,
+            fixed_after_percent: in_force.fix_after.map(percent),
+            notice_seconds: in_force.announce,
             negotiation_seconds: negotiation.lasts,
             negotiations_max: negotiation.open_max,
             offers_max: negotiation.offers_max,
             hold_seconds: negotiation.hold,
             holds_max: negotiation.holds_max,
-            proposals_max: of.proposals.moves_max,
-            proposal_discount_percent: percent(of.proposals.discount),
-            quotas: QuotasView::of(&of.quotas),
+            proposals_max: in_force.proposals.moves_max,
+            proposal_discount_percent: percent(in_force.proposals.discount),
+            quotas: QuotasView::of(&in_force.quotas),
             quotas_of_parties: quotas_of_parties
                 .map(|(party, quotas)| (party.clone(), QuotasView::of(quotas)))
                 .collect(),

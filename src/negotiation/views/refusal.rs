@@ -96,12 +96,12 @@ impl RefusalView {
             alternatives: refusal
                 .alternatives
                 .iter()
-                .map(|of| AlternativeView::of(*of, window))
+                .map(|alternative| AlternativeView::of(*alternative, window))
                 .collect(),
             relaxations: refusal
                 .relaxations
                 .iter()
-                .map(|of| RelaxationView::of(*of))
+                .map(|relaxation| RelaxationView::of(*relaxation))
                 .chain(refusal.lowest_budget.map(|budget| RelaxationView {
                     budget: Some(budget),
                     ..RelaxationView::default()

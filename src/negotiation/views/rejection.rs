@@ -33,7 +33,8 @@ impl Rejection {
             Self::Refusal(refusal) => serde_json::to_string(refusal),
             Self::Violations(violations) => {
                 let told = violations.iter();
-                let told = told.map(|of| json!({ "path": of.path, "message": of.message }));
+                let told =
+                    told.map(|violation| json!({ "path": violation.path, "message": violation.message }));
                 serde_json::to_string(&json!({ "violations": told.collect::<Vec<_>>() }))
             }
         };

@@ -3,7 +3,7 @@
 use scheduler::prediction::reliability::{INTERVALS, LEVELS};
 use scheduler::prediction::{Part, Reliability};
 
-use crate::negotiation::Negotiation;
+use crate::negotiation::Service;
 use crate::prediction::Knowledge;
 
 /// A cell of something that is not known.
@@ -82,7 +82,7 @@ impl ReliabilityView {
         }
         let percent = |part: f64| format!("{:.1}", 100.0 * part);
         let intervals = (0..INTERVALS).map(|at| {
-            let held = |of: &&Reliability| percent(of.intervals()[at].1);
+            let held = |reliability: &&Reliability| percent(reliability.intervals()[at].1);
             let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
             StatementView {
                 statement: format!("{:.0} % interval", 100.0 * stated),
@@ -94,15 +94,15 @@ impl ReliabilityView {
         let quantiles = LEVELS.iter().enumerate().map(|(at, p)| StatementView {
             statement: format!("{:.0} % quantile", 100.0 * p),
             meaning: format!("{:.0} % of the runs take no longer than this", 100.0 * p),
-            held: kept.iter().map(|of| percent(of.levels()[at].1)).collect(),
+            held: kept.iter().map(|kept| percent(kept.levels()[at].1)).collect(),
             losses: kept
                 .iter()
-                .map(|of| format!("{:.1}", of.levels()[at].2))
+                .map(|kept| format!("{:.1}", kept.levels()[at].2))
                 .collect(),
         });
-        let weights = known.weights().map(|of| WeightsView {
-            resource: of.resource.to_owned(),
-            weights: of
+        let weights = known.weights().map(|weights| WeightsView {
+            resource: weights.resource.to_owned(),
+            weights: weights
                 .weights
                 .iter()
                 .map(|weight| match weight.outcomes() {
@@ -110,17 +110,22 @@ impl ReliabilityView {
                     _ => format!("{:.2}", weight.value()),
                 })
                 .collect(),
-            trust: of.rt.map_or_else(|| NOTHING.to_owned(), |rt| format!("{rt:.1}")),
-            lost: percent(1.0 - of.kept),
+            trust: weights
+                .rt
+                .map_or_else(|| NOTHING.to_owned(), |rt| format!("{rt:.1}")),
+            lost: percent(1.0 - weights.kept),
         });
-        let widest = kept.last().map_or(0.0, |of| of.intervals()[0].1);
+        let widest = kept.last().map_or(0.0, |kept| kept.intervals()[0].1);
         Some(Self {
             outcomes,
             summary: summary_in_words(LEVELS[LEVELS.len() - 1] - LEVELS[0], widest),
             decides: known.deciding_ladder().map(|ladder| ladder.word().to_owned()),
-            ladders: ladders.iter().map(|of| of.word().to_owned()).collect(),
+            ladders: ladders.iter().map(|ladder| ladder.word().to_owned()).collect(),
             statements: intervals.chain(quantiles).collect(),
-            mean_losses: kept.iter().map(|of| format!("{:.1}", of.mean_loss())).collect(),
+            mean_losses: kept
+                .iter()
+                .map(|kept| format!("{:.1}", kept.mean_loss()))
+                .collect(),
             weights: weights.collect(),
         })
     }
@@ -139,7 +144,7 @@ fn summary_in_words(stated: f64, held: f64) -> String {
     )
 }
 
-impl Negotiation {
+impl Service {
     /// How reliable the service's own statements have been; none before the first outcome.
     pub fn reliability(&self) -> Option<ReliabilityView> {
         ReliabilityView::of(&self.predictions.as_ref()?.now())

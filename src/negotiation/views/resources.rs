@@ -69,7 +69,9 @@ pub(in crate::negotiation) fn view_attributes(
         Attribute::Number(number) => json!(number),
     };
     let attributes = attributes.iter();
-    attributes.map(|(name, of)| (name.clone(), value(of))).collect()
+    attributes
+        .map(|(name, attribute)| (name.clone(), value(attribute)))
+        .collect()
 }
 
 /// Something that a resource fails in.
@@ -178,36 +180,36 @@ pub struct ReloadOrder {
 impl ResourceView {
     /// A resource with what is known of its nodes, whether something is planned on it, and its faults.
     pub(in crate::negotiation) fn of(
-        of: &Resource,
+        resource: &Resource,
         counts: NodeCounts,
         has_work: bool,
         faults: Vec<Fault>,
     ) -> Self {
-        let state = match of.retired {
-            None if of.is_frozen() => "frozen",
+        let state = match resource.retired {
+            None if resource.is_frozen() => "frozen",
             None => "in-service",
             Some(_) if has_work => "retiring",
             Some(_) => "retired",
         };
         Self {
-            name: of.name.clone(),
-            kind: of.kind.clone(),
+            name: resource.name.clone(),
+            kind: resource.kind.clone(),
             state: state.to_owned(),
-            frozen_since: of.frozen.map(instant_as_date_time),
-            retired_since: of.retired.map(instant_as_date_time),
-            nodes: of.capacity,
+            frozen_since: resource.frozen.map(instant_as_date_time),
+            retired_since: resource.retired.map(instant_as_date_time),
+            nodes: resource.capacity,
             up: counts.up,
             drained: counts.drained,
             down: counts.down,
-            rate: f64::from(of.rate.millionths()) / 1e6,
-            attributes: view_attributes(&of.attributes),
-            limits: of.executor.get("limits").cloned(),
+            rate: f64::from(resource.rate.millionths()) / 1e6,
+            attributes: view_attributes(&resource.attributes),
+            limits: resource.executor.get("limits").cloned(),
             troubles: faults
                 .into_iter()
-                .map(|of| TroubleView {
-                    doing: of.doing.words().to_owned(),
-                    message: of.message,
-                    since: instant_as_date_time(of.since),
+                .map(|fault| TroubleView {
+                    doing: fault.doing.words().to_owned(),
+                    message: fault.message,
+                    since: instant_as_date_time(fault.since),
                 })
                 .collect(),
         }
@@ -224,11 +226,11 @@ impl ResourceChangesView {
         };
         let resources = changes.resources.iter();
         view.resources = resources
-            .map(|(of, words)| ResourceChangeView {
-                name: of.name.clone(),
+            .map(|(resource, words)| ResourceChangeView {
+                name: resource.name.clone(),
                 change: words.clone(),
-                nodes: of.capacity,
-                retired: of.is_retired(),
+                nodes: resource.capacity,
+                retired: resource.is_retired(),
             })
             .collect();
         (view.broken, view.moved, view.unlisted) = PlaceChangeView::lists(&changes.effects);
@@ -268,11 +270,11 @@ impl PlaceChangeView {
 
     /// The place of an agreement before a change and after it, where it has one then.
     pub fn between(before: &AgreementView, after: Option<&AgreementView>) -> Self {
-        let place = |of: &AgreementView| PlannedPlaceView {
-            resource: of.resource.clone().unwrap_or_default(),
-            start: of.planned_start.clone().unwrap_or_default(),
-            end: of.planned_end.clone().unwrap_or_default(),
-            nodes: of.nodes,
+        let place = |agreement: &AgreementView| PlannedPlaceView {
+            resource: agreement.resource.clone().unwrap_or_default(),
+            start: agreement.planned_start.clone().unwrap_or_default(),
+            end: agreement.planned_end.clone().unwrap_or_default(),
+            nodes: agreement.nodes,
         };
         Self {
             agreement: before.id,
@@ -285,21 +287,21 @@ impl PlaceChangeView {
         }
     }
 
-    fn of(agreement: Uuid, of: &PlaceChange) -> Self {
-        let place = |of: &PlannedPlace| PlannedPlaceView {
-            resource: of.resource.clone(),
-            start: second_as_date_time(of.slot.start),
-            end: second_as_date_time(of.slot.end),
-            nodes: of.nodes,
+    fn of(agreement: Uuid, change: &PlaceChange) -> Self {
+        let place = |place: &PlannedPlace| PlannedPlaceView {
+            resource: place.resource.clone(),
+            start: second_as_date_time(place.slot.start),
+            end: second_as_date_time(place.slot.end),
+            nodes: place.nodes,
         };
         Self {
             agreement,
-            party: of.party.clone(),
-            name: of.name.clone(),
-            application: of.application.clone(),
-            from: place(&of.from),
-            to: of.to.as_ref().map(place),
-            penalties: MoneyView::all(&of.penalties),
+            party: change.party.clone(),
+            name: change.name.clone(),
+            application: change.application.clone(),
+            from: place(&change.from),
+            to: change.to.as_ref().map(place),
+            penalties: MoneyView::all(&change.penalties),
         }
     }
 }

@@ -42,23 +42,23 @@ fn view_moldability(law: &Moldability) -> Members {
     }
 }
 
-fn view_preemption(of: &Preemption) -> Members {
+fn view_preemption(preemption: &Preemption) -> Members {
     Members::default()
-        .with("pieces", of.pieces)
-        .with("interval", of.interval)
-        .with("independent", of.independent)
+        .with("pieces", preemption.pieces)
+        .with("interval", preemption.interval)
+        .with("independent", preemption.independent)
 }
 
-fn view_budget(of: &Budget) -> Members {
+fn view_budget(budget: &Budget) -> Members {
     Members::default()
-        .with("amount", wsag::scheduling::write_amount(of.amount_micros))
-        .with("currency", of.currency.clone())
+        .with("amount", wsag::scheduling::write_amount(budget.amount_micros))
+        .with("currency", budget.currency.clone())
 }
 
-fn view_weights(of: &Preference) -> Members {
+fn view_weights(preference: &Preference) -> Members {
     Members::default()
-        .with_any("start", of.start)
-        .with_any("size", of.size)
-        .with_any("duration", of.duration)
-        .with_any("price", of.price)
+        .with_any("start", preference.start)
+        .with_any("size", preference.size)
+        .with_any("duration", preference.duration)
+        .with_any("price", preference.price)
 }

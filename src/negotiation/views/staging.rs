@@ -1,12 +1,12 @@
 //! The files that an offer has moved for its job, as a flat value.
 
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::job::{CreationFlag, DataStaging};
 
 use crate::negotiation::request::json::{Json, Members};
 
 /// The files of an offer, as the members of a request have them.
-pub(in crate::negotiation) fn view_staged_files(of: &[DataStaging]) -> Json {
+pub(in crate::negotiation) fn view_staged_files(stagings: &[DataStaging]) -> Json {
     let file = |file: &DataStaging| {
         let flag = Some(file.creation_flag).filter(|flag| *flag != CreationFlag::Overwrite);
         Members::default()
@@ -15,7 +15,7 @@ pub(in crate::negotiation) fn view_staged_files(of: &[DataStaging]) -> Json {
             .with_any("target", file.target.clone())
             .with_any("bytes", file.bytes)
             .with_any("deleteOnTermination", file.delete_on_termination)
-            .with_any("creationFlag", flag.map(Named::name))
+            .with_any("creationFlag", flag.map(NamedValue::name))
     };
-    of.iter().map(file).collect()
+    stagings.iter().map(file).collect()
 }

@@ -1,6 +1,6 @@
 //! The parts of an offer as flat values: its context and its terms.
 
-use wsag::Named;
+use wsag::NamedValue;
 use wsag::agreements::Context;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
 use wsag::job::JobDefinition;
@@ -11,21 +11,27 @@ use super::{scheduling, staging};
 use crate::negotiation::request::json::{Json, Members};
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
-pub(in crate::negotiation) fn view_context(of: &Context) -> Json {
-    let (initiator, responder) = (&of.agreement_initiator, &of.agreement_responder);
+pub(in crate::negotiation) fn view_context(read_context: &Context) -> Json {
+    let (initiator, responder) = (
+        &read_context.agreement_initiator,
+        &read_context.agreement_responder,
+    );
     Members::default()
         .with_any("agreementInitiator", initiator.as_ref().map(ToString::to_string))
         .with_any("agreementResponder", responder.as_ref().map(ToString::to_string))
-        .with("serviceProvider", of.service_provider.name())
-        .with_any("expirationTime", of.expiration_time.map(date_time_as_text))
-        .with("templateId", of.template_id.clone())
-        .with("templateName", of.template_name.clone())
+        .with("serviceProvider", read_context.service_provider.name())
+        .with_any(
+            "expirationTime",
+            read_context.expiration_time.map(date_time_as_text),
+        )
+        .with("templateId", read_context.template_id.clone())
+        .with("templateName", read_context.template_name.clone())
         .into()
 }
 
 /// The terms of an offer: all of them hold.
-pub(in crate::negotiation) fn view_terms(of: &Terms) -> Json {
-    let all = of.all.iter().flatten().map(view_term_tree);
+pub(in crate::negotiation) fn view_terms(terms: &Terms) -> Json {
+    let all = terms.all.iter().flatten().map(view_term_tree);
     Members::default().holding("terms", all.collect::<Json>()).into()
 }
 
@@ -45,32 +51,33 @@ fn view_term_kind(kind: &str) -> Members {
 }
 
 fn view_term(term: &Term) -> Members {
-    let of = |kind, name: &str, service: &str| {
+    let term_of = |kind, name: &str, service: &str| {
         view_term_kind(kind)
             .with("name", name)
             .with("serviceName", service)
     };
     match term {
         Term::ServiceDescription(term) => {
-            let of = |kind| of(kind, &term.name, &term.service_name);
+            let named_term_of = |kind| term_of(kind, &term.name, &term.service_name);
             match &term.content {
-                ServiceDescription::JobDefinition(definition) => of("job").and(view_job_term(definition)),
-                ServiceDescription::AllocationTime(time) => of("time")
+                ServiceDescription::JobDefinition(definition) => {
+                    named_term_of("job").and(view_job_term(definition))
+                }
+                ServiceDescription::AllocationTime(time) => named_term_of("time")
                     .with_any("start", time.start.map(date_time_as_text))
                     .with_any("end", time.end.map(date_time_as_text))
                     .with_any("durationSeconds", time.duration),
                 ServiceDescription::Scheduling(options) => {
-                    of("scheduling").and(scheduling::view_scheduling(options))
+                    named_term_of("scheduling").and(scheduling::view_scheduling(options))
                 }
-                ServiceDescription::Other(other) => of("other")
+                ServiceDescription::Other(other) => named_term_of("other")
                     .with("namespace", other.namespace.clone())
                     .with("element", other.local.clone())
                     .with("xml", other.source.to_string()),
             }
         }
-        Term::ServiceReference(term) => {
-            of("reference", &term.name, &term.service_name).with("address", term.reference.address.clone())
-        }
+        Term::ServiceReference(term) => term_of("reference", &term.name, &term.service_name)
+            .with("address", term.reference.address.clone()),
         Term::ServiceProperties(term) => {
             let variables = term.variables.iter().map(|variable| {
                 Members::default()
@@ -78,7 +85,8 @@ fn view_term(term: &Term) -> Members {
                     .with_any("metric", variable.metric.clone())
                     .with("location", variable.location.clone())
             });
-            of("properties", &term.name, &term.service_name).holding("variables", variables.collect::<Json>())
+            term_of("properties", &term.name, &term.service_name)
+                .holding("variables", variables.collect::<Json>())
         }
         Term::Guarantee(term) => view_guarantee_term(term),
     }
@@ -87,12 +95,18 @@ fn view_term(term: &Term) -> Members {
 /// The job, which is none where only nodes are reserved, and its number of nodes.
 fn view_job_term(job: &JobDefinition) -> Members {
     let application = job.application.as_ref();
-    let posix = application.and_then(|of| of.posix.as_ref());
+    let posix = application.and_then(|application| application.posix.as_ref());
     let nodes = job.resources.nodes.as_ref();
     let sizes = nodes.and_then(|range| range.whole_numbers().ok());
     Members::default()
-        .with("application", application.map(|of| of.name.clone()))
-        .with_any("version", application.and_then(|of| of.version.clone()))
+        .with(
+            "application",
+            application.map(|application| application.name.clone()),
+        )
+        .with_any(
+            "version",
+            application.and_then(|application| application.version.clone()),
+        )
         .with_texts("arguments", posix.map_or(&[], |posix| &posix.arguments))
         .holding_any(
             "staging",
@@ -109,7 +123,10 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
         .with("services", services.collect::<Vec<_>>())
-        .with_any("qualifyingCondition", condition.map(|of| of.text.trim()))
+        .with_any(
+            "qualifyingCondition",
+            condition.map(|condition| condition.text.trim()),
+        )
         .with("objective", term.objective.level.text.trim())
         .holding_any("penalties", view_compensations(&term.values.penalties))
         .holding_any("rewards", view_compensations(&term.values.rewards))
@@ -117,11 +134,11 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
 
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
 fn view_compensations(all: &[Compensation]) -> Option<Json> {
-    let each = all.iter().map(|of| {
+    let each = all.iter().map(|compensation| {
         let amount = Members::default()
-            .with("value", of.value.text.trim())
-            .with_any("unit", of.unit.clone());
-        match of.interval {
+            .with("value", compensation.value.text.trim())
+            .with_any("unit", compensation.unit.clone());
+        match compensation.interval {
             AssessmentInterval::Time(time) => amount.with_any("intervalSeconds", time.seconds()),
             AssessmentInterval::Count(count) => amount.with("count", count),
         }

@@ -7,7 +7,7 @@ use wsag::time::DateTime;
 
 use super::values::instant_as_date_time;
 use crate::negotiation::service::{cut_page, length_of_page};
-use crate::negotiation::{Error, Negotiation, Result, Scope};
+use crate::negotiation::{Error, Result, Scope, Service};
 use crate::store::TrailLine;
 
 /// Lines on a page where the caller does not say, and at most.
@@ -105,7 +105,7 @@ impl TrailPage {
     }
 }
 
-impl Negotiation {
+impl Service {
     /// Why a request was refused, by the id that its refusal told.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Negotiation {
     pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage> {
         let limit = length_of_page(limit, PAGE)?;
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
-        let (lines, next) = cut_page(lines, limit, |of| of.number);
+        let (lines, next) = cut_page(lines, limit, |each| each.number);
         Ok(TrailPage { lines, next })
     }
 

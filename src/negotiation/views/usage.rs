@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::negotiation::Negotiation;
+use crate::negotiation::Service;
 use crate::negotiation::error::Result;
 use crate::negotiation::service::Scope;
 use crate::planner::{PartyUsage, ResourceUsage};
@@ -57,7 +57,7 @@ pub struct ResourceUsageView {
     pub share_percent: Option<u32>,
 }
 
-impl Negotiation {
+impl Service {
     /// What parties have of the resources: within `scope`.
     ///
     /// # Errors

@@ -30,7 +30,7 @@ impl Planner {
     /// # Errors
     /// `Error::Refused` where its party asks more often than it may, `Error::Unavailable` when the planner has stopped.
     pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>> {
-        self.ask(move |of| of.availability(&asked)).await
+        self.ask(move |decider| decider.availability(&asked)).await
     }
 }
 
@@ -53,9 +53,15 @@ impl Decider<'_> {
             .plan
             .resources
             .in_service()
-            .filter(|of| of.resource.takes_new())
-            .filter(|of| of_kind(&of.resource.kind) && of.resource.capacity >= asked.nodes)
-            .flat_map(|of| of.schedule.tree().gaps(within, asked.nodes).take(GAPS_MAX))
+            .filter(|each| each.resource.takes_new())
+            .filter(|each| of_kind(&each.resource.kind) && each.resource.capacity >= asked.nodes)
+            .flat_map(|resource_plan| {
+                resource_plan
+                    .schedule
+                    .tree()
+                    .gaps(within, asked.nodes)
+                    .take(GAPS_MAX)
+            })
             .collect();
         gaps.sort_unstable_by_key(|gap| (gap.start, gap.end));
         let step = self.settings.refusals.coarsen;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use scheduler::domain::{Forecast, Foreseen};
+use scheduler::domain::{Forecast, ForeseenTimes};
 use scheduler::{Interval, Seconds, Time};
 
 use crate::agreement::{Currency, EnergyUse, Money, Slots};
@@ -57,7 +57,7 @@ impl Energy {
     /// compared. After the last step, which lasts as long as the one before it, the mean of the tariff holds. Without a step no energy is
     /// known.
     pub fn new(watts: BTreeMap<String, Watts>, tariff: Vec<Kwh>, carbon_kg_micros: u32) -> Self {
-        let each = || watts.values().map(|of| of.beyond_idle());
+        let each = || watts.values().map(|watts| watts.beyond_idle());
         let extremes = each().min().zip(each().max());
         let energy = Self {
             tariff: [].into(),
@@ -72,17 +72,17 @@ impl Energy {
     pub(in crate::planner) fn with_tariff(&self, mut tariff: Vec<Kwh>) -> Self {
         // Of several steps from one instant on the last one counts, as in a series to which corrections are appended.
         tariff.reverse();
-        tariff.sort_by_key(|of| of.from);
-        tariff.dedup_by_key(|of| of.from);
+        tariff.sort_by_key(|each| each.from);
+        tariff.dedup_by_key(|each| each.from);
         tariff.extend(mean_of_tariff(&tariff));
         let mut sums = [0; 2];
         let mut before = None::<Kwh>;
-        let with_sums = tariff.into_iter().map(|of| {
-            let before = before.replace(of).unwrap_or(of);
-            let seconds = i128::from(of.from - before.from);
+        let with_sums = tariff.into_iter().map(|tariff| {
+            let before = before.replace(tariff).unwrap_or(tariff);
+            let seconds = i128::from(tariff.from - before.from);
             sums[0] += seconds * i128::from(before.micros);
             sums[1] += seconds * i128::from(before.grams);
-            (of, sums)
+            (tariff, sums)
         });
         Self {
             tariff: with_sums.collect(),
@@ -97,13 +97,13 @@ impl Energy {
 
     /// Whether it can tell places apart: its tariff is known, and so is the power of work on some resource.
     pub(in crate::planner) fn has_weight(&self) -> bool {
-        self.has_tariff() && self.extremes.is_some_and(|of| of.most > 0)
+        self.has_tariff() && self.extremes.is_some_and(|extreme| extreme.most > 0)
     }
 
     /// The sums of price and grams over an interval. O(log n).
-    fn sums_over(&self, of: Interval) -> [i128; 2] {
-        let sums = |until| Along::at(&self.tariff, until).sums(until);
-        let ([from, grams_from], [until, grams_until]) = (sums(of.start), sums(of.end));
+    fn sums_over(&self, interval: Interval) -> [i128; 2] {
+        let sums = |until| TariffSums::at(&self.tariff, until).sums(until);
+        let ([from, grams_from], [until, grams_until]) = (sums(interval.start), sums(interval.end));
         [until - from, grams_until - grams_from]
     }
 
@@ -118,12 +118,12 @@ impl Energy {
         /// Watt-seconds of a kilowatt-hour.
         const KWH: i128 = 3_600_000;
         let busy = i128::from(self.watts.get(resource).filter(|_| self.has_tariff())?.busy);
-        let rounded = |of: i128| i64::try_from((of * busy + KWH / 2).div_euclid(KWH)).ok();
+        let rounded = |number: i128| i64::try_from((number * busy + KWH / 2).div_euclid(KWH)).ok();
         let mut sums = [0; 2];
         for slot in slots.iter() {
             let (slot, nodes) = slot.stretch();
-            for (sum, of) in sums.iter_mut().zip(self.sums_over(slot)) {
-                *sum += of * i128::from(nodes);
+            for (sum, one_sum) in sums.iter_mut().zip(self.sums_over(slot)) {
+                *sum += one_sum * i128::from(nodes);
             }
         }
         Some(EnergyUse {
@@ -141,7 +141,7 @@ impl Energy {
 
     /// The power of a node of a resource that is weighed. None where no power is known.
     pub(in crate::planner) fn weighed_power(&self, resource: &str) -> Option<Power> {
-        let own = self.watts.get(resource).map(|of| of.beyond_idle());
+        let own = self.watts.get(resource).map(|watts| watts.beyond_idle());
         let exact = |watts| Power {
             least: watts,
             most: watts,
@@ -174,59 +174,61 @@ impl Energy {
         foreseen: &Forecast,
         most: usize,
     ) -> Option<Forecast> {
-        let met = between(&self.tariff, |(of, _)| of.from, window);
+        let met = between(&self.tariff, |(each, _)| each.from, window);
         let count = met.len().min(most);
         let met: Vec<Time> = (0..count)
             .map(|nth| met[nth * met.len() / count].0.from)
             .collect();
         let mut steps = Vec::with_capacity(2 * met.len() + 4);
-        for (within, of) in foreseen.steps().filter(|(within, _)| within.meets(window)) {
+        for (within, times) in foreseen.steps().filter(|(within, _)| within.meets(window)) {
             // To the last start of a slot that ends in the window.
-            let (from, last) = (within.start.max(window.start), window.end - of.hold);
+            let (from, last) = (within.start.max(window.start), window.end - times.hold);
             let starts = Interval::new(from, within.end.min(last + 1).max(from + 1));
             let (mut begun, mut ended) = (
-                Along::at(&self.tariff, from),
-                Along::at(&self.tariff, from + of.hold),
+                TariffSums::at(&self.tariff, from),
+                TariffSums::at(&self.tariff, from + times.hold),
             );
             let mut loss = |at: Time| {
-                let ([from, grams_from], [until, grams_until]) = (begun.sums(at), ended.sums(at + of.hold));
-                of.loss
+                let ([from, grams_from], [until, grams_until]) =
+                    (begun.sums(at), ended.sums(at + times.hold));
+                times
+                    .loss
                     .saturating_add(self.weight(power, nodes, [until - from, grams_until - grams_from]))
             };
             let (mut start, mut here) = (from, loss(from));
             if steps.is_empty() {
                 // The loss of a first step is constant.
-                steps.push((window.start - 1, Foreseen { loss: here, ..of }));
+                steps.push((window.start - 1, ForeseenTimes { loss: here, ..times }));
             }
-            for bound in bounds(&met, starts, (of.hold, last)) {
+            for bound in bounds(&met, starts, (times.hold, last)) {
                 let there = loss(bound);
                 let rise = there.saturating_sub(here);
                 steps.push((
                     start,
-                    Foreseen {
+                    ForeseenTimes {
                         loss: here,
                         rise,
-                        ..of
+                        ..times
                     },
                 ));
                 (start, here) = (bound, there);
             }
-            steps.push((start, Foreseen { loss: here, ..of }));
+            steps.push((start, ForeseenTimes { loss: here, ..times }));
         }
         Forecast::new(steps)
     }
 }
 
 /// The sums of price and grams along a tariff, for instants in order.
-struct Along<'a> {
+struct TariffSums<'a> {
     /// From the step of the last instant on.
     tariff: &'a [(Kwh, [i128; 2])],
 }
 
-impl<'a> Along<'a> {
+impl<'a> TariffSums<'a> {
     /// From an instant on. O(log n).
     fn at(tariff: &'a [(Kwh, [i128; 2])], from: Time) -> Self {
-        let after = tariff.partition_point(|(of, _)| of.from <= from);
+        let after = tariff.partition_point(|(each, _)| each.from <= from);
         Self {
             tariff: &tariff[after.saturating_sub(1)..],
         }
@@ -239,13 +241,13 @@ impl<'a> Along<'a> {
         {
             self.tariff = rest;
         }
-        let Some((of, [micros, grams])) = self.tariff.first() else {
+        let Some((kwh, [micros, grams])) = self.tariff.first() else {
             return [0; 2];
         };
-        let seconds = i128::from(until - of.from);
+        let seconds = i128::from(until - kwh.from);
         [
-            micros + seconds * i128::from(of.micros),
-            grams + seconds * i128::from(of.grams),
+            micros + seconds * i128::from(kwh.micros),
+            grams + seconds * i128::from(kwh.grams),
         ]
     }
 }
@@ -266,10 +268,10 @@ fn bounds(met: &[Time], starts: Interval, (hold, last): (Seconds, Time)) -> Vec<
 }
 
 /// The part of a list in order of time that lies inside an interval, after its first instant.
-fn between<T>(list: &[T], time: impl Fn(&T) -> Time, of: Interval) -> &[T] {
-    let first = list.partition_point(|item| time(item) <= of.start);
+fn between<T>(list: &[T], time: impl Fn(&T) -> Time, interval: Interval) -> &[T] {
+    let first = list.partition_point(|item| time(item) <= interval.start);
     let rest = &list[first..];
-    &rest[..rest.partition_point(|item| time(item) < of.end)]
+    &rest[..rest.partition_point(|item| time(item) < interval.end)]
 }
 
 impl Watts {
@@ -285,12 +287,12 @@ fn mean_of_tariff(tariff: &[Kwh]) -> Option<Kwh> {
         return None;
     };
     let end = last.from + (last.from - before.from);
-    let ends = tariff.iter().skip(1).map(|of| of.from).chain([end]);
+    let ends = tariff.iter().skip(1).map(|tariff| tariff.from).chain([end]);
     let (mut micros, mut grams) = (0, 0);
-    for (of, until) in tariff.iter().zip(ends) {
-        let seconds = i128::from(until - of.from);
-        micros += seconds * i128::from(of.micros);
-        grams += seconds * i128::from(of.grams);
+    for (kwh, until) in tariff.iter().zip(ends) {
+        let seconds = i128::from(until - kwh.from);
+        micros += seconds * i128::from(kwh.micros);
+        grams += seconds * i128::from(kwh.grams);
     }
     let all = i128::from(end - first.from);
     Some(Kwh {
@@ -324,14 +326,14 @@ mod tests {
     fn the_energy_of_a_slot_by_hand() {
         let slots = Slots::one((Interval::of(Time(9 * HOUR), 2 * HOUR), 2));
         let eur = Currency::parse("EUR").unwrap();
-        let of = energy(0).of_slots("fast", &slots, eur).unwrap();
-        assert_eq!(of.watt_hours, 2_000);
-        assert_eq!(of.cost, Money::new(400_000, eur));
-        assert_eq!(of.carbon_grams, 400);
+        let of_slot = energy(0).of_slots("fast", &slots, eur).unwrap();
+        assert_eq!(of_slot.watt_hours, 2_000);
+        assert_eq!(of_slot.cost, Money::new(400_000, eur));
+        assert_eq!(of_slot.carbon_grams, 400);
         let before = Slots::one((Interval::of(Time(-HOUR), HOUR), 1));
-        let of = energy(0).of_slots("fast", &before, eur).unwrap();
+        let one_of_slot = energy(0).of_slots("fast", &before, eur).unwrap();
         assert_eq!(
-            of.cost,
+            one_of_slot.cost,
             Money::new(150_000, eur),
             "the first step holds before it"
         );
@@ -346,8 +348,8 @@ mod tests {
             let energy = energy(carbon_kg_micros);
             let window = Interval::new(Time(0), Time(24 * HOUR));
             let power = energy.weighed_power("fast").unwrap();
-            let hour = Forecast::constant(Foreseen::exact(HOUR));
-            let of = energy.weighed(power, (1, window), &hour, STEPS_MAX).unwrap();
+            let hour = Forecast::constant(ForeseenTimes::exact(HOUR));
+            let weighed = energy.weighed(power, (1, window), &hour, STEPS_MAX).unwrap();
             for (start, micros) in [
                 (0, 120_000),
                 (HOUR, 120_000),
@@ -358,9 +360,9 @@ mod tests {
                 (10 * HOUR, 40_000),
                 (23 * HOUR, 40_000),
             ] {
-                assert_eq!(of.at(Time(start)).loss, factor * micros * 3_600, "{start}");
+                assert_eq!(weighed.at(Time(start)).loss, factor * micros * 3_600, "{start}");
             }
-            assert_eq!(of.at(Time(0)).hold, HOUR);
+            assert_eq!(weighed.at(Time(0)).hold, HOUR);
         }
     }
 
@@ -391,7 +393,7 @@ mod tests {
         let known = [("fast".to_owned(), watts(500)), ("slow".to_owned(), watts(200))];
         let tariff = vec![step(0, 100_000), step(1, -50_000), step(3, 100_000), step(4, -1)];
         let energy = Energy::new(known.into(), tariff, 0);
-        let hour = Forecast::constant(Foreseen::exact(HOUR));
+        let hour = Forecast::constant(ForeseenTimes::exact(HOUR));
         let window = Interval::new(Time(0), Time(4 * HOUR));
         for (resource, micros) in [
             ("fast", [40_000, -20_000, -20_000, 40_000]),
@@ -399,10 +401,10 @@ mod tests {
             ("other", [40_000, -5_000, -5_000, 40_000]),
         ] {
             let power = energy.weighed_power(resource).unwrap();
-            let of = energy.weighed(power, (1, window), &hour, STEPS_MAX).unwrap();
+            let weighed = energy.weighed(power, (1, window), &hour, STEPS_MAX).unwrap();
             for (start, micros) in (0..).zip(micros) {
                 assert_eq!(
-                    of.at(Time(start * HOUR)).loss,
+                    weighed.at(Time(start * HOUR)).loss,
                     micros * 3_600,
                     "{resource} {start}"
                 );
@@ -410,8 +412,12 @@ mod tests {
         }
         let eur = Currency::parse("EUR").unwrap();
         let slots = Slots::one((Interval::of(Time(HOUR), 2 * HOUR), 1));
-        let of = energy.of_slots("fast", &slots, eur).unwrap();
-        assert_eq!(of.cost, Money::new(-50_000, eur), "500 W for two hours are 1 kWh");
+        let of_slot = energy.of_slots("fast", &slots, eur).unwrap();
+        assert_eq!(
+            of_slot.cost,
+            Money::new(-50_000, eur),
+            "500 W for two hours are 1 kWh"
+        );
         let after = energy.sums_over(Interval::of(Time(9 * HOUR), HOUR));
         // (100,000 − 2 × 50,000 + 100,000 − 1) ÷ 5, rounded down.
         assert_eq!(after[0], 19_999 * 3_600);

@@ -22,9 +22,9 @@ pub(in crate::planner) struct OfParty {
 impl Holdings {
     /// Takes in an agreement that has got a place.
     pub(in crate::planner) fn add(&mut self, agreement: &Agreement) {
-        let of = self.of_parties.entry(agreement.party.clone()).or_default();
-        of.agreements += 1;
-        let on = of.on.entry(agreement.resource.clone()).or_default();
+        let party = self.of_parties.entry(agreement.party.clone()).or_default();
+        party.agreements += 1;
+        let on = party.on.entry(agreement.resource.clone()).or_default();
         for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
             on.add(slot.stretch());
         }
@@ -32,19 +32,19 @@ impl Holdings {
 
     /// Lets go of an agreement as it was taken in.
     pub(in crate::planner) fn remove(&mut self, agreement: &Agreement) {
-        let Some(of) = self.of_parties.get_mut(&agreement.party) else {
+        let Some(party) = self.of_parties.get_mut(&agreement.party) else {
             return;
         };
-        of.agreements = of.agreements.saturating_sub(1);
-        if let Some(on) = of.on.get_mut(&agreement.resource) {
+        party.agreements = party.agreements.saturating_sub(1);
+        if let Some(on) = party.on.get_mut(&agreement.resource) {
             for slot in agreement.slots.iter().filter(|slot| slot.ended.is_none()) {
                 on.remove(slot.stretch());
             }
             if on.is_empty() {
-                of.on.remove(&agreement.resource);
+                party.on.remove(&agreement.resource);
             }
         }
-        if of.agreements == 0 {
+        if party.agreements == 0 {
             self.of_parties.remove(&agreement.party);
         }
     }

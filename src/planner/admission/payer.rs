@@ -3,7 +3,7 @@
 use scheduler::Fraction;
 
 use crate::agreement::{Agreement, Money};
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 
 /// The party that pays, and the most that it pays.
 #[derive(Debug, Clone, Copy)]
@@ -18,11 +18,11 @@ pub(in crate::planner) struct Payer<'a> {
 
 impl<'a> Payer<'a> {
     /// The payer of a proposal.
-    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
+    pub(in crate::planner) fn of(request: &'a Request) -> Self {
         Self {
-            party: &proposal.party,
-            budget: proposal.budget,
-            fix_at: fraction_of_millionths(proposal.fix_at_ppm),
+            party: &request.party,
+            budget: request.budget,
+            fix_at: fraction_of_millionths(request.fix_at_ppm),
         }
     }
 
@@ -31,7 +31,7 @@ impl<'a> Payer<'a> {
         Self {
             party: &agreement.party,
             budget: None,
-            fix_at: fraction_of_millionths(agreement.leeway.fix_at_ppm),
+            fix_at: fraction_of_millionths(agreement.constraints.fix_at_ppm),
         }
     }
 }

@@ -115,7 +115,7 @@ impl Pricing {
         resource: &str,
         load: Fraction,
         now: Time,
-        of: Priced<'_>,
+        one_priced: Priced<'_>,
     ) -> Option<Money> {
         let tariff = Tariff {
             micros_per_node_hour: self.node_hour(resource),
@@ -123,15 +123,19 @@ impl Pricing {
             saving_step: Price::from_units(1),
             profile: *self
                 .profiles
-                .get(of.payer.party)
+                .get(one_priced.payer.party)
                 .unwrap_or(&Fraction::percent(100)),
             incentive: Fraction::percent(0),
             flexibility: Discount::NONE,
         };
-        let usage = Usage::rigid_since_ready(of.node_seconds, of.slot, of.window, now);
-        let wait = (of.slot.start - now).max(0);
-        let slack = (of.window.duration() - of.slot.duration()).min(wait);
-        let slack = of.payer.fix_at.map_or(slack, |part| part.rounded_up(slack));
+        let usage =
+            Usage::rigid_since_ready(one_priced.node_seconds, one_priced.slot, one_priced.window, now);
+        let wait = (one_priced.slot.start - now).max(0);
+        let slack = (one_priced.window.duration() - one_priced.slot.duration()).min(wait);
+        let slack = one_priced
+            .payer
+            .fix_at
+            .map_or(slack, |part| part.rounded_up(slack));
         let price = tariff.price(&usage)?.flexible(load, self.flexible, slack)?;
         let micros = i64::try_from(price.max(Price::default()).micros()).ok()?;
         Some(Money::new(micros, self.currency))
@@ -143,13 +147,16 @@ impl Pricing {
         &self,
         resource: &str,
         now: Time,
-        (of, size): (Priced<'_>, &str),
+        (what_is_priced, size): (Priced<'_>, &str),
         price: Money,
     ) -> Option<String> {
         let plain = Fraction::percent(100);
         let mut rules = Self::flat(self.node_hour(resource), self.currency);
-        let nodes = rules.price(resource, plain, now, of)?;
-        let mut words = format!("{nodes} for {size} for {}", counted(of.slot.duration(), "second"));
+        let nodes = rules.price(resource, plain, now, what_is_priced)?;
+        let mut words = format!(
+            "{nodes} for {size} for {}",
+            counted(what_is_priced.slot.duration(), "second")
+        );
         let mut so_far = nodes;
         let mut add = |next: Money, what: &str| {
             let difference = next.micros - so_far.micros;
@@ -162,14 +169,20 @@ impl Pricing {
             so_far = next;
         };
         rules.late = self.late;
-        add(rules.price(resource, plain, now, of)?, "for completing late");
+        add(
+            rules.price(resource, plain, now, what_is_priced)?,
+            "for completing late",
+        );
         rules.profiles.clone_from(&self.profiles);
         add(
-            rules.price(resource, plain, now, of)?,
+            rules.price(resource, plain, now, what_is_priced)?,
             "by the profile of its party",
         );
         rules.flexible = self.flexible;
-        add(rules.price(resource, plain, now, of)?, "for its slack");
+        add(
+            rules.price(resource, plain, now, what_is_priced)?,
+            "for its slack",
+        );
         add(price, "for how busy its window was");
         Some(words)
     }

@@ -60,7 +60,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn window_load(&self, resource: usize, window: Interval) -> Fraction {
         let pricing = self.settings.pricing.as_ref();
         match pricing.zip(self.plan.resources.get(resource)) {
-            Some((pricing, of)) => pricing.load(of.schedule.tree(), window, 0),
+            Some((pricing, resource_plan)) => pricing.load(resource_plan.schedule.tree(), window, 0),
             None => Fraction::percent(100),
         }
     }

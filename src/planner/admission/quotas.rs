@@ -9,7 +9,7 @@ use crate::agreement::{Agreement, NegotiationOffer};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 
 /// From this part of a bound on a party is near it, in percent.
 const NEAR_PERCENT: u64 = 80;
@@ -21,13 +21,13 @@ impl Decider<'_> {
     /// it may have those are left that they allow. `replaced` would be given up for it.
     pub(in crate::planner) fn limit_to_quotas(
         &self,
-        proposal: &mut Proposal,
+        request: &mut Request,
         replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
-        let quotas = self.settings.quotas_of(&proposal.party);
+        let quotas = self.settings.quotas_of(&request.party);
         if let Some(horizon) = quotas.horizon {
-            let deadline = proposal.deadline_within(self.horizon_of(&proposal.party));
-            proposal.deadline = Some(deadline);
+            let deadline = request.deadline_within(self.horizon_of(&request.party));
+            request.deadline = Some(deadline);
             if deadline > self.present_second() + horizon {
                 return Err(quota_exceeded(format!(
                     "a party may plan {} ahead",
@@ -36,7 +36,7 @@ impl Decider<'_> {
             }
         }
         match quotas.node_hours {
-            Some(node_hours) => self.limit_to_node_hours(node_hours, proposal, replaced),
+            Some(node_hours) => self.limit_to_node_hours(node_hours, request, replaced),
             None => Ok(()),
         }
     }
@@ -44,15 +44,15 @@ impl Decider<'_> {
     fn limit_to_node_hours(
         &self,
         node_hours: u64,
-        proposal: &mut Proposal,
+        request: &mut Request,
         replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
-        let used = self.used_node_seconds(&proposal.party, replaced);
+        let used = self.used_node_seconds(&request.party, replaced);
         let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
-        proposal
+        request
             .shapes
             .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
-        if proposal.shapes.is_empty() {
+        if request.shapes.is_empty() {
             return Err(too_many_node_hours(node_hours, used));
         }
         Ok(())
@@ -67,8 +67,8 @@ impl Decider<'_> {
     /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
     fn used_node_seconds(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
         // Of all that is offered in its place one can be taken.
-        let replaced = replaced.map_or(0, |of| {
-            of.node_seconds() + self.plan.table.node_seconds_about(of.id)
+        let replaced = replaced.map_or(0, |agreement| {
+            agreement.node_seconds() + self.plan.table.node_seconds_about(agreement.id)
         });
         let waiting = self.plan.reserving.node_seconds(party);
         (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
@@ -88,7 +88,8 @@ impl Decider<'_> {
             return Ok(());
         }
         let waiting = self.plan.reserving.waiting.values();
-        let waiting = waiting.filter(|of| of.agreement.party == party && Some(of.agreement.id) != but);
+        let waiting =
+            waiting.filter(|waiting| waiting.agreement.party == party && Some(waiting.agreement.id) != but);
         if self.plan.live.of_party(party) as usize + waiting.count() < most as usize {
             return Ok(());
         }
@@ -162,7 +163,7 @@ impl Decider<'_> {
             .slots
             .iter()
             .map(|slot| (terms.resource.as_str(), slot.stretch()));
-        if !slots.all(|of| self.is_within_share(party, of, (replaced, offer.parent))) {
+        if !slots.all(|slot| self.is_within_share(party, slot, (replaced, offer.parent))) {
             return Err(quota_exceeded(
                 "with it a party would have more of the resource than its share while others have work",
             ));

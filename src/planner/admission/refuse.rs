@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use scheduler::alternatives::AlternativeLimits;
 use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
-use scheduler::{Interval, Reason, Request, Seconds, Time, counted};
+use scheduler::{Interval, Reason, Seconds, Time, counted};
 
-use crate::agreement::{Barred, Filter, Money, RESOURCE};
+use crate::agreement::{BarredResource, Filter, Money, RESOURCE};
 use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::resources::need::{Need, may_take_shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
@@ -24,7 +24,7 @@ const VALUES_MAX: usize = 10;
 
 impl Decider<'_> {
     /// The window that an offer asks for, from now on and within the horizon.
-    pub(in crate::planner) fn window(&self, proposal: &Proposal) -> Result<Interval, Refusal> {
+    pub(in crate::planner) fn window(&self, proposal: &Request) -> Result<Interval, Refusal> {
         let now = self.present_second();
         let horizon = now + self.settings.horizon;
         let ready = proposal.ready.unwrap_or(now).max(now);
@@ -123,9 +123,9 @@ impl Decider<'_> {
     pub(in crate::planner) fn refuse_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
         let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
-        let frozen = self.frozen_resources_in_words(|of| {
-            let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= of.capacity);
-            fits.any(|shape| may_take_shape(of, *shape, need.filters, need.barred))
+        let frozen = self.frozen_resources_in_words(|each| {
+            let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
+            fits.any(|shape| may_take_shape(each, *shape, need.filters, need.barred))
         });
         let closed = self.closed_resources_in_words().or(frozen);
         let closed = closed.filter(|_| is_missing);
@@ -165,7 +165,7 @@ impl Decider<'_> {
         &mut self,
         need: &Need<'_>,
         briefly: Refusal,
-        requests: &[(usize, Request)],
+        requests: &[(usize, scheduler::Request)],
     ) -> Refusal {
         let (payer, to_pay) = (need.payer, self.requests_to_pay(need));
         let lowest = self.lowest_budget(payer, &to_pay);
@@ -190,7 +190,7 @@ impl Decider<'_> {
         &mut self,
         need: &Need<'_>,
         lowest: Option<Money>,
-        requests: &[(usize, Request)],
+        requests: &[(usize, scheduler::Request)],
     ) -> Refusal {
         let binding = match need.payer.budget {
             Some(budget) => format!("every placement in the window costs more than {budget}"),
@@ -208,7 +208,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn alternatives(
         &mut self,
         need: &Need<'_>,
-        requests: &[(usize, Request)],
+        requests: &[(usize, scheduler::Request)],
     ) -> Vec<AlternativeSlot> {
         let now = self.present_second();
         let latest = need.latest_end(self.horizon_of(need.payer.party));
@@ -267,7 +267,7 @@ impl Decider<'_> {
 
     /// The smallest changes with which the offer would have been accepted before it expires, on the resource that has most of them. For an offer
     /// that leaves its size open, the smallest changes of its window over all sizes and resources.
-    fn relaxations(&self, need: &Need<'_>, requests: &[(usize, Request)]) -> Vec<Relaxation> {
+    fn relaxations(&self, need: &Need<'_>, requests: &[(usize, scheduler::Request)]) -> Vec<Relaxation> {
         let told = &self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -280,7 +280,7 @@ impl Decider<'_> {
             nodes_min: 1,
             duration_min: 1,
         };
-        let coarsened = |(resource, request): &(usize, Request)| -> Option<Vec<Relaxation>> {
+        let coarsened = |(resource, request): &(usize, scheduler::Request)| -> Option<Vec<Relaxation>> {
             let found = self
                 .plan
                 .resources
@@ -321,10 +321,10 @@ fn least_changes_of_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec
 }
 
 /// The resources where the cluster would refuse a job, with the cluster's own words; none where there are none.
-pub(in crate::planner) fn barred_in_words(barred: &[Barred]) -> Option<String> {
+pub(in crate::planner) fn barred_in_words(barred: &[BarredResource]) -> Option<String> {
     let words = barred
         .iter()
-        .map(|of| format!("{} would refuse the job: {}", of.resource, of.why));
+        .map(|resource| format!("{} would refuse the job: {}", resource.resource, resource.why));
     let words: Vec<String> = words.collect();
     (!words.is_empty()).then(|| words.join("; "))
 }

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use scheduler::{Interval, Seconds, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Barred, Shape, Slot, Stretch};
+use crate::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
 use crate::clock::time_in_words;
 use crate::planner::admission::quotas::is_near_bound;
 use crate::planner::admission::usage::{Bound, Usage, area};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, quota_exceeded};
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::resources::need::may_take_shape;
 use crate::planner::resources::resource::Scaling;
 use crate::planner::resources::resource_plan::ResourcePlan;
@@ -74,7 +74,7 @@ pub struct ResourceUsage {
 }
 
 /// A place where a party's share does not allow the whole window.
-struct Limited {
+struct LimitedPlace {
     resource: String,
     /// The size as it is asked for, and its duration there.
     size: Shape,
@@ -83,7 +83,7 @@ struct Limited {
     starts: Option<Interval>,
 }
 
-impl Limited {
+impl LimitedPlace {
     /// The part of the window in which it may lie.
     fn window(&self) -> Option<Interval> {
         let starts = self.starts?;
@@ -96,7 +96,7 @@ impl Limited {
 }
 
 /// What a party is offered or waits for, by resource.
-type Beside = BTreeMap<String, Vec<Stretch>>;
+type OpenStretches = BTreeMap<String, Vec<Stretch>>;
 
 impl Decider<'_> {
     /// What each party has, by their names.
@@ -114,7 +114,7 @@ impl Decider<'_> {
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);
         let agreed = self.plan.holdings.of(&party).into_iter();
-        let agreed = agreed.flat_map(|of| of.on.keys());
+        let agreed = agreed.flat_map(|agreed| agreed.on.keys());
         let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
         let on = used.into_iter().map(|resource| {
             let usage = self.usage_on(&party, resource, (&beside, None));
@@ -122,7 +122,7 @@ impl Decider<'_> {
                 .plan
                 .resources
                 .named(resource)
-                .map_or(0, |of| of.resource.capacity);
+                .map_or(0, |resource| resource.resource.capacity);
             ResourceUsage {
                 resource: resource.clone(),
                 node_seconds: usage.node_seconds(),
@@ -133,7 +133,7 @@ impl Decider<'_> {
         });
         let resources = on.collect();
         PartyUsage {
-            agreements: self.plan.holdings.of(&party).map_or(0, |of| of.agreements),
+            agreements: self.plan.holdings.of(&party).map_or(0, |each| each.agreements),
             agreements_max: quotas.agreements,
             questions: self.questions_of(&party),
             questions_max: quotas.probes_per_minute,
@@ -154,40 +154,40 @@ impl Decider<'_> {
     /// too much in this window are barred. `replaced` would be given up for it.
     pub(in crate::planner) fn limit_to_share(
         &self,
-        proposal: &mut Cow<'_, Proposal>,
+        proposal: &mut Cow<'_, Request>,
         replaced: Option<&Agreement>,
     ) -> Result<(), Refusal> {
         let Some(percent) = self.share_of(&proposal.party) else {
             return Ok(());
         };
         let window = self.window(proposal)?;
-        let beside = self.beside(&proposal.party, replaced.map(|of| of.id));
+        let beside = self.beside(&proposal.party, replaced.map(|replaced| replaced.id));
         // On the other resources it has nothing, and what it asks for is not too much.
-        let looked_at = |of: &&ResourcePlan| {
-            let name = &of.resource.name;
+        let looked_at = |resource_plan: &&ResourcePlan| {
+            let name = &resource_plan.resource.name;
             let agreed = self.plan.holdings.of(&proposal.party);
             is_long(proposal, percent)
                 || beside.contains_key(name)
-                || agreed.is_some_and(|of| of.on.contains_key(name))
+                || agreed.is_some_and(|agreed| agreed.on.contains_key(name))
         };
         let in_service = || self.plan.resources.in_service();
         let (mut limited, mut is_free) = (Vec::new(), false);
-        for of in in_service().filter(looked_at) {
-            let usage = self.usage_on(&proposal.party, &of.resource.name, (&beside, replaced));
-            let sizes = sizes_on(of, proposal);
+        for resource_plan in in_service().filter(looked_at) {
+            let usage = self.usage_on(&proposal.party, &resource_plan.resource.name, (&beside, replaced));
+            let sizes = sizes_on(resource_plan, proposal);
             let count = sizes.len();
-            let here = limits_on(of, &usage, percent, (proposal, sizes, window));
+            let here = limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
             is_free |= here.len() < count;
             limited.extend(here);
         }
         if limited.is_empty() {
             return Ok(());
         }
-        is_free |= in_service().any(|of| !looked_at(&of) && !sizes_on(of, proposal).is_empty());
+        is_free |= in_service().any(|each| !looked_at(&each) && !sizes_on(each, proposal).is_empty());
         let widest = limited
             .iter()
-            .filter_map(Limited::window)
-            .max_by_key(|of| of.duration());
+            .filter_map(LimitedPlace::window)
+            .max_by_key(|each| each.duration());
         let Some(widest) = Some(window).filter(|_| is_free).or(widest) else {
             return Err(self.beyond_share(percent, &proposal.party, (&beside, replaced), &limited));
         };
@@ -195,10 +195,10 @@ impl Decider<'_> {
         if !is_free {
             (proposal.ready, proposal.deadline) = (Some(widest.start), Some(widest.end));
         }
-        let beyond = limited.into_iter().filter(|of| !of.holds_in(widest));
-        proposal.barred.extend(beyond.map(|of| Barred {
-            resource: of.resource,
-            sizes: vec![of.size],
+        let beyond = limited.into_iter().filter(|place| !place.holds_in(widest));
+        proposal.barred.extend(beyond.map(|place| BarredResource {
+            resource: place.resource,
+            sizes: vec![place.size],
             why: format!("a party may have {percent} % of 30 days there while others have work"),
         }));
         Ok(())
@@ -211,12 +211,13 @@ impl Decider<'_> {
         (resource, stretch): (&str, Stretch),
         (replaced, but): (Option<&Agreement>, Option<Uuid>),
     ) -> bool {
-        let Some((percent, of)) = self.share_of(party).zip(self.plan.resources.named(resource)) else {
+        let Some((percent, resource_plan)) = self.share_of(party).zip(self.plan.resources.named(resource))
+        else {
             return true;
         };
-        let beside = self.beside(party, replaced.map(|of| of.id).or(but));
+        let beside = self.beside(party, replaced.map(|replaced| replaced.id).or(but));
         let usage = self.usage_on(party, resource, (&beside, replaced));
-        let bound = bound_of_share(of.resource.capacity, percent);
+        let bound = bound_of_share(resource_plan.resource.capacity, percent);
         let (slot, nodes) = stretch;
         starts_in(&usage, bound, (nodes, slot.duration()), slot).is_some()
     }
@@ -229,21 +230,22 @@ impl Decider<'_> {
         stretch: Stretch,
         replaced: Option<&Agreement>,
     ) -> bool {
-        let of = self.plan.resources.get(at);
-        of.is_none_or(|of| self.is_within_share(party, (&of.resource.name, stretch), (replaced, None)))
+        let resource = self.plan.resources.get(at);
+        resource
+            .is_none_or(|each| self.is_within_share(party, (&each.resource.name, stretch), (replaced, None)))
     }
 
     /// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
     /// get; without what is held for one choice.
-    fn beside(&self, party: &str, but: Option<Uuid>) -> Beside {
-        let mut beside = Beside::new();
+    fn beside(&self, party: &str, but: Option<Uuid>) -> OpenStretches {
+        let mut beside = OpenStretches::new();
         let choices = self.plan.table.choices_held(party).into_iter();
         for choice in choices.filter(|choice| Some(*choice) != but) {
             let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
             for held in self.plan.table.holds.of(choice) {
-                let of = largest.entry(&held.resource).or_insert(held.stretch);
-                if area(held.stretch) > area(*of) {
-                    *of = held.stretch;
+                let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
+                if area(held.stretch) > area(*largest_stretch) {
+                    *largest_stretch = held.stretch;
                 }
             }
             for (resource, stretch) in largest {
@@ -256,8 +258,11 @@ impl Decider<'_> {
             .reserving
             .waiting
             .values()
-            .filter(|of| !of.numbers.is_empty());
-        for agreement in waiting.map(|of| &of.agreement).filter(|of| of.party == party) {
+            .filter(|waiting| !waiting.numbers.is_empty());
+        for agreement in waiting
+            .map(|waiting| &waiting.agreement)
+            .filter(|agreement| agreement.party == party)
+        {
             let on = beside.entry(agreement.resource.clone()).or_default();
             on.extend(agreement.slots.iter().map(Slot::stretch));
         }
@@ -269,9 +274,13 @@ impl Decider<'_> {
         &self,
         party: &str,
         resource: &str,
-        (beside, replaced): (&Beside, Option<&Agreement>),
+        (beside, replaced): (&OpenStretches, Option<&Agreement>),
     ) -> Cow<'_, Usage> {
-        let agreed = self.plan.holdings.of(party).and_then(|of| of.on.get(resource));
+        let agreed = self
+            .plan
+            .holdings
+            .of(party)
+            .and_then(|each| each.on.get(resource));
         let mut usage = agreed.map_or_else(|| Cow::Owned(Usage::default()), Cow::Borrowed);
         for stretch in beside.get(resource).into_iter().flatten() {
             usage.to_mut().add(*stretch);
@@ -288,23 +297,23 @@ impl Decider<'_> {
         &self,
         percent: u32,
         party: &str,
-        has: (&Beside, Option<&Agreement>),
-        limited: &[Limited],
+        has: (&OpenStretches, Option<&Agreement>),
+        limited: &[LimitedPlace],
     ) -> Refusal {
-        let on = |of: &Limited| {
+        let on = |place: &LimitedPlace| {
             let hours = self
-                .usage_on(party, &of.resource, has)
+                .usage_on(party, &place.resource, has)
                 .most_within(SHARE_SPAN)
                 .div_ceil(HOUR);
             let capacity = self
                 .plan
                 .resources
-                .named(&of.resource)
-                .map_or(0, |of| of.resource.capacity);
+                .named(&place.resource)
+                .map_or(0, |resource| resource.resource.capacity);
             let most = bound_of_share(capacity, percent).most / HOUR;
             format!(
                 "on {} it may have {} and has {hours}",
-                of.resource,
+                place.resource,
                 counted(most, "node-hour")
             )
         };
@@ -338,33 +347,33 @@ pub(in crate::planner) fn refusal_within_share(
 pub(in crate::planner) fn keep_within(agreement: &mut Agreement, part: Interval) {
     let room = agreement.room();
     let (start, end) = (room.start.max(part.start), room.end.min(part.end));
-    agreement.leeway.room = Some((start.seconds(), end.seconds()));
+    agreement.constraints.room = Some((start.seconds(), end.seconds()));
 }
 
 /// The sizes of a proposal that a resource may take.
-fn sizes_on(of: &ResourcePlan, proposal: &Proposal) -> Vec<Shape> {
+fn sizes_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
     let fits = |size: &&Shape| {
-        size.nodes <= of.resource.capacity
-            && may_take_shape(&of.resource, **size, &proposal.filters, &proposal.barred)
+        size.nodes <= resource_plan.resource.capacity
+            && may_take_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
     };
-    let sizes = proposal.shapes.iter().filter(fits);
+    let sizes = request.shapes.iter().filter(fits);
     sizes.take(SIZES_MAX).copied().collect()
 }
 
 /// The sizes that may not lie anywhere in a window on a resource.
 fn limits_on(
-    of: &ResourcePlan,
+    resource_plan: &ResourcePlan,
     usage: &Usage,
     percent: u32,
-    (proposal, sizes, window): (&Proposal, Vec<Shape>, Interval),
-) -> Vec<Limited> {
-    let bound = bound_of_share(of.resource.capacity, percent);
+    (proposal, sizes, window): (&Request, Vec<Shape>, Interval),
+) -> Vec<LimitedPlace> {
+    let bound = bound_of_share(resource_plan.resource.capacity, percent);
     let on = sizes.into_iter().filter_map(|size| {
-        let duration = proposal.scaling.shape(size, of.resource.rate).duration;
+        let duration = proposal.scaling.shape(size, resource_plan.resource.rate).duration;
         let whole = Interval::new(window.start, window.end - duration);
         let starts = starts_in(usage, bound, (size.nodes, duration), window);
-        let limited = || Limited {
-            resource: of.resource.name.clone(),
+        let limited = || LimitedPlace {
+            resource: resource_plan.resource.name.clone(),
             size,
             duration,
             starts,
@@ -375,12 +384,12 @@ fn limits_on(
 }
 
 /// Whether a proposal may be too much for a resource on which its party has nothing: no size has more nodes than there are.
-fn is_long(proposal: &Proposal, percent: u32) -> bool {
-    let slower = match proposal.scaling {
+fn is_long(request: &Request, percent: u32) -> bool {
+    let slower = match request.scaling {
         Scaling::Contract => 1,
         Scaling::ReferenceRate | Scaling::Predicted(_) => SLOWER_MAX,
     };
-    let longest = proposal.shapes.iter().map(|shape| shape.duration).max();
+    let longest = request.shapes.iter().map(|shape| shape.duration).max();
     let most = SHARE_SPAN * i64::from(percent) / 100;
     longest.is_some_and(|longest| longest.saturating_mul(slower) > most)
 }

@@ -6,24 +6,24 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, Money, Spender};
 use crate::planner::admission::budget::is_within_budget;
-use crate::planner::admission::spent::Spendings;
+use crate::planner::admission::spending_sums::Spendings;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::resources::need::Need;
 use crate::store::Change;
 
 impl Decider<'_> {
     /// Holds a proposal within the cap of its key, as its budget; tells whether the cap is lower than its own.
-    pub(in crate::planner) fn limit_to_cap(&self, proposal: &mut Proposal) -> bool {
-        let Some(left) = self.left_to_spend(proposal.spender) else {
+    pub(in crate::planner) fn limit_to_cap(&self, request: &mut Request) -> bool {
+        let Some(left) = self.left_to_spend(request.spender) else {
             return false;
         };
-        let lowers = proposal
+        let lowers = request
             .budget
             .is_none_or(|budget| !is_within_budget(budget, left));
         if lowers {
-            proposal.budget = Some(left);
+            request.budget = Some(left);
         }
         lowers
     }
@@ -61,7 +61,7 @@ impl Decider<'_> {
     }
 
     fn cap_exceeded(&self, Spender { key, cap }: Spender) -> Refusal {
-        let charged = self.settings.pricing.as_ref().map(|of| of.currency);
+        let charged = self.settings.pricing.as_ref().map(|pricing| pricing.currency);
         if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
             return quota_exceeded(format!(
                 "this key may spend {cap}, and agreements are charged in {charged}"

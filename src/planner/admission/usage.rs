@@ -24,15 +24,15 @@ pub(in crate::planner) struct Bound {
 }
 
 impl Usage {
-    pub(in crate::planner) fn add(&mut self, of: Stretch) {
-        self.change(of, 1);
-        self.node_seconds += area(of);
+    pub(in crate::planner) fn add(&mut self, one_stretch: Stretch) {
+        self.change(one_stretch, 1);
+        self.node_seconds += area(one_stretch);
     }
 
     /// Takes out what was added before.
-    pub(in crate::planner) fn remove(&mut self, of: Stretch) {
-        self.change(of, -1);
-        self.node_seconds = self.node_seconds.saturating_sub(area(of));
+    pub(in crate::planner) fn remove(&mut self, one_stretch: Stretch) {
+        self.change(one_stretch, -1);
+        self.node_seconds = self.node_seconds.saturating_sub(area(one_stretch));
     }
 
     fn change(&mut self, (slot, nodes): Stretch, sign: i64) {
@@ -72,7 +72,7 @@ impl Usage {
         (nodes, duration): (u32, Seconds),
         window: Interval,
     ) -> Option<Interval> {
-        let wanted = Wanted {
+        let wanted = WantedNodes {
             span: bound.span,
             most: i128::try_from(bound.most).unwrap_or(i128::MAX),
             nodes: i128::from(nodes.max(1)),
@@ -92,7 +92,7 @@ impl Usage {
         let after_all = (last + 1, last + 1);
         for (first, until) in kept_out.into_iter().chain([after_all]) {
             let to = (first - 1).min(last);
-            if from <= to && longest.is_none_or(|of| of.duration() < to - from) {
+            if from <= to && longest.is_none_or(|longest| longest.duration() < to - from) {
                 longest = Some(Interval::new(from, to));
             }
             from = from.max(until + 1);
@@ -121,14 +121,14 @@ impl Usage {
 }
 
 /// Nodes that are wanted for a duration, in seconds, under a bound.
-struct Wanted {
+struct WantedNodes {
     span: Seconds,
     most: i128,
     nodes: i128,
     duration: Seconds,
 }
 
-impl Wanted {
+impl WantedNodes {
     /// The most seconds of the duration in one span.
     fn overlap(&self) -> Seconds {
         self.duration.min(self.span)
@@ -180,8 +180,8 @@ mod tests {
     use super::*;
 
     /// The node-seconds of stretches in a span.
-    fn sum(of: &[Stretch], span: Interval) -> i64 {
-        let within = of.iter().map(|(slot, nodes)| {
+    fn sum(stretches: &[Stretch], span: Interval) -> i64 {
+        let within = stretches.iter().map(|(slot, nodes)| {
             let (start, end) = (slot.start.max(span.start), slot.end.min(span.end));
             (end - start).max(0) * i64::from(*nodes)
         });
@@ -189,11 +189,11 @@ mod tests {
     }
 
     /// Whether one more stretch is too much for no span with a part of it.
-    fn may_start(of: &[Stretch], more: Stretch, bound: Bound) -> bool {
+    fn may_start(stretches: &[Stretch], more: Stretch, bound: Bound) -> bool {
         (-40..120).all(|start| {
             let span = Interval::of(Time(start), bound.span);
             let most = i64::try_from(bound.most).unwrap();
-            !span.meets(more.0) || sum(of, span) + sum(&[more], span) <= most
+            !span.meets(more.0) || sum(stretches, span) + sum(&[more], span) <= most
         })
     }
 
@@ -205,17 +205,17 @@ mod tests {
     proptest! {
         #[test]
         fn starts_are_the_longest_that_every_span_allows(
-            of in prop::collection::vec(stretch(), 0..8),
+            stretches in prop::collection::vec(stretch(), 0..8),
             (span, most) in (1..20_i64, 0..60_u128),
             (nodes, duration) in (1..5_u32, 1..25_i64),
             window in (0..60_i64, 1..40_i64).prop_map(|(start, length)| Interval::of(Time(start), length)),
         ) {
             let mut usage = Usage::default();
-            for of in &of {
-                usage.add(*of);
+            for stretch in &stretches {
+                usage.add(*stretch);
             }
             let bound = Bound { span, most };
-            let may = |start: i64| may_start(&of, (Interval::of(Time(start), duration), nodes), bound);
+            let may = |start: i64| may_start(&stretches, (Interval::of(Time(start), duration), nodes), bound);
             let last = (window.end - duration).seconds();
             let (mut longest, mut run) = (0, 0);
             for start in window.start.seconds()..=last {
@@ -223,23 +223,23 @@ mod tests {
                 longest = longest.max(run);
             }
             let found = usage.starts_within(bound, (nodes, duration), window);
-            let count = found.map_or(0, |of| of.duration() + 1);
+            let count = found.map_or(0, |found| found.duration() + 1);
             prop_assert_eq!(count, longest);
-            for start in found.into_iter().flat_map(|of| of.start.seconds()..=of.end.seconds()) {
+            for start in found.into_iter().flat_map(|found| found.start.seconds()..=found.end.seconds()) {
                 prop_assert!(may(start));
             }
         }
 
         #[test]
-        fn what_is_taken_out_again_leaves_nothing(of in prop::collection::vec(stretch(), 1..8), span in 1..20_i64) {
+        fn what_is_taken_out_again_leaves_nothing(stretches in prop::collection::vec(stretch(), 1..8), span in 1..20_i64) {
             let mut usage = Usage::default();
-            for of in &of {
-                usage.add(*of);
+            for stretch in &stretches {
+                usage.add(*stretch);
             }
-            let most = (-40..120).map(|start| sum(&of, Interval::of(Time(start), span))).max();
+            let most = (-40..120).map(|start| sum(&stretches, Interval::of(Time(start), span))).max();
             prop_assert_eq!(usage.most_within(span), most.unwrap_or(0).unsigned_abs().into());
-            for of in &of {
-                usage.remove(*of);
+            for stretch in &stretches {
+                usage.remove(*stretch);
             }
             prop_assert_eq!(usage, Usage::default());
         }

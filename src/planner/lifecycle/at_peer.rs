@@ -12,11 +12,11 @@ use crate::agreement::{
 };
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Lost, Result};
+use crate::planner::error::{Error, OfferLoss, Result};
 use crate::planner::handle::Planner;
 use crate::planner::offers::accept::keep_promise;
 use crate::planner::plan::Plan;
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::requests::requests_of_agreement;
 use crate::planner::resources::need::Placement;
 use crate::planner::words::time_difference_in_words;
@@ -26,7 +26,7 @@ use crate::store::Change;
 #[derive(Debug, Clone)]
 pub struct MadeAtPeer {
     /// The request in the words that accept our offer.
-    pub proposal: Proposal,
+    pub proposal: Request,
     /// Our offer.
     pub offer: NegotiationOffer,
     /// The agreement that ours is to replace, if any.
@@ -42,7 +42,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] where it could not be stored.
     pub async fn report_at_peer(&self, seen: SeenAtPeer) -> Result<()> {
-        self.ask(move |of| of.note_at_peer(seen)).await
+        self.ask(move |decider| decider.note_at_peer(seen)).await
     }
 }
 
@@ -53,15 +53,16 @@ impl Planner {
     /// # Errors
     /// [`Error::Lost`] where there is none, [`Error::NotFound`] where it is over.
     pub async fn check_may_change_at_peer(&self, id: Uuid, slots: Slots, answer: Option<Uuid>) -> Result<()> {
-        self.ask(move |of| of.check_may_change(id, &slots, answer)).await
+        self.ask(move |decider| decider.check_may_change(id, &slots, answer))
+            .await
     }
 }
 
 impl Plan {
     /// Whether a peer carries an agreement out.
     pub(in crate::planner) fn is_at_peer(&self, agreement: &Agreement) -> bool {
-        let of = self.resources.named(&agreement.resource);
-        of.is_some_and(|of| of.resource.is_peer())
+        let resource = self.resources.named(&agreement.resource);
+        resource.is_some_and(|each| each.resource.is_peer())
     }
 }
 
@@ -89,7 +90,7 @@ impl Decider<'_> {
         let terms = offer.terms.clone().ok_or(Error::Unavailable)?;
         let offer = self.offer_on_table(&offer).unwrap_or(offer);
         if offer.agreement.is_some() {
-            return Err(Error::Lost(Lost::Accepted));
+            return Err(Error::Lost(OfferLoss::Accepted));
         }
         let is_changed_there = terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
         let mut old = replaced.and_then(|old| self.plan.get(old).cloned());
@@ -127,7 +128,7 @@ impl Decider<'_> {
         let put = match old.as_mut().filter(|_| begun) {
             Some(old) => self.go_on_at_peer(old, (&mut agreement, number), at),
             None => self
-                .has_put_in_place_of(old.as_ref(), (&agreement, number), at)
+                .try_put_successor(old.as_ref(), (&agreement, number), at)
                 .then(Vec::new),
         };
         let Some(settled) = put else {
@@ -175,7 +176,7 @@ impl Decider<'_> {
         agreement.slots = old.slots.ending(agreement.slots.placement().end);
         let put = self.run_trial(|this| {
             this.lift_replaced_agreement(old.id).ok()?;
-            this.has_put_going_on((agreement, number), at).then_some(())
+            this.try_put_rest((agreement, number), at).then_some(())
         });
         put?;
         let settled = self.settle_guarantees(old, agreement);
@@ -186,14 +187,14 @@ impl Decider<'_> {
     }
 
     /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
-    fn has_put_going_on(&mut self, (agreement, number): (&Agreement, u64), at: usize) -> bool {
+    fn try_put_rest(&mut self, (agreement, number): (&Agreement, u64), at: usize) -> bool {
         let now = self.present_second();
         let rest = self.running_of(at, agreement, number);
         self.plan.resources.put(at, now, &rest, rest.ready)
     }
 
     /// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
-    fn has_put_in_place_of(
+    fn try_put_successor(
         &mut self,
         old: Option<&Agreement>,
         (agreement, number): (&Agreement, u64),
@@ -204,7 +205,7 @@ impl Decider<'_> {
                 // One at its end has nothing left to give up.
                 let _ = this.lift_replaced_agreement(old.id);
             }
-            this.has_put_at_peer(agreement, number, at).then_some(())
+            this.try_put_at_peer(agreement, number, at).then_some(())
         });
         put.is_some()
     }
@@ -226,15 +227,15 @@ impl Decider<'_> {
                 this.vacate_hold(id);
             }
             if goes_on {
-                this.lift_replaced_agreement(old.id).is_ok() && this.has_put_going_on((&next, number), at)
+                this.lift_replaced_agreement(old.id).is_ok() && this.try_put_rest((&next, number), at)
             } else {
-                this.has_put_in_place_of(Some(&old), (&next, number), at)
+                this.try_put_successor(Some(&old), (&next, number), at)
             }
         });
         if fits {
             Ok(())
         } else {
-            Err(Error::Lost(Lost::Withdrawn))
+            Err(Error::Lost(OfferLoss::Withdrawn))
         }
     }
 
@@ -269,7 +270,7 @@ impl Decider<'_> {
     }
 
     /// Puts the slots of an agreement where its peer has them; whether there was room for all.
-    pub(in crate::planner) fn has_put_at_peer(
+    pub(in crate::planner) fn try_put_at_peer(
         &mut self,
         agreement: &Agreement,
         number: u64,
@@ -305,8 +306,11 @@ impl Decider<'_> {
         if let Some(started) = started {
             self.note_started_at_peer(&row, started);
         }
-        let ours = self.plan.get(row.agreement).filter(|of| of.resource == row.peer);
-        if let Some(agreement) = ours.filter(|of| of.is_waiting()).cloned() {
+        let ours = self
+            .plan
+            .get(row.agreement)
+            .filter(|plan| plan.resource == row.peer);
+        if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
             if let Some(why) = lost {
                 self.place_lost_at_peer(&agreement, &why);
             } else {
@@ -366,7 +370,7 @@ impl Decider<'_> {
             let (_, number) = this.plan.planned_slot(agreement, 0)?;
             let mut placed = agreement.clone();
             placed.place_slot(0, (slot, nodes));
-            this.has_put_at_peer(&placed, number, at).then_some(placed)
+            this.try_put_at_peer(&placed, number, at).then_some(placed)
         });
         // There is room again once another one has left.
         let Some(placed) = placed else { return };

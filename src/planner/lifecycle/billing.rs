@@ -20,10 +20,10 @@ impl Planner {
     /// # Errors
     /// Those of [`Planner::terminate`].
     pub async fn postings_of_ending(&self, termination: Termination) -> Result<Vec<Posting>> {
-        let verb = |of: &mut Decider<'_>| {
-            let before = of.batch.len();
-            of.terminate(termination)?;
-            let posted = of.batch[before..].iter().filter_map(|change| match change {
+        let verb = |decider: &mut Decider<'_>| {
+            let before = decider.batch.len();
+            decider.terminate(termination)?;
+            let posted = decider.batch[before..].iter().filter_map(|change| match change {
                 Change::Post(posting) => Some((**posting).clone()),
                 _ => None,
             });

@@ -34,7 +34,7 @@ impl Agenda {
             return;
         }
         let next = agreement.guarantees.iter();
-        let next = next.filter_map(|of| next_assessment(of, agreement)).min();
+        let next = next.filter_map(|next| next_assessment(next, agreement)).min();
         let at = next.map(|at| match agreement.service {
             ServiceState::Processing => second_after(at).max(self.reports),
             _ => second_after(at),
@@ -52,8 +52,7 @@ fn have_same_deadlines(before: &Agreement, after: &Agreement) -> bool {
         && (before.ready, before.deadline, before.duration) == (after.ready, after.deadline, after.duration)
         && before.guarantees == after.guarantees
         && !(has_moved
-            && after
-                .guarantees
-                .iter()
-                .any(|of| by_plan(&of.objective) || of.qualifying_condition.as_ref().is_some_and(by_plan)))
+            && after.guarantees.iter().any(|guarantee| {
+                by_plan(&guarantee.objective) || guarantee.qualifying_condition.as_ref().is_some_and(by_plan)
+            }))
 }

@@ -25,12 +25,12 @@ pub struct Eviction {
     /// The versions that it may have, where the caller names some.
     pub versions: Option<Vec<i64>>,
     /// The key that the request came with.
-    pub idempotency: Option<Idempotency<Evicted>>,
+    pub idempotency: Option<Idempotency<EvictedAgreement>>,
 }
 
 /// An agreement that was ended by an operator.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Evicted {
+pub struct EvictedAgreement {
     /// As it is now.
     pub agreement: Agreement,
     /// The penalties that the provider pays: a sum for each currency.
@@ -46,10 +46,10 @@ impl Planner {
     /// [`Error::NotFound`] also when it has ended already, [`Error::Conflict`] where it is being ended or not decided yet,
     /// [`Error::Changed`] when it is in another version, [`Error::Repeated`] where its idempotency key has been used,
     /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn evict(&self, eviction: Eviction) -> Result<Evicted> {
+    pub async fn evict(&self, eviction: Eviction) -> Result<EvictedAgreement> {
         let scope = eviction.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, decisions| {
-            let decided = of.evict(eviction);
+        self.ask_once(scope, |decider, decisions| {
+            let decided = decider.evict(eviction);
             decisions.push(DecisionRecord::of("termination", &decided));
             decided
         })
@@ -59,7 +59,7 @@ impl Planner {
 
 impl Decider<'_> {
     /// Ends an agreement by an operator's word.
-    pub(in crate::planner) fn evict(&mut self, order: Eviction) -> Result<Evicted> {
+    pub(in crate::planner) fn evict(&mut self, order: Eviction) -> Result<EvictedAgreement> {
         self.check_key_is_new(order.idempotency.as_ref())?;
         let mut agreement = self.live_agreement(order.id)?;
         if order
@@ -78,7 +78,7 @@ impl Decider<'_> {
         let (party, reason) = (&agreement.party, &order.reason);
         let paid = order
             .compensation
-            .map_or_else(String::new, |of| format!(", with {of}"));
+            .map_or_else(String::new, |compensation| format!(", with {compensation}"));
         let words = format!("evicted {} of {party}{paid}: {reason}", order.id);
         let note = Note::of_operator(self.now, &order.by, order.id, words);
         self.batch.push(Change::Note(note));
@@ -93,12 +93,14 @@ impl Decider<'_> {
         let lost = self.lose_agreement_because(agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
         // Its place would be held for the party that has to leave it.
-        self.plan.suggested.retain(|of| of.agreement.id != order.id);
+        self.plan
+            .suggested
+            .retain(|suggested| suggested.agreement.id != order.id);
         let mut penalties = Vec::new();
         for (_, amount) in penalties_of_provider(&self.batch[decided..]) {
             add_to_sums(&mut penalties, amount);
         }
-        let evicted = Evicted {
+        let evicted = EvictedAgreement {
             agreement: lost,
             penalties,
             compensation: order.compensation,

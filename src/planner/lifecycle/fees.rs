@@ -60,8 +60,8 @@ impl Decider<'_> {
         let rule = part(price, rate);
         let rebooking = self.cheapest_rebooking(agreement);
         let cheaper = cheaper_by(price, rebooking.as_ref());
-        let there = charge_of_peer.filter(|of| of.currency == price.currency);
-        let there = there.map_or(0, |of| of.micros);
+        let there = charge_of_peer.filter(|charge| charge.currency == price.currency);
+        let there = there.map_or(0, |each| each.micros);
         let fee = rule.max(cheaper).max(there).min(price.micros);
         let why = match &rebooking {
             _ if there > rule.max(cheaper) => format!("{} charges that for its end", agreement.resource),
@@ -177,12 +177,12 @@ impl Decider<'_> {
     ) -> bool {
         let (shape, window) = (need.shapes[0], need.window);
         let shortest = self.plan.resources.shortest(at, need, shape);
-        let Some((of, shortest)) = self.plan.resources.get(at).zip(shortest) else {
+        let Some((resource_plan, shortest)) = self.plan.resources.get(at).zip(shortest) else {
             return false;
         };
-        let tree = of.schedule.tree();
+        let tree = resource_plan.schedule.tree();
         // Where it has not begun, its own place is free.
-        if of.resource.name == agreement.resource && !agreement.is_being_carried_out()
+        if resource_plan.resource.name == agreement.resource && !agreement.is_being_carried_out()
             || tree
                 .latest_fit(shortest.nodes, shortest.duration, window)
                 .is_some()
@@ -200,14 +200,14 @@ impl Decider<'_> {
             ready: window.end - shortest.duration,
             ..request
         };
-        let mut fits = |of: &Request| self.plan.resources.would_start(at, now, of).is_some();
+        let mut fits = |request: &Request| self.plan.resources.would_start(at, now, request).is_some();
         others_may_move && (fits(&request) || fits(&last) || self.displace(at, need, shape).is_some())
     }
 }
 
 /// By how much a price is more than that of the cheapest rebooking.
 fn cheaper_by(price: Money, rebooking: Option<&Rebooking>) -> i64 {
-    rebooking.map_or(0, |of| (price.micros - of.price.micros).max(0))
+    rebooking.map_or(0, |rebooking| (price.micros - rebooking.price.micros).max(0))
 }
 
 /// A part of an amount, to the nearest millionth.

@@ -67,7 +67,7 @@ impl Plan {
     }
 
     /// Forgets it: nothing is left. Whether it was to be stopped.
-    pub(in crate::planner) fn has_lost_work_stopped(&mut self, agreement: Uuid) -> bool {
+    pub(in crate::planner) fn forget_lost_work(&mut self, agreement: Uuid) -> bool {
         self.stopping.remove(&agreement).is_some()
     }
 }

@@ -3,14 +3,14 @@
 //! on in another slot, where its application can and there is one ([`saved`]). Otherwise it ends with its slot, and its
 //! timeline says why.
 
-mod saved;
+mod saved_work;
 
 use scheduler::{Request, Time, counted};
 use uuid::Uuid;
 
 use crate::agreement::{Agreement, EventKind};
 use crate::planner::decider::Decider;
-use crate::planner::lifecycle::overruns::{Last, most_overrun_cost_in_words};
+use crate::planner::lifecycle::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::planner::plan::Plan;
 
 impl Plan {
@@ -21,15 +21,15 @@ impl Plan {
             return None;
         }
         let grace = match self.ending.get(&agreement.id) {
-            Some(Last::Never) => return None,
-            Some(Last::Unsaved(_)) => 0,
+            Some(LastLook::Never) => return None,
+            Some(LastLook::Unsaved(_)) => 0,
             None => self.overruns.grace(agreement).unwrap_or(0),
         };
         self.overruns.look_at(agreement, grace)
     }
 
     /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
-    pub(in crate::planner) fn look_again(&mut self, id: Uuid, last: Option<Last>) {
+    pub(in crate::planner) fn look_again(&mut self, id: Uuid, last: Option<LastLook>) {
         let Some(agreement) = self.get(id).cloned() else {
             return;
         };
@@ -53,9 +53,10 @@ impl Decider<'_> {
         let grace = grace.filter(|grace| end - *grace > now);
         if agreement.slot_started().is_none() || end <= now + 1 {
             // No work runs yet, or it was stopped before this check.
-            let begins = grace
-                .map(|_| Last::Unsaved("its work had hardly begun when it was to be told to save itself"));
-            self.plan.look_again(id, begins.or(Some(Last::Never)));
+            let begins = grace.map(|_| {
+                LastLook::Unsaved("its work had hardly begun when it was to be told to save itself")
+            });
+            self.plan.look_again(id, begins.or(Some(LastLook::Never)));
             return;
         }
         let step = self.settings.overruns.step(agreement);
@@ -70,16 +71,16 @@ impl Decider<'_> {
             "its nodes are promised to others"
         };
         if let Some(grace) = grace {
-            if !self.have_work_saved(agreement, grace) {
+            if !self.try_save_work(agreement, grace) {
                 // Its nodes may become free until the last moment.
-                let unsaved = Last::Unsaved("there is no other place for the rest of its work");
+                let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
                 self.plan.look_again(id, Some(unsaved));
             }
             return;
         }
-        self.plan.look_again(id, Some(Last::Never));
+        self.plan.look_again(id, Some(LastLook::Never));
         let mut detail = format!("its work is not over, and its slot ends: {why}");
-        if let Some(Last::Unsaved(unsaved)) = before {
+        if let Some(LastLook::Unsaved(unsaved)) = before {
             detail += &format!(", and {unsaved}");
         }
         let event = self.event(EventKind::Overrun, detail);

@@ -31,7 +31,7 @@ pub struct Overruns {
 
 /// A slot that has been looked at, and will be at most once more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::planner) enum Last {
+pub(in crate::planner) enum LastLook {
     /// Its work can no longer be told to save itself; why it was not.
     Unsaved(&'static str),
     /// It ends when it ends.
@@ -114,7 +114,7 @@ mod tests {
             slots: Slots::one((Interval::of(Time(1_000), duration), 1)),
             fixed: false,
             price: None,
-            leeway: PlacementConstraints::default(),
+            constraints: PlacementConstraints::default(),
             job: Some(Job {
                 application: "count".into(),
                 arguments: Vec::new(),

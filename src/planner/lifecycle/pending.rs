@@ -6,12 +6,12 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use crate::planner::batches::DecisionRecord;
-use crate::planner::decider::{Command, Decider, Step};
+use crate::planner::decider::{Command, Decider, DecisionStep};
 use crate::planner::error::{Error, Result, bare_refusal};
 use crate::planner::handle::Planner;
 use crate::planner::lifecycle::at_peer::MadeAtPeer;
 use crate::planner::offers::messages::Acceptance;
-use crate::planner::request::{Accepted, Idempotency, Proposal};
+use crate::planner::request::{AcceptedOffer, Idempotency, Request};
 use crate::planner::resources::need::Placement;
 use crate::store::{AcceptanceEndpoint, CallBack, Change};
 
@@ -34,7 +34,7 @@ pub struct CallBackTarget {
 /// An offer that is to be decided later.
 #[derive(Debug)]
 pub(in crate::planner) struct Pending {
-    pub(in crate::planner) proposal: Proposal,
+    pub(in crate::planner) proposal: Request,
     /// Where the decision is to be told.
     pub(in crate::planner) acceptance: Option<AcceptanceEndpoint>,
     /// The counter offer that it accepts, if any.
@@ -43,9 +43,9 @@ pub(in crate::planner) struct Pending {
 
 /// The possible outcomes of a pending agreement.
 #[derive(Debug)]
-pub enum Ways {
+pub enum PendingRequest {
     /// One of the ways in which its offer can be read, in its party's order.
-    New(Vec<Proposal>),
+    New(Vec<Request>),
     /// The words of a counter offer that is held for it.
     Offered(Box<Acceptance>),
     /// The agreement of a peer that carries it out.
@@ -58,7 +58,7 @@ pub struct Settlement {
     /// Which agreement.
     pub id: Uuid,
     /// Its possible outcome, or the reason why it has none any more.
-    pub ways: Result<Ways, String>,
+    pub ways: Result<PendingRequest, String>,
     /// The receiver of the call-back, if there is one.
     pub telling: Option<CallBackTarget>,
 }
@@ -72,10 +72,10 @@ impl Planner {
     /// or too many wait.
     pub async fn submit_pending(
         &self,
-        proposal: Proposal,
+        proposal: Request,
         acceptance: Option<AcceptanceEndpoint>,
         offer: Option<Uuid>,
-    ) -> Result<Accepted> {
+    ) -> Result<AcceptedOffer> {
         let pending = Pending {
             proposal,
             acceptance,
@@ -83,9 +83,9 @@ impl Planner {
         };
         let scope = pending.proposal.idempotency.as_ref().map(Idempotency::scope);
         let booked_by = self.booked_by.clone();
-        self.ask_once(scope, move |of, _| {
-            let stored = of.store_pending(pending);
-            of.note_booked(booked_by.as_deref(), &stored);
+        self.ask_once(scope, move |decider, _| {
+            let stored = decider.store_pending(pending);
+            decider.note_booked(booked_by.as_deref(), &stored);
             stored
         })
         .await
@@ -104,7 +104,7 @@ impl Planner {
                 about,
                 None,
                 reply,
-                |of, request| of.decide_pending(request),
+                |decider, request| decider.decide_pending(request),
                 count,
             )
         })
@@ -114,7 +114,7 @@ impl Planner {
 
 impl Decider<'_> {
     /// Stores an offer that waits for its decision.
-    pub(in crate::planner) fn store_pending(&mut self, pending: Pending) -> Result<Accepted> {
+    pub(in crate::planner) fn store_pending(&mut self, pending: Pending) -> Result<AcceptedOffer> {
         let proposal = pending.proposal;
         self.check_key_is_new(proposal.idempotency.as_ref())?;
         let talks = pending.offer.and_then(|offer| self.plan.table.of_offer(offer));
@@ -156,7 +156,7 @@ impl Decider<'_> {
             .unwrap_or(0);
         let agreement = Agreement {
             duration: shape.duration,
-            leeway: PlacementConstraints::default(),
+            constraints: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
             ..self.make_agreement(&proposal, window, &Placement::at(at, nowhere, None))
@@ -176,9 +176,9 @@ impl Decider<'_> {
             agreement: agreement.id,
             acceptance: pending.acceptance,
             offer: pending.offer,
-            spender: proposal.spender.map(|of| of.key),
+            spender: proposal.spender.map(|spender| spender.key),
         });
-        let pending = Accepted::alone(agreement);
+        let pending = AcceptedOffer::alone(agreement);
         self.remember(proposal.idempotency, &pending);
         Ok(pending)
     }
@@ -187,36 +187,36 @@ impl Decider<'_> {
     pub(in crate::planner) fn decide_pending(
         &mut self,
         mut settlement: Settlement,
-    ) -> Result<Step<Agreement, Settlement>> {
+    ) -> Result<DecisionStep<Agreement, Settlement>> {
         let pending = self.live_agreement(settlement.id)?;
         if pending.state != AgreementState::Pending {
             return Err(Error::Conflict(pending.state.word()));
         }
         let placed = match settlement.ways {
-            Ok(Ways::New(ways)) => self
+            Ok(PendingRequest::New(ways)) => self
                 .place_first_way(&pending, ways)
-                .map(|step| step.map_request(Ways::New)),
-            Ok(Ways::Offered(acceptance)) => {
+                .map(|step| step.map_request(PendingRequest::New)),
+            Ok(PendingRequest::Offered(acceptance)) => {
                 match self.make_accepted_agreement(*acceptance, Some(&pending)) {
                     // It is decided later.
                     Err(Error::Unavailable) => return Err(Error::Unavailable),
                     accepted => accepted
-                        .map(|step| step.map_request(|again| Ways::Offered(Box::new(again))))
+                        .map(|step| step.map_request(|again| PendingRequest::Offered(Box::new(again))))
                         .map_err(|why| why.to_string()),
                 }
             }
-            Ok(Ways::AtPeer(made)) => match self.make_agreement_at_peer(&pending, *made) {
+            Ok(PendingRequest::AtPeer(made)) => match self.make_agreement_at_peer(&pending, *made) {
                 Err(why @ (Error::Unavailable | Error::Unfit(_))) => return Err(why),
-                made => made.map(Step::Done).map_err(|why| why.to_string()),
+                made => made.map(DecisionStep::Done).map_err(|why| why.to_string()),
             },
             Err(why) => Err(why),
         };
         let (decided, words) = match placed {
-            Ok(Step::Wait(ways)) => {
+            Ok(DecisionStep::Wait(ways)) => {
                 settlement.ways = Ok(ways);
-                return Ok(Step::Wait(settlement));
+                return Ok(DecisionStep::Wait(settlement));
             }
-            Ok(Step::Done(decided)) => (decided, None),
+            Ok(DecisionStep::Done(decided)) => (decided, None),
             Err(why) => (self.reject_pending(pending, &why)?, Some(why)),
         };
         self.batch.push(Change::DecideAgreement(decided.id));
@@ -234,22 +234,22 @@ impl Decider<'_> {
                 since: self.now,
             }));
         }
-        Ok(Step::Done(decided))
+        Ok(DecisionStep::Done(decided))
     }
 
     /// The agreement in the first of its ways that has a place; or why the first of them has none.
     fn place_first_way(
         &mut self,
         pending: &Agreement,
-        ways: Vec<Proposal>,
-    ) -> Result<Step<Agreement, Vec<Proposal>>, String> {
+        ways: Vec<Request>,
+    ) -> Result<DecisionStep<Agreement, Vec<Request>>, String> {
         let mut refusal = None;
         let mut ways = ways.into_iter();
         while let Some(mut way) = ways.next() {
             way.id = pending.id;
             // In words only: its alternatives are not sent anywhere.
             match self.admit_reserved_or(&way, Self::refuse_briefly) {
-                Ok(None) => return Ok(Step::Wait([way].into_iter().chain(ways).collect())),
+                Ok(None) => return Ok(DecisionStep::Wait([way].into_iter().chain(ways).collect())),
                 Ok(Some((agreement, admitted, number))) => {
                     let agreement = Agreement {
                         created: pending.created,
@@ -260,7 +260,7 @@ impl Decider<'_> {
                     let event = self.acceptance_event(&agreement, &admitted, way.spender);
                     let agreement = self.update(agreement, vec![event]);
                     self.apply_admission_moves(&admitted);
-                    return Ok(Step::Done(agreement));
+                    return Ok(DecisionStep::Done(agreement));
                 }
                 Err(why) => refusal = refusal.or(Some(why.to_string())),
             }

@@ -10,20 +10,20 @@ use scheduler::Time;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
 use crate::planner::decider::Decider;
-use crate::planner::numbers::SlotOf;
 use crate::planner::plan::Plan;
 use crate::planner::requests::request_of_slot;
+use crate::planner::slot_numbers::SlotOf;
 
 impl Decider<'_> {
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
     pub(in crate::planner) fn end_piece(&mut self, mut agreement: Agreement, end: &JobEnd) {
-        let (number, of) = (agreement.slot_number(), agreement.slots.len());
+        let (number, slots) = (agreement.slot_number(), agreement.slots.len());
         agreement.note_started(end.started);
         agreement.end_slot(end.ended);
         agreement.service = ServiceState::Idle;
-        let brought = end.staging.as_ref().and_then(|of| of.brought);
+        let brought = end.staging.as_ref().and_then(|staging| staging.brought);
         let mut events = self.note_brought_files(&mut agreement, brought);
-        let detail = format!("piece {number} of {of} is over, its work saved");
+        let detail = format!("piece {number} of {slots} is over, its work saved");
         events.push(self.event(EventKind::Checkpointed, detail));
         events.extend(self.assess(&mut agreement));
         self.update(agreement, events);

@@ -5,7 +5,9 @@ use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Brought, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState};
+use crate::agreement::{
+    Agreement, BroughtFiles, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
+};
 use crate::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
@@ -16,14 +18,14 @@ use crate::store::Change;
 /// Why a job can never be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Unable {
+pub enum CannotStart {
     /// The catalogue does not have its application any more.
     NoApplication,
     /// It was to go on from the saved work of the piece before it, and this is gone.
     NothingSaved,
 }
 
-impl Unable {
+impl CannotStart {
     /// In words for its party.
     pub const fn words(self) -> &'static str {
         match self {
@@ -39,7 +41,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_staging(&self, run: Run, since: Micros) -> Result<(), Error> {
-        self.ask(move |of| of.report_staging(run, since)).await
+        self.ask(move |decider| decider.report_staging(run, since)).await
     }
 
     /// Records when an agreement's process really started.
@@ -47,15 +49,16 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_started(&self, run: Run, at: Micros) -> Result<()> {
-        self.ask(move |of| of.report_started(run, at)).await
+        self.ask(move |decider| decider.report_started(run, at)).await
     }
 
     /// Records that an agreement's process has started, the files that were brought for it, and since when they were.
     ///
     /// # Errors
     /// Those of [`Planner::report_started`].
-    pub async fn report_brought(&self, run: Run, since: Micros, brought: Brought) -> Result<(), Error> {
-        self.ask(move |of| of.report_brought(run, since, brought)).await
+    pub async fn report_brought(&self, run: Run, since: Micros, brought: BroughtFiles) -> Result<(), Error> {
+        self.ask(move |decider| decider.report_brought(run, since, brought))
+            .await
     }
 
     /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
@@ -64,7 +67,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
     pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<()> {
-        self.ask(move |of| of.report_ended(run, &end)).await
+        self.ask(move |decider| decider.report_ended(run, &end)).await
     }
 
     /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
@@ -72,15 +75,15 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn could_start_later(&self, id: Uuid) -> Result<bool> {
-        self.ask(move |of| Ok(of.could_start_later(id))).await
+        self.ask(move |decider| Ok(decider.could_start_later(id))).await
     }
 
     /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
     ///
     /// # Errors
     /// The errors of [`Planner::report_ended`].
-    pub async fn report_unable(&self, run: Run, why: Unable) -> Result<()> {
-        self.ask(move |of| of.report_unable(run, why)).await
+    pub async fn report_unable(&self, run: Run, why: CannotStart) -> Result<()> {
+        self.ask(move |decider| decider.report_unable(run, why)).await
     }
 
     /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
@@ -88,8 +91,8 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn report_stopped(&self, id: Uuid) -> Result<()> {
-        self.ask(move |of| {
-            of.plan.has_lost_work_stopped(id);
+        self.ask(move |decider| {
+            decider.plan.forget_lost_work(id);
             Ok(())
         })
         .await
@@ -129,7 +132,7 @@ impl Decider<'_> {
         &mut self,
         run: Run,
         since: Micros,
-        brought: Brought,
+        brought: BroughtFiles,
     ) -> Result<(), Error> {
         let id = self.id_of_run(run)?;
         self.record_start(id, since, Some(brought))
@@ -142,7 +145,7 @@ impl Decider<'_> {
     }
 
     /// Ends the agreement of a job that cannot be started, now or later.
-    pub(in crate::planner) fn report_unable(&mut self, run: Run, why: Unable) -> Result<()> {
+    pub(in crate::planner) fn report_unable(&mut self, run: Run, why: CannotStart) -> Result<()> {
         let agreement = self.live_agreement(self.id_of_run(run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);
@@ -165,9 +168,12 @@ impl Decider<'_> {
         let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
         let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
         let staging = end.staging.as_deref();
-        let after = staging.map_or(0, |of| of.after);
-        let sent = staging.and_then(|of| of.sent).unwrap_or_default();
-        let (before, brought) = job.brought.map(|of| (of.before, of.moved)).unwrap_or_default();
+        let after = staging.map_or(0, |staging| staging.after);
+        let sent = staging.and_then(|staging| staging.sent).unwrap_or_default();
+        let (before, brought) = job
+            .brought
+            .map(|files| (files.before, files.moved))
+            .unwrap_or_default();
         let waited = started - slot + before - brought.took - end.transfer_in;
         self.batch.push(Change::RecordExecution(Box::new(Execution {
             agreement: agreement.id,
@@ -195,13 +201,16 @@ impl Decider<'_> {
     /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
     /// runs.
     fn id_of_run(&self, run: Run) -> Result<Uuid> {
-        let of = run.agreement;
+        let one_agreement = run.agreement;
         let plan = &self.plan;
-        let own = plan.stopping.get(&of).or_else(|| plan.get(of));
-        let own = own.filter(|agreement| agreement.execution_id() == of);
+        let own = plan
+            .stopping
+            .get(&one_agreement)
+            .or_else(|| plan.get(one_agreement));
+        let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
         let all = || plan.stopping.values().chain(plan.live.iter());
         let agreement = own
-            .or_else(|| all().find(|agreement| agreement.origin == Some(of)))
+            .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
             .ok_or(Error::NotFound)?;
         let now = Run::from(agreement);
         if now == run {
@@ -254,7 +263,10 @@ pub(in crate::planner) fn job_end_in_words(end: &JobEnd) -> String {
             format!("stopped because it took more {} than it may", limit.word())
         }
         RunOutcome::Unstaged => {
-            let why = end.staging.as_ref().and_then(|of| of.failure.as_deref());
+            let why = end
+                .staging
+                .as_ref()
+                .and_then(|staging| staging.failure.as_deref());
             format!(
                 "its files could not be moved: {}",
                 why.unwrap_or("for a reason of their own")
@@ -279,8 +291,8 @@ mod tests {
 
     use super::*;
     use crate::agreement::{AgreementState, Job, RunOutcome};
-    use crate::planner::tests::domain::{Domain, proposal};
-    use crate::planner::{Proposal, Resource};
+    use crate::planner::tests::harness::{Domain, proposal};
+    use crate::planner::{Request, Resource};
 
     fn end(outcome: RunOutcome, at: i64) -> JobEnd {
         JobEnd::new(
@@ -297,7 +309,7 @@ mod tests {
             domain.settings.restarting = ["t".to_owned()].into();
             domain.place(proposal(4, 20, (10, 30))).unwrap();
             let preemption = Preemption::new(3, 100_000, false).unwrap();
-            let work = Proposal {
+            let work = Request {
                 preemption: Some(preemption.rounded(Rounding::Cuts)),
                 job: Some(Job {
                     application: "count".into(),
@@ -409,9 +421,9 @@ mod tests {
         let run = domain.begin_next(id);
         let unable = |run, why| move |decider: &mut Decider<'_>| decider.report_unable(run, why);
         let late = Run { attempt: 7, ..run };
-        let told = domain.decide(unable(late, Unable::NoApplication));
+        let told = domain.decide(unable(late, CannotStart::NoApplication));
         assert_eq!(told, Err(Error::NotFound));
-        domain.decide(unable(run, Unable::NoApplication)).unwrap();
+        domain.decide(unable(run, CannotStart::NoApplication)).unwrap();
         assert!(!domain.known.contains_key(&id), "it is not run again");
         let why = "its work cannot go on: its application is no longer offered";
         assert!(

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
-use crate::planner::placement::find::{Found, RESTART};
+use crate::planner::placement::find::{FoundPlace, RESTART};
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
 use crate::planner::words::time_difference_in_words;
 use crate::store::Change;
@@ -59,9 +59,9 @@ impl Decider<'_> {
         self.vacate(agreement);
         self.keep_freed_out_of_use(&agreement.resource);
         let why = if never_started {
-            Why::NeverStarted
+            RetryReason::NeverStarted
         } else {
-            Why::Lost("its work is gone without a trace of its end")
+            RetryReason::Lost("its work is gone without a trace of its end")
         };
         self.run_again(agreement, end, why)
     }
@@ -69,15 +69,19 @@ impl Decider<'_> {
     /// Whether an agreement may go to a resource, or have another place there: the resource is in service and meets its filters.
     /// Work that was lost is run again where its job of before can be stopped.
     pub(in crate::planner) fn may_go_to_resource(&self, at: usize, agreement: &Agreement) -> bool {
-        let of = self.plan.resources.get(at);
-        of.is_some_and(|of| of.may_have(agreement))
+        let resource = self.plan.resources.get(at);
+        resource.is_some_and(|decider| decider.may_have(agreement))
             && (agreement.restarts() == 0 || self.tells_old_job_is_gone(at, agreement))
     }
 
     /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
     /// machine.
     fn tells_old_job_is_gone(&self, at: usize, agreement: &Agreement) -> bool {
-        let there = self.plan.resources.get(at).map(|of| of.resource.name.as_str());
+        let there = self
+            .plan
+            .resources
+            .get(at)
+            .map(|resource| resource.resource.name.as_str());
         there.is_some_and(|there| {
             there == agreement.resource || self.is_local(there) && self.is_local(&agreement.resource)
         })
@@ -85,8 +89,8 @@ impl Decider<'_> {
 
     /// Whether a resource is this machine.
     pub(in crate::planner) fn is_local(&self, resource: &str) -> bool {
-        let of = self.plan.resources.named(resource);
-        of.is_some_and(|of| of.resource.kind == LOCAL)
+        let one_resource = self.plan.resources.named(resource);
+        one_resource.is_some_and(|each| each.resource.kind == LOCAL)
     }
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
@@ -109,13 +113,13 @@ impl Decider<'_> {
         &mut self,
         agreement: &Agreement,
         end: &JobEnd,
-        why: Why<'_>,
+        why: RetryReason<'_>,
     ) -> bool {
         let next = self.second_after_loss();
         // An addition planned for this run is not planned for the next.
         let agreement = &self.give_back_rest_of_saved(agreement, next);
-        let of = self.plan.resources.named(&agreement.resource);
-        let on_cluster = of.is_some_and(|of| of.resource.kind == CLUSTER);
+        let resource = self.plan.resources.named(&agreement.resource);
+        let on_cluster = resource.is_some_and(|each| each.resource.kind == CLUSTER);
         // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
         let leaves = on_cluster && end.started.is_some();
         let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
@@ -125,7 +129,7 @@ impl Decider<'_> {
         };
         if let Some(job) = &mut waits.job {
             job.restarts += 1;
-            job.missed += u32::from(why == Why::NeverStarted);
+            job.missed += u32::from(why == RetryReason::NeverStarted);
             job.late_in_slot = 0;
             if agreement.slots_over() == 0 {
                 job.brought = None;
@@ -138,8 +142,10 @@ impl Decider<'_> {
             waits.end_last_slot(waits.placement().end - waits.overrun());
         }
         let found = match why {
-            Why::Lost(_) => self.find_place(&waits, index, RESTART, next),
-            Why::NeverStarted => self.find_before_offers(&waits, index, RESTART, next, &mut given_way),
+            RetryReason::Lost(_) => self.find_place(&waits, index, RESTART, next),
+            RetryReason::NeverStarted => {
+                self.find_before_offers(&waits, index, RESTART, next, &mut given_way)
+            }
         };
         let Some((mut placed, moves)) = found else {
             self.keep_all_holds_again(given_way);
@@ -157,8 +163,8 @@ impl Decider<'_> {
         };
         let moved = new_slot_in_words(agreement, &placed);
         let detail = match why {
-            Why::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
-            Why::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
+            RetryReason::Lost(why) => format!("{why}: it is run again from {start}{moved}"),
+            RetryReason::NeverStarted => format!("{NEVER_STARTED}: it waits for another{moved}"),
         };
         events.push(self.event(EventKind::Restarted, detail));
 
@@ -247,7 +253,7 @@ impl Decider<'_> {
         self.keep_all_holds_again(given_way);
     }
 
-    fn take_other_slot(&mut self, agreement: &Agreement, (mut placed, moves): Found, why: &str) {
+    fn take_other_slot(&mut self, agreement: &Agreement, (mut placed, moves): FoundPlace, why: &str) {
         let detail = format!(
             "{why}: it waits for another{}",
             new_slot_in_words(agreement, &placed)
@@ -277,7 +283,7 @@ impl Decider<'_> {
 
 /// Why work waits for another slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::planner) enum Why<'a> {
+pub(in crate::planner) enum RetryReason<'a> {
     /// It was lost, for this reason in words for its party.
     Lost(&'a str),
     /// It was never started in its slot.

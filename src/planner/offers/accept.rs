@@ -10,10 +10,10 @@ use crate::agreement::{
 };
 use crate::planner::admission::refuse::barred_in_words;
 use crate::planner::decider::Decider;
-use crate::planner::decider::Step;
-use crate::planner::error::{Error, Lost, Result, bare_refusal};
+use crate::planner::decider::DecisionStep;
+use crate::planner::error::{Error, OfferLoss, Result, bare_refusal};
 use crate::planner::offers::messages::{Acceptance, refusal_in_short};
-use crate::planner::request::{Accepted, Proposal};
+use crate::planner::request::{AcceptedOffer, Request};
 use crate::planner::resources::need::Placement;
 use crate::store::Change;
 
@@ -22,7 +22,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn accept(
         &mut self,
         acceptance: Acceptance,
-    ) -> Result<Step<Accepted, Acceptance>> {
+    ) -> Result<DecisionStep<AcceptedOffer, Acceptance>> {
         let idempotency = acceptance.proposal.idempotency.clone();
         self.check_key_is_new(idempotency.as_ref())?;
         let talks = self.plan.table.of_offer(acceptance.offer);
@@ -31,12 +31,12 @@ impl Decider<'_> {
             self.check_agreements_quota(&acceptance.proposal.party, Some(acceptance.proposal.id))?;
         }
         let agreement = match self.make_accepted_agreement(acceptance, None)? {
-            Step::Done(agreement) => agreement,
-            Step::Wait(acceptance) => return Ok(Step::Wait(acceptance)),
+            DecisionStep::Done(agreement) => agreement,
+            DecisionStep::Wait(acceptance) => return Ok(DecisionStep::Wait(acceptance)),
         };
-        let accepted = Accepted::alone(agreement);
+        let accepted = AcceptedOffer::alone(agreement);
         self.remember(idempotency, &accepted);
-        Ok(Step::Done(accepted))
+        Ok(DecisionStep::Done(accepted))
     }
 
     /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
@@ -45,7 +45,7 @@ impl Decider<'_> {
         &mut self,
         mut acceptance: Acceptance,
         pending: Option<&Agreement>,
-    ) -> Result<Step<Agreement, Acceptance>> {
+    ) -> Result<DecisionStep<Agreement, Acceptance>> {
         if let Some(pending) = pending {
             name_as_pending(&mut acceptance.proposal, pending);
         }
@@ -53,12 +53,12 @@ impl Decider<'_> {
         let (offer, instance) =
             self.offer_in_negotiation(&proposal.party, acceptance.negotiation, acceptance.offer)?;
         let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
-            return Err(Error::Lost(Lost::NotHeld));
+            return Err(Error::Lost(OfferLoss::NotHeld));
         };
         if let Some(why) = why_offer_is_lost(&offer, self.present_second()) {
             return Err(Error::Lost(why));
         }
-        self.check_new_id(proposal, &[instance.agreement, pending.map(|of| of.id)])?;
+        self.check_new_id(proposal, &[instance.agreement, pending.map(|pending| pending.id)])?;
         let resource = self.plan.resources.required_place_of(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
         let replaced = self.agreement_to_replace(&instance)?;
@@ -66,14 +66,14 @@ impl Decider<'_> {
         // Running work is not submitted again.
         if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
             self.withdraw(&offer, Reason::ResourceNotOffered, why.clone());
-            return Err(Error::Lost(Lost::Barred(why)));
+            return Err(Error::Lost(OfferLoss::Barred(why)));
         }
         let mut admitted = self.place_held_for_offer(resource, &terms);
         if let Some(old) = replaced.as_ref().filter(|_| begun) {
             let end = terms.slots.placement().end;
             if let Some(why) = self.why_not_as_offered(old, &terms) {
                 self.withdraw(&offer, Reason::NoCapacityInWindow, why.to_owned());
-                return Err(Error::Lost(Lost::Withdrawn));
+                return Err(Error::Lost(OfferLoss::Withdrawn));
             }
             // A slot that is over by now stays as it was.
             admitted.slots = old.slots.ending(end);
@@ -83,7 +83,7 @@ impl Decider<'_> {
         self.settle_room(&mut agreement);
         let spender = acceptance.proposal.spender;
         if self.waits_to_accept(&offer, (&agreement, spender), &admitted, replaced.as_ref())? {
-            return Ok(Step::Wait(acceptance));
+            return Ok(DecisionStep::Wait(acceptance));
         }
         if let Some(reserved) = self.plan.reserving.take(agreement.id) {
             agreement.slots = reserved.admitted.slots;
@@ -151,7 +151,7 @@ impl Decider<'_> {
         }
         let siblings = self.sibling_offers(&offer);
         self.release(siblings);
-        Ok(Step::Done(agreement))
+        Ok(DecisionStep::Done(agreement))
     }
 
     /// Why another end of an agreement that has begun cannot be had as it was offered, if so.
@@ -183,7 +183,7 @@ impl Decider<'_> {
         id: Uuid,
     ) -> Result<(NegotiationOffer, NegotiationInstance)> {
         let talks = self.plan.table.get(negotiation);
-        let talks = talks.ok_or(Error::Lost(Lost::Expired))?;
+        let talks = talks.ok_or(Error::Lost(OfferLoss::Expired))?;
         if talks.instance.party != party {
             return Err(Error::NotFound);
         }
@@ -260,17 +260,17 @@ impl Decider<'_> {
 }
 
 /// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
-fn name_as_pending(proposal: &mut Proposal, pending: &Agreement) {
-    proposal.id = pending.id;
-    proposal.name.clone_from(&pending.name);
-    proposal.initiator_id.clone_from(&pending.initiator_id);
+fn name_as_pending(request: &mut Request, pending: &Agreement) {
+    request.id = pending.id;
+    request.name.clone_from(&pending.name);
+    request.initiator_id.clone_from(&pending.initiator_id);
 }
 
 /// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
 pub(in crate::planner) fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
     if let Some(promise) = terms.promise.as_deref().cloned() {
         agreement.template = promise.template;
-        agreement.leeway = promise.leeway;
+        agreement.constraints = promise.constraints;
         agreement.job = promise.job;
         agreement.guarantees = promise.guarantees;
     }
@@ -285,18 +285,18 @@ fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
 }
 
 /// Why an offer cannot be accepted, if so.
-fn why_offer_is_lost(offer: &NegotiationOffer, now: Time) -> Option<Lost> {
+fn why_offer_is_lost(offer: &NegotiationOffer, now: Time) -> Option<OfferLoss> {
     if offer.agreement.is_some() {
-        Some(Lost::Accepted)
+        Some(OfferLoss::Accepted)
     } else if offer.is_withdrawn() {
-        Some(Lost::Withdrawn)
+        Some(OfferLoss::Withdrawn)
     } else if offer.state == OfferState::Rejected {
-        Some(Lost::Rejected)
+        Some(OfferLoss::Rejected)
     } else if offer.is_expired(now) {
-        Some(Lost::Expired)
+        Some(OfferLoss::Expired)
     } else if offer.is_held() {
         None
     } else {
-        Some(Lost::NotHeld)
+        Some(OfferLoss::NotHeld)
     }
 }

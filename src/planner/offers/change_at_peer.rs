@@ -22,7 +22,7 @@ impl Planner {
         charges: Vec<Option<Money>>,
         quote: Quote,
     ) -> Result<Quote> {
-        self.ask(move |of| of.add_fees_of_change(id, budget, &charges, quote))
+        self.ask(move |decider| decider.add_fees_of_change(id, budget, &charges, quote))
             .await
     }
 }
@@ -59,20 +59,22 @@ impl Decider<'_> {
                 };
             }
             // A peer's fee that cannot be passed on would be ours.
-            let is_passed_on = |of: &Candidate, charge: Option<Money>| {
-                let fee = of.terms.fee.map_or(0, |fee| fee.micros);
-                of.terms.peer.is_none() || charge.is_none_or(|charge| charge.micros <= fee)
+            let is_passed_on = |candidate: &Candidate, charge: Option<Money>| {
+                let fee = candidate.terms.fee.map_or(0, |fee| fee.micros);
+                candidate.terms.peer.is_none() || charge.is_none_or(|charge| charge.micros <= fee)
             };
             let mut passed_on = charges.iter().copied();
             quote
                 .candidates
-                .retain(|of| is_passed_on(of, passed_on.next().flatten()));
-            let is_affordable = |of: &Candidate| match (budget, price_with_fee(&of.terms)) {
+                .retain(|candidate| is_passed_on(candidate, passed_on.next().flatten()));
+            let is_affordable = |candidate: &Candidate| match (budget, price_with_fee(&candidate.terms)) {
                 (Some(budget), Some(costs)) => costs.micros <= budget.micros,
                 _ => true,
             };
-            let dear = quote.candidates.extract_if(.., |of| !is_affordable(of));
-            let cheapest = dear.min_by_key(|of| price_with_fee(&of.terms).map(|costs| costs.micros));
+            let dear = quote
+                .candidates
+                .extract_if(.., |candidate| !is_affordable(candidate));
+            let cheapest = dear.min_by_key(|dear| price_with_fee(&dear.terms).map(|costs| costs.micros));
             if let Some(cheapest) = cheapest.filter(|_| quote.candidates.is_empty()) {
                 quote.refusal = Some(this.quote_beyond_budget(&cheapest));
             }

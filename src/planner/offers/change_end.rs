@@ -4,7 +4,7 @@
 //! can make room on as many, or the slot can be made as long as there is room.
 
 use scheduler::refusal::Relaxation;
-use scheduler::{Interval, Reason, Request, Time};
+use scheduler::{Interval, Reason, Time};
 
 use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
 use crate::planner::admission::budget::is_within_budget;
@@ -13,13 +13,13 @@ use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
 use crate::planner::lifecycle::overruns::TOLD_BEFORE;
-use crate::planner::offers::messages::{Ask, Candidate, Quote};
+use crate::planner::offers::messages::{Candidate, OfferRequest, Quote};
 use crate::planner::offers::quote::{
     HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
 };
 use crate::planner::offers::ranking::PHI_EPSILON;
 use crate::planner::placement::find::convert_part;
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::requests::request_of_agreement;
 use crate::planner::resources::resource::Scaling;
 
@@ -33,7 +33,7 @@ impl Decider<'_> {
     /// meanwhile.
     pub(in crate::planner) fn quote_begun(
         &mut self,
-        ask: &Ask,
+        ask: &OfferRequest,
         expires: Time,
         old: &Agreement,
     ) -> Result<Result<Quote, Refusal>> {
@@ -46,21 +46,30 @@ impl Decider<'_> {
         Ok(self.quote_other_end(ask, expires, old))
     }
 
-    fn quote_other_end(&mut self, ask: &Ask, expires: Time, old: &Agreement) -> Result<Quote, Refusal> {
+    fn quote_other_end(
+        &mut self,
+        ask: &OfferRequest,
+        expires: Time,
+        old: &Agreement,
+    ) -> Result<Quote, Refusal> {
         let now = self.present_second();
         let mut proposal = ask.proposal.clone();
         self.limit_to_quotas(&mut proposal, Some(old))?;
         let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
         let place = self.plan.resources.place_of(&old.resource);
-        let of = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
-        let Some((shape, (at, rate))) = shape.zip(of) else {
+        let place_and_rate = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
+        let Some((shape, (at, rate))) = shape.zip(place_and_rate) else {
             return Err(quota_exceeded("its size is beyond what its party may have"));
         };
         let planned = old.placement();
         let duration = proposal.scaling.shape(*shape, rate).duration;
-        let whole = old.leeway.shapes.iter().find(|of| of.nodes == old.nodes());
+        let whole = old
+            .constraints
+            .shapes
+            .iter()
+            .find(|shape| shape.nodes == old.nodes());
         let by_law = proposal.scaling == Scaling::ReferenceRate;
-        let wanted = match whole.filter(|_| by_law && old.leeway.pieces_differ) {
+        let wanted = match whole.filter(|_| by_law && old.constraints.pieces_differ) {
             // The law says how long the whole work takes, and its pieces together take as much longer, or less long.
             Some(whole) => {
                 convert_part(old.planned_seconds(), duration, whole.at(rate).duration).unwrap_or(duration)
@@ -83,7 +92,7 @@ impl Decider<'_> {
             return Err(bare_refusal(Reason::WindowInThePast, why));
         }
         // The rest of it is treated as a new request: it has to lie inside the window and the horizon.
-        let rest = Proposal {
+        let rest = Request {
             shapes: vec![Shape {
                 nodes: old.nodes(),
                 duration: end - now,
@@ -150,7 +159,7 @@ impl Decider<'_> {
 
     /// Refuses a later end on a frozen resource, which takes nothing new.
     fn check_may_grow(&self, old: &Agreement, end: Time) -> Result<(), Refusal> {
-        let frozen = self.frozen_resources_in_words(|of| of.name == old.resource);
+        let frozen = self.frozen_resources_in_words(|each| each.name == old.resource);
         let frozen = frozen.filter(|_| end > old.placement().end);
         frozen.map_or(Ok(()), |why| Err(bare_refusal(Reason::ResourceNotOffered, why)))
     }
@@ -163,7 +172,7 @@ impl Decider<'_> {
             return end;
         }
         let now = match self.plan.resources.get(at) {
-            Some(of) => of.schedule.now().max(now),
+            Some(resource_plan) => resource_plan.schedule.now().max(now),
             None => return old.placement().end,
         };
         let more = |end: Time| Interval::new(old.placement().end, end);
@@ -171,7 +180,7 @@ impl Decider<'_> {
         // A slot that is to come has no nodes of its own yet.
         let runs = old.has_nodes() && !old.has_more_slots();
         let ready = if runs { now } else { last.placement.start };
-        let rest = Request {
+        let rest = scheduler::Request {
             ready,
             deadline: end,
             duration: end - ready,
@@ -181,10 +190,10 @@ impl Decider<'_> {
         if self.plan.may_keep_until(old, end) && self.plan.resources.would_start(at, now, &rest).is_some() {
             return end;
         }
-        let Some(of) = self.plan.resources.get(at) else {
+        let Some(one_resource_plan) = self.plan.resources.get(at) else {
             return old.placement().end;
         };
-        let tree = of.schedule.tree();
+        let tree = one_resource_plan.schedule.tree();
         let free = |end: Time| tree.min_free(more(end)) >= last.nodes && self.plan.may_keep_until(old, end);
         last_instant_that(old.placement().end, end, free)
     }
@@ -225,11 +234,11 @@ fn check_budget_of_change(budget: Option<Money>, terms: &OfferTerms) -> Result<(
 
 /// Whether a proposal keeps the parts of an agreement that cannot change once its slot has begun: the job, the resource, the number
 /// of nodes, and the start.
-fn goes_on_in_proposal(old: &Agreement, proposal: &Proposal) -> bool {
-    proposal.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
-        && proposal.filters == old.leeway.filters
-        && proposal.shapes.iter().any(|shape| shape.nodes == old.nodes())
-        && proposal.ready.is_none_or(|ready| ready <= old.placement().start)
+fn goes_on_in_proposal(old: &Agreement, request: &Request) -> bool {
+    request.job.as_ref().map(Job::first_time) == old.job.as_ref().map(Job::first_time)
+        && request.filters == old.constraints.filters
+        && request.shapes.iter().any(|shape| shape.nodes == old.nodes())
+        && request.ready.is_none_or(|ready| ready <= old.placement().start)
 }
 
 #[cfg(test)]
@@ -238,7 +247,7 @@ mod tests {
 
     use super::*;
     use crate::agreement::{Currency, Slots};
-    use crate::planner::tests::domain::{Domain, proposal};
+    use crate::planner::tests::harness::{Domain, proposal};
     use crate::planner::{Pricing, Resource};
 
     #[test]
@@ -249,8 +258,9 @@ mod tests {
         domain.settings.pricing = Some(pricing);
         domain.place(proposal(2, 1_000, (0, 1_000))).unwrap();
         let old = domain.place(proposal(2, 1_000, (0, 1_000))).unwrap().agreement;
-        let mut cost =
-            |of: &Agreement, end| domain.decide(|decider| decider.price_of_change(0, of, Time(end)));
+        let mut cost = |agreement: &Agreement, end| {
+            domain.decide(|decider| decider.price_of_change(0, agreement, Time(end)))
+        };
         let longer = cost(&old, 2_000).unwrap();
         let more = longer.micros - old.price.unwrap().micros;
         assert!(

@@ -26,9 +26,9 @@ impl Decider<'_> {
             return put;
         }
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
-        let rejects = |of: &OfferWords| of.offer.state == OfferState::Rejected;
+        let rejects = |words: &OfferWords| words.offer.state == OfferState::Rejected;
         if !bargain.incoming.as_ref().is_some_and(rejects) {
-            Self::may_propose_in(&talks.instance)?;
+            Self::check_open_to_proposals(&talks.instance)?;
         }
         self.put_offers_on_the_table(bargain)
     }
@@ -73,7 +73,7 @@ impl Decider<'_> {
         // In the order in which they came, which is that of their ids and of their references to each other.
         let begun = self.batch.len();
         let mut answered = Vec::with_capacity(bargain.answers.len());
-        let put = bargain.incoming.as_ref().map(|of| of.offer.id);
+        let put = bargain.incoming.as_ref().map(|incoming| incoming.offer.id);
         for OfferWords { mut offer, document } in bargain.answers {
             if offer.state == OfferState::Acceptable {
                 self.keep_or_demote_offers(party.as_deref(), &mut offer, bargain.otherwise);
@@ -86,7 +86,10 @@ impl Decider<'_> {
             answered.push(offer);
         }
         if let Some(OfferWords { mut offer, document }) = bargain.incoming {
-            let refused = !answered.is_empty() && answered.iter().all(|of| of.state == OfferState::Rejected);
+            let refused = !answered.is_empty()
+                && answered
+                    .iter()
+                    .all(|answered| answered.state == OfferState::Rejected);
             if refused {
                 offer.state = OfferState::Rejected;
             }
@@ -142,7 +145,7 @@ impl Decider<'_> {
         for offer in talks.offers.values() {
             let below = offer
                 .parent
-                .is_some_and(|parent| gone.iter().any(|of| of.id == parent));
+                .is_some_and(|parent| gone.iter().any(|gone| gone.id == parent));
             if (offer.id == id || below) && offer.agreement.is_none() {
                 gone.push(NegotiationOffer {
                     state: OfferState::Rejected,
@@ -167,11 +170,11 @@ fn check_may_be_answered(talks: &OpenNegotiation, id: Uuid, now: scheduler::Time
         return Err(Error::Stale("the offer that it answers has been accepted"));
     }
     let mut at = Some(offer);
-    while let Some(of) = at {
-        if of.state == OfferState::Rejected {
+    while let Some(offer) = at {
+        if offer.state == OfferState::Rejected {
             return Err(Error::Stale("the offer that it answers has been rejected"));
         }
-        at = of.parent.and_then(|parent| talks.offers.get(&parent));
+        at = offer.parent.and_then(|parent| talks.offers.get(&parent));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ impl QuoteContext<'_> {
         let Some(old) = self.replaced.filter(|_| self.own.is_none()) else {
             return true;
         };
-        let job = |of: Option<&Job>| of.map(Job::first_time);
+        let job = |job: Option<&Job>| job.map(Job::first_time);
         let is_same = terms.resource == old.resource
             && terms.slots.stretches() == old.slots.stretches()
             && job(self.ask.proposal.job.as_ref()) == job(old.job.as_ref());
@@ -31,9 +31,8 @@ impl QuoteContext<'_> {
 
     /// A refusal without the changes that would give no more than the agreement that would be replaced.
     pub(in crate::planner) fn with_gains(&self, mut refusal: Refusal) -> Refusal {
-        let is_no_gain =
-            |of: &Relaxation| matches!(of, Relaxation::Duration(duration) if self.is_no_extension(*duration));
-        refusal.relaxations.retain(|of| !is_no_gain(of));
+        let is_no_gain = |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if self.is_no_extension(*duration));
+        refusal.relaxations.retain(|relaxation| !is_no_gain(relaxation));
         refusal
     }
 }

@@ -65,11 +65,15 @@ impl Decider<'_> {
         if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
             return None;
         }
-        let of = &self.plan.resources.get(at)?.resource;
-        let filters = terms.promise.iter().flat_map(|of| &of.leeway.filters);
+        let resource = &self.plan.resources.get(at)?.resource;
+        let filters = terms
+            .promise
+            .iter()
+            .flat_map(|promise| &promise.constraints.filters);
         let mut required = filters.map(|filter| filter.requirement(terms.nodes()));
-        let is_refused =
-            of.is_retired() || is_new && of.is_frozen() || !required.all(|asked| of.meets(&asked));
+        let is_refused = resource.is_retired()
+            || is_new && resource.is_frozen()
+            || !required.all(|asked| resource.meets(&asked));
         let (mut added, mut moves) = (Vec::new(), Vec::new());
         for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {
             // Its past part needs no hold.
@@ -111,7 +115,7 @@ impl Decider<'_> {
             deadline: window.end,
             ..*request
         });
-        let quoted = quoted.find(|of| resources.would_start(at, now, of) == Some(request.ready))?;
+        let quoted = quoted.find(|quoted| resources.would_start(at, now, quoted) == Some(request.ready))?;
         let (_, moved) = resources.submit(at, now, &quoted)?;
         resources.vacate(at, now, request.id);
         resources.put_back(at, now, request, request.ready);
@@ -253,8 +257,9 @@ impl Decider<'_> {
     /// Lets it move again.
     fn unpin_renegotiated(&mut self, negotiation: Uuid) {
         let now = self.present_second();
-        let moves =
-            |of: &&Agreement| of.has_more_to_begin() && !of.fixed && !self.plan.table.is_counted_on(of.id);
+        let moves = |agreement: &&Agreement| {
+            agreement.has_more_to_begin() && !agreement.fixed && !self.plan.table.is_counted_on(agreement.id)
+        };
         let agreement = self.plan.renegotiated(negotiation).filter(moves);
         let Some(agreement) = agreement.cloned() else {
             return;
@@ -289,18 +294,18 @@ impl crate::planner::Plan {
 
     /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
     fn replaced_stretches(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
-        let in_force = |of: &&Agreement| of.is_waiting() || of.is_being_carried_out();
+        let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
         let agreement = self.renegotiated(negotiation).filter(in_force);
-        let here = agreement.filter(|of| of.resource == resource);
-        here.map_or_else(Vec::new, |of| of.slots.stretches())
+        let here = agreement.filter(|agreement| agreement.resource == resource);
+        here.map_or_else(Vec::new, |each| each.slots.stretches())
     }
 
     /// What the held offers of a choice need, by resource: of each all.
     fn stretches_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
         let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
         let mut add = |terms: &OfferTerms| {
-            let of = offers.entry(terms.resource.clone()).or_default();
-            of.extend(terms.kept());
+            let check = offers.entry(terms.resource.clone()).or_default();
+            check.extend(terms.kept());
         };
         let about = self.table.held_offers_about(choice);
         about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
@@ -333,7 +338,7 @@ impl crate::planner::Plan {
         now: Time,
     ) -> Result<(), String> {
         for (resource, stretches) in needed {
-            for stretch in stretches.into_iter().filter(|(of, _)| of.end > now) {
+            for stretch in stretches.into_iter().filter(|(stretch, _)| stretch.end > now) {
                 let held = HeldStretch {
                     resource: resource.clone(),
                     number: self.table.next_hold(),

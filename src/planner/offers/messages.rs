@@ -3,10 +3,12 @@
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{Barred, NegotiationInstance, NegotiationOffer, OfferState, OfferTerms, Shape};
+use crate::agreement::{
+    BarredResource, NegotiationInstance, NegotiationOffer, OfferState, OfferTerms, Shape,
+};
 use crate::planner::error::Refusal;
 use crate::planner::offers::suggestion::Suggestion;
-use crate::planner::request::{Idempotency, Proposal};
+use crate::planner::request::{Idempotency, Request};
 
 /// A negotiation to be opened.
 #[derive(Debug, Clone)]
@@ -32,11 +34,11 @@ pub struct NegotiationEnd {
 
 /// A request for offers.
 #[derive(Debug, Clone)]
-pub struct Ask {
+pub struct OfferRequest {
     /// Its party.
-    pub about: About,
+    pub about: OfferOrigin,
     /// The request.
-    pub proposal: Proposal,
+    pub proposal: Request,
     /// Where the duration follows from the number of nodes: other sizes than the requested ones, each with its duration,
     /// in the form of the proposal's sizes. `None` where one size is as it is.
     pub others: Option<Vec<Shape>>,
@@ -46,13 +48,13 @@ pub struct Ask {
 
 /// The party that asks for offers.
 #[derive(Debug, Clone)]
-pub enum About {
+pub enum OfferOrigin {
     /// That of a party, in a negotiation that goes on.
     Negotiation(Uuid),
     /// That of a party, in a negotiation that is opened with the answer.
     Opening(Box<NegotiationInstance>),
     /// The provider itself, which looks for a proposal.
-    Proposal(Box<Suggestion>),
+    Request(Box<Suggestion>),
 }
 
 /// Weights of a requester's preferences, each from 0 on.
@@ -155,14 +157,14 @@ pub struct Acceptance {
     pub offer: Uuid,
     /// The request in the words that accept it. Only the agreement's name and document come from here. All else is as
     /// the stored offer promises.
-    pub proposal: Proposal,
+    pub proposal: Request,
     /// The cluster that holds the offer, where it would refuse the job by now.
-    pub barred: Option<Barred>,
+    pub barred: Option<BarredResource>,
 }
 
 /// A proposal of the provider: a negotiation with its first offers.
 #[derive(Debug, Clone)]
-pub struct Proposed {
+pub struct ProposedNegotiation {
     /// The negotiation, about an agreement and with the reason.
     pub negotiation: NegotiationInstance,
     /// The document with which a party would ask for it.

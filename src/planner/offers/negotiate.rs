@@ -8,8 +8,10 @@ use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider};
 use crate::planner::error::{Error, Result, quota_exceeded};
 use crate::planner::handle::Planner;
-use crate::planner::offers::messages::{Acceptance, Ask, Bargain, Initiation, NegotiationEnd, Quote};
-use crate::planner::request::{Accepted, Idempotency};
+use crate::planner::offers::messages::{
+    Acceptance, Bargain, Initiation, NegotiationEnd, OfferRequest, Quote,
+};
+use crate::planner::request::{AcceptedOffer, Idempotency};
 use crate::store::Change;
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
@@ -24,11 +26,11 @@ impl Planner {
     /// [`Error::Unavailable`].
     pub async fn initiate(&self, initiation: Initiation) -> Result<NegotiationInstance> {
         let scope = initiation.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, move |of, _| {
+        self.ask_once(scope, move |decider, _| {
             let about = &initiation.negotiation;
             let (party, id) = (about.party.clone(), about.id);
-            let mut decided = of.initiate(initiation);
-            of.note_refused(&party, id, &mut decided);
+            let mut decided = decider.initiate(initiation);
+            decider.note_refused(&party, id, &mut decided);
             decided
         })
         .await
@@ -41,7 +43,8 @@ impl Planner {
     /// [`Error::Unavailable`].
     pub async fn end_negotiation(&self, end: NegotiationEnd) -> Result<NegotiationInstance> {
         let scope = end.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, _| of.end_negotiation(end)).await
+        self.ask_once(scope, |decider, _| decider.end_negotiation(end))
+            .await
     }
 
     /// Keeps the answer to a request that took several commands.
@@ -49,8 +52,8 @@ impl Planner {
     /// # Errors
     /// [`Error::Repeated`] where an answer has been kept under its key before, [`Error::Unavailable`].
     pub async fn keep(&self, request: Idempotency<String>, answer: String) -> Result<()> {
-        self.ask_once(Some(request.scope()), move |of, _| {
-            of.keep_answer(request, &answer)
+        self.ask_once(Some(request.scope()), move |decider, _| {
+            decider.keep_answer(request, &answer)
         })
         .await
     }
@@ -60,10 +63,10 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has
     /// begun or is over, [`Error::Unavailable`].
-    pub async fn quote(&self, ask: Ask) -> Result<Quote> {
-        self.ask_once(None, move |of, decisions| {
-            let latest = of.horizon_of(&ask.proposal.party);
-            let decided = of.quote(&ask).map(|quote| Quote { latest, ..quote });
+    pub async fn quote(&self, ask: OfferRequest) -> Result<Quote> {
+        self.ask_once(None, move |decider, decisions| {
+            let latest = decider.horizon_of(&ask.proposal.party);
+            let decided = decider.quote(&ask).map(|quote| Quote { latest, ..quote });
             decisions.push(match &decided {
                 Ok(Quote {
                     refusal: Some(refusal),
@@ -85,7 +88,8 @@ impl Planner {
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`]; nothing is stored then.
     pub async fn exchange_offers(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
         let scope = bargain.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |of, _| of.exchange_offers(bargain)).await
+        self.ask_once(scope, |decider, _| decider.exchange_offers(bargain))
+            .await
     }
 
     /// Makes an agreement of an offer that is held, which takes over its place; where it replaces another agreement,
@@ -94,16 +98,22 @@ impl Planner {
     /// # Errors
     /// [`Error::Lost`] where it cannot be accepted any more, [`Error::NotFound`] where it is none of the party's,
     /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`].
-    pub async fn accept(&self, acceptance: Acceptance) -> Result<Accepted> {
+    pub async fn accept(&self, acceptance: Acceptance) -> Result<AcceptedOffer> {
         let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
         let about = (acceptance.proposal.id, acceptance);
         let booked_by = self.booked_by.clone();
-        let count = move |of: &mut Decider<'_>, decided: &mut Result<_>| {
-            of.note_booked(booked_by.as_deref(), decided);
+        let count = move |decider: &mut Decider<'_>, decided: &mut Result<_>| {
+            decider.note_booked(booked_by.as_deref(), decided);
             DecisionRecord::of("acceptance", decided)
         };
         self.send(|reply| {
-            Command::that_may_wait(about, scope, reply, |of, request| of.accept(request), count)
+            Command::that_may_wait(
+                about,
+                scope,
+                reply,
+                |decider, request| decider.accept(request),
+                count,
+            )
         })
         .await
     }
@@ -114,7 +124,7 @@ impl Decider<'_> {
     pub(in crate::planner) fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
         let instance = initiation.negotiation;
         self.check_key_is_new(initiation.idempotency.as_ref())?;
-        self.may_open_negotiation(&instance)?;
+        self.check_opening(&instance)?;
         self.plan.table.open(instance.clone(), []);
         self.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),
@@ -125,7 +135,7 @@ impl Decider<'_> {
     }
 
     /// Whether a negotiation may be opened.
-    pub(in crate::planner) fn may_open_negotiation(&self, instance: &NegotiationInstance) -> Result<()> {
+    pub(in crate::planner) fn check_opening(&self, instance: &NegotiationInstance) -> Result<()> {
         if let Some(agreement) = instance.agreement {
             let replaced = self.plan.get(agreement).ok_or(Error::NotFound)?;
             if replaced.party != instance.party {
@@ -204,11 +214,14 @@ impl Decider<'_> {
     }
 
     /// Lets go of those offers of a negotiation that are held.
-    fn release_all_holds(&mut self, id: Uuid, of: impl Fn(&NegotiationOffer) -> bool) {
+    fn release_all_holds(&mut self, id: Uuid, predicate: impl Fn(&NegotiationOffer) -> bool) {
         let Some(talks) = self.plan.table.get(id) else {
             return;
         };
-        let held = talks.offers.values().filter(|offer| offer.is_held() && of(offer));
+        let held = talks
+            .offers
+            .values()
+            .filter(|offer| offer.is_held() && predicate(offer));
         let held: Vec<NegotiationOffer> = held.cloned().collect();
         self.release(held);
     }

@@ -72,16 +72,17 @@ impl Party {
 impl OpenNegotiation {
     /// Whether all that was said in it is advice, for which nothing can be held.
     fn is_quote(&self) -> bool {
-        let advice = |of: &NegotiationOffer| matches!(of.state, OfferState::Advisory | OfferState::Rejected);
+        let advice =
+            |offer: &NegotiationOffer| matches!(offer.state, OfferState::Advisory | OfferState::Rejected);
         !self.offers.is_empty() && self.offers.values().all(advice)
     }
 
     /// The terms of the held offers of one answer.
     pub(in crate::planner) fn held(&self, answer: Uuid) -> impl Iterator<Item = &OfferTerms> {
-        let of = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
+        let is_held_answer = move |offer: &&NegotiationOffer| offer.parent == Some(answer) && offer.is_held();
         self.offers
             .values()
-            .filter(of)
+            .filter(is_held_answer)
             .filter_map(|offer| offer.terms.as_ref())
     }
 
@@ -116,8 +117,8 @@ impl OpenNegotiations {
         let (id, due) = (instance.id, instance.expires);
         match instance.proposed {
             None => {
-                let of = self.parties.entry(instance.party.clone()).or_default();
-                of.talks.insert(id);
+                let party = self.parties.entry(instance.party.clone()).or_default();
+                party.talks.insert(id);
             }
             Some(ProposalReason::BetterFit) => self.moves += 1,
             Some(ProposalReason::Broken) => {}
@@ -197,8 +198,8 @@ impl OpenNegotiations {
 
     /// How many negotiations a party has going on, and how many more only about prices; those left out that the provider has opened.
     pub(in crate::planner) fn count(&self, party: &str) -> (usize, usize) {
-        let of = self.parties.get(party);
-        of.map_or((0, 0), |of| (of.talks.len() - of.quotes, of.quotes))
+        let one_party = self.parties.get(party);
+        one_party.map_or((0, 0), |party| (party.talks.len() - party.quotes, party.quotes))
     }
 
     /// Takes over a new offer, or the new state of one.
@@ -233,12 +234,12 @@ impl OpenNegotiations {
             self.moves -= 1;
         }
         if talks.instance.proposed.is_none()
-            && let Some(of) = self.parties.get_mut(&talks.instance.party)
+            && let Some(party) = self.parties.get_mut(&talks.instance.party)
         {
-            of.talks.remove(&id);
-            of.quotes -= usize::from(talks.is_quote());
-            of.holds(&talks.held, &BTreeMap::new());
-            if of.talks.is_empty() {
+            party.talks.remove(&id);
+            party.quotes -= usize::from(talks.is_quote());
+            party.holds(&talks.held, &BTreeMap::new());
+            if party.talks.is_empty() {
                 self.parties.remove(&talks.instance.party);
             }
         }
@@ -271,7 +272,7 @@ impl OpenNegotiations {
 
     /// How many answers a party has held.
     pub(in crate::planner) fn held_answers(&self, party: &str) -> usize {
-        self.parties.get(party).map_or(0, |of| of.held.len())
+        self.parties.get(party).map_or(0, |party| party.held.len())
     }
 
     /// The node-seconds that a party has held: of each choice the most that it can take of it. O(h log h) for h answers held.

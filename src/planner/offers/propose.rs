@@ -11,9 +11,9 @@ use crate::agreement::{
     Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Lost, Result};
+use crate::planner::error::{Error, OfferLoss, Result};
 use crate::planner::handle::Planner;
-use crate::planner::offers::messages::{Ask, Candidate, Proposed, Quote};
+use crate::planner::offers::messages::{Candidate, OfferRequest, ProposedNegotiation, Quote};
 use crate::planner::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
 use crate::planner::offers::suggestion::{Suggestion, WAITING_MAX};
 use crate::planner::plan::Plan;
@@ -45,8 +45,8 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where the agreement that is to be moved does not wait any more, [`Error::Stale`] where enough is
     /// proposed, or nothing could be held, [`Error::Unavailable`].
-    pub async fn propose(&self, proposed: Proposed) -> Result<Vec<NegotiationOffer>> {
-        self.ask(|of| of.propose(proposed)).await
+    pub async fn propose(&self, proposed: ProposedNegotiation) -> Result<Vec<NegotiationOffer>> {
+        self.ask(|decider| decider.propose(proposed)).await
     }
 }
 
@@ -60,7 +60,7 @@ impl Plan {
 
     /// Whether one more move may be proposed.
     fn may_propose_a_move(&self, most: usize) -> bool {
-        let a_move = |of: &&Suggestion| of.reason == ProposalReason::BetterFit;
+        let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
         let waiting = self.suggested.iter().filter(a_move);
         most > 0 && self.table.moves + waiting.count() < most
     }
@@ -95,12 +95,12 @@ impl Decider<'_> {
             let others = numbers
                 .into_iter()
                 .filter_map(|number| Some(self.plan.slot_by_number(number)?.0));
-            let may_be_asked = |of: &&Agreement| {
-                of.party != need.payer.party
-                    && of.is_waiting()
+            let may_be_asked = |agreement: &&Agreement| {
+                agreement.party != need.payer.party
+                    && agreement.is_waiting()
                     // A move is proposed in one slot, which would be more than slots of differing sizes are.
-                    && !of.slots.differ()
-                    && self.plan.table.negotiations_about(of.id).next().is_none()
+                    && !agreement.slots.differ()
+                    && self.plan.table.negotiations_about(agreement.id).next().is_none()
             };
             let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
             for agreement in others {
@@ -130,9 +130,9 @@ impl Decider<'_> {
         newcomer: &Request,
     ) -> Option<Interval> {
         let now = self.present_second();
-        let of = self.plan.resources.get(at)?;
-        let window = newcomer.window_at(of.schedule.now().max(now));
-        let tree = of.schedule.tree();
+        let resource = self.plan.resources.get(at)?;
+        let window = newcomer.window_at(resource.schedule.now().max(now));
+        let tree = resource.schedule.tree();
         let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
         let fixed = newcomer.fixed_to(start);
         if !self.can_payer_pay(need.payer, &[(at, fixed)])
@@ -149,8 +149,8 @@ impl Decider<'_> {
         let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
         let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
         let mut found = Vec::new();
-        if let Some(of) = self.plan.resources.get(at) {
-            let tree = of.schedule.tree();
+        if let Some(resource) = self.plan.resources.get(at) {
+            let tree = resource.schedule.tree();
             // Told in the provider's steps, away from where it was.
             let earlier = tree.latest_fit(nodes, duration, before);
             let earlier = earlier.map(|start| coarse_quote_instant(start, self.settings.refusals.coarsen));
@@ -174,7 +174,11 @@ impl Decider<'_> {
     }
 
     /// The possible proposal.
-    pub(in crate::planner) fn quote_proposal(&mut self, ask: &Ask, suggestion: &Suggestion) -> Result<Quote> {
+    pub(in crate::planner) fn quote_proposal(
+        &mut self,
+        ask: &OfferRequest,
+        suggestion: &Suggestion,
+    ) -> Result<Quote> {
         let until = self.present_second() + self.settings.negotiation.hold;
         let agreement = &suggestion.agreement;
         let own = OwnPrice {
@@ -200,14 +204,14 @@ impl Decider<'_> {
             let agreement = this.lift_replaced_agreement(agreement.id)?;
             Ok::<_, Error>(this.quote_move(ask, &agreement, slot, own, until))
         })?;
-        let candidate = candidate.ok_or(Error::Lost(Lost::Replaced))?;
+        let candidate = candidate.ok_or(Error::Lost(OfferLoss::Replaced))?;
         Ok(Quote::of(vec![candidate]))
     }
 
     /// The same as it is in another slot of its resource.
     fn quote_move(
         &self,
-        ask: &Ask,
+        ask: &OfferRequest,
         agreement: &Agreement,
         slot: Interval,
         own: OwnPrice,
@@ -218,11 +222,14 @@ impl Decider<'_> {
         let mut search = self.quote_context(ask, until, Some(agreement));
         search.own = Some(own);
         let candidate = self.candidate(&search, candidate_in_other_slot(at, agreement, slot));
-        candidate.filter(|of| search.allows(of))
+        candidate.filter(|candidate| search.allows(candidate))
     }
 
     /// Opens a negotiation of the provider's own making.
-    pub(in crate::planner) fn propose(&mut self, proposed: Proposed) -> Result<Vec<NegotiationOffer>> {
+    pub(in crate::planner) fn propose(
+        &mut self,
+        proposed: ProposedNegotiation,
+    ) -> Result<Vec<NegotiationOffer>> {
         let instance = proposed.negotiation;
         let about = instance.agreement.ok_or(Error::NotFound)?;
         let again = match instance.proposed {
@@ -236,7 +243,7 @@ impl Decider<'_> {
             }
             reason => {
                 let mut open = self.plan.table.negotiations_about(about);
-                open.any(|of| of.instance.proposed == reason)
+                open.any(|open| open.instance.proposed == reason)
             }
         };
         if again {
@@ -260,7 +267,7 @@ impl Decider<'_> {
     }
 
     /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
-    pub(in crate::planner) fn may_propose_in(instance: &NegotiationInstance) -> Result<()> {
+    pub(in crate::planner) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
         match instance.proposed {
             None => Ok(()),
             Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
@@ -283,7 +290,7 @@ impl Decider<'_> {
     /// The same agreement, which stays in the plan.
     ///
     /// # Errors
-    /// [`Lost::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
+    /// [`OfferLoss::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.
     pub(in crate::planner) fn agreement_to_replace(
         &mut self,
         instance: &NegotiationInstance,
@@ -291,13 +298,13 @@ impl Decider<'_> {
         let lifted = match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
-            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Lost(Lost::Replaced)),
+            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Lost(OfferLoss::Replaced)),
             Some(id) => self.liftable_agreement(id).map(Some),
             None => Ok(None),
         };
         lifted.map_err(|why| match why {
             Error::Unavailable => why,
-            _ => Error::Lost(Lost::Replaced),
+            _ => Error::Lost(OfferLoss::Replaced),
         })
     }
 }

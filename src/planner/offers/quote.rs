@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use scheduler::prediction::whole_as_real;
 use scheduler::refusal::{Bounds, Relaxation};
-use scheduler::{Fraction, Interval, Reason, Request, Seconds, Time};
+use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 
 use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
@@ -16,9 +16,9 @@ use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::lifecycle::fees::Rebooking;
-use crate::planner::offers::messages::{About, Ask, Candidate, Quote, Weights};
+use crate::planner::offers::messages::{Candidate, OfferOrigin, OfferRequest, Quote, Weights};
 use crate::planner::offers::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::resources::need::Need;
 
 /// A hold shorter than this cannot be used over a network.
@@ -26,7 +26,7 @@ pub(in crate::planner) const HOLD_MIN: Seconds = 2;
 
 /// The data for the search for candidates.
 pub(in crate::planner) struct QuoteContext<'a> {
-    pub(in crate::planner) ask: &'a Ask,
+    pub(in crate::planner) ask: &'a OfferRequest,
     /// Its number in a schedule.
     pub(in crate::planner) number: u64,
     pub(in crate::planner) now: Time,
@@ -83,19 +83,19 @@ impl CandidatePlacement {
 
 impl Decider<'_> {
     /// The possible offers for a request.
-    pub(in crate::planner) fn quote(&mut self, ask: &Ask) -> Result<Quote> {
+    pub(in crate::planner) fn quote(&mut self, ask: &OfferRequest) -> Result<Quote> {
         let instance = match &ask.about {
-            About::Negotiation(negotiation) => {
+            OfferOrigin::Negotiation(negotiation) => {
                 let talks = self.plan.table.get(*negotiation).ok_or(Error::NotFound)?;
                 talks.instance.clone()
             }
-            About::Opening(instance) => {
-                self.may_open_negotiation(instance)?;
+            OfferOrigin::Opening(instance) => {
+                self.check_opening(instance)?;
                 (**instance).clone()
             }
-            About::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
+            OfferOrigin::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
         };
-        Self::may_propose_in(&instance)?;
+        Self::check_open_to_proposals(&instance)?;
         if let Err(refusal) = self.count_quota_question(&instance.party) {
             return Ok(Quote::refused(refusal));
         }
@@ -111,7 +111,10 @@ impl Decider<'_> {
             if let Some(choice) = instance.changed_agreement() {
                 this.vacate_hold(choice);
             }
-            if let Some(old) = replaced.as_ref().filter(|of| of.is_being_carried_out()) {
+            if let Some(old) = replaced
+                .as_ref()
+                .filter(|agreement| agreement.is_being_carried_out())
+            {
                 return this.quote_begun(ask, instance.expires, old);
             }
             let until = (this.present_second() + this.settings.negotiation.hold).min(instance.expires);
@@ -131,7 +134,7 @@ impl Decider<'_> {
     /// would be replaced out of the plan.
     pub(in crate::planner) fn quote_context<'a>(
         &self,
-        ask: &'a Ask,
+        ask: &'a OfferRequest,
         until: Time,
         replaced: Option<&'a Agreement>,
     ) -> QuoteContext<'a> {
@@ -148,7 +151,7 @@ impl Decider<'_> {
     }
 
     /// The greatest deviation of the answers to a request.
-    pub(in crate::planner) fn phi_max(&self, proposal: &Proposal) -> f64 {
+    pub(in crate::planner) fn phi_max(&self, proposal: &Request) -> f64 {
         let provider = self.settings.refusals.alternatives_phi;
         let most = proposal.deviation_max.map_or(provider, |own| own.min(provider));
         f64::from(most.numerator) / f64::from(most.denominator)
@@ -203,8 +206,8 @@ impl Decider<'_> {
     pub(in crate::planner) fn limit_quote(
         &self,
         search: &QuoteContext,
-        mut proposal: Proposal,
-    ) -> Result<(Proposal, Interval), Refusal> {
+        mut proposal: Request,
+    ) -> Result<(Request, Interval), Refusal> {
         self.limit_to_quotas(&mut proposal, search.replaced)?;
         let mut proposal = Cow::Owned(proposal);
         self.limit_to_share(&mut proposal, search.replaced)?;
@@ -243,16 +246,16 @@ impl Decider<'_> {
         };
         let (mut found, mut why) = (Vec::new(), None);
         for shapes in sizes {
-            let of = Need {
+            let one_need = Need {
                 shapes,
                 ..need.clone()
             };
-            match self.best_admission_to_pay(&of) {
+            match self.best_admission_to_pay(&one_need) {
                 Ok((resource, shape, slot)) => {
                     let best = self.candidate(search, place(resource, shape.nodes, slot));
-                    let here = self.candidate_where_it_is(search, &of, (resource, shape));
+                    let here = self.candidate_where_it_is(search, &one_need, (resource, shape));
                     let is_as_good = |(here, best): (&Candidate, &Candidate)| {
-                        let end = |of: &Candidate| of.terms.placement().end;
+                        let end = |candidate: &Candidate| candidate.terms.placement().end;
                         end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
                     };
                     let stays = here.as_ref().zip(best.as_ref()).is_some_and(is_as_good);
@@ -270,7 +273,7 @@ impl Decider<'_> {
         let requests = self.requests(need);
         self.plan.resources.share_work(requests.len());
         let found = requests.into_iter().find_map(|(resource, request)| {
-            let slot = self.would_quote_lie(resource, need, &request)?;
+            let slot = self.place_of_quote(resource, need, &request)?;
             self.candidate(search, place(resource, request.nodes, slot))
         });
         self.plan.resources.share_work(1);
@@ -300,11 +303,11 @@ impl Decider<'_> {
     }
 
     /// Where a request that its payer can pay would lie on a resource if others moved for it; nothing moves.
-    pub(in crate::planner) fn would_quote_lie(
+    pub(in crate::planner) fn place_of_quote(
         &mut self,
         at: usize,
         need: &Need<'_>,
-        request: &Request,
+        request: &scheduler::Request,
     ) -> Option<Interval> {
         let paying = self.payable_request(at, need, request)?;
         let start = self
@@ -335,7 +338,7 @@ impl Decider<'_> {
         &mut self,
         search: &QuoteContext,
         need: &Need<'_>,
-        requests: &[(usize, Request)],
+        requests: &[(usize, scheduler::Request)],
     ) -> Vec<Candidate> {
         let mut found = Vec::new();
         for (resource, request) in requests {
@@ -357,7 +360,11 @@ impl Decider<'_> {
     }
 
     /// The same nodes in the same window for the longest that there is, where the provider tells that.
-    fn quote_shorter(&mut self, search: &QuoteContext, requests: &[(usize, Request)]) -> Vec<Candidate> {
+    fn quote_shorter(
+        &mut self,
+        search: &QuoteContext,
+        requests: &[(usize, scheduler::Request)],
+    ) -> Vec<Candidate> {
         let told = self.settings.refusals;
         if !told.relaxations {
             return Vec::new();
@@ -369,10 +376,10 @@ impl Decider<'_> {
         };
         let mut found = Vec::new();
         for (resource, request) in requests {
-            let Some(of) = self.plan.resources.get(*resource) else {
+            let Some(resource_plan) = self.plan.resources.get(*resource) else {
                 continue;
             };
-            let relaxations = of.schedule.relaxations(request, &bounds);
+            let relaxations = resource_plan.schedule.relaxations(request, &bounds);
             let duration = relaxations.into_iter().find_map(|relaxation| {
                 match relaxation.coarsened(told.coarsen, 1, &bounds)? {
                     Relaxation::Duration(duration) => Some(duration),
@@ -381,7 +388,11 @@ impl Decider<'_> {
             });
             let Some(duration) = duration else { continue };
             let window = request.window_at(search.now);
-            let Some(start) = of.schedule.tree().earliest_fit(request.nodes, duration, window) else {
+            let Some(start) = resource_plan
+                .schedule
+                .tree()
+                .earliest_fit(request.nodes, duration, window)
+            else {
                 continue;
             };
             let stretch = (Interval::of(start, duration), request.nodes);
@@ -488,9 +499,9 @@ impl Decider<'_> {
         let step = self.settings.refusals.coarsen;
         let start = coarse_quote_instant(place.slot.start + (step - 1), step);
         let slot = Interval::of(start, place.slot.duration());
-        let of = self.plan.resources.get(place.resource)?;
+        let resource = self.plan.resources.get(place.resource)?;
         let is_free = start == place.slot.start
-            || (place.window.contains(slot) && of.schedule.tree().min_free(slot) >= place.nodes);
+            || (place.window.contains(slot) && resource.schedule.tree().min_free(slot) >= place.nodes);
         is_free.then_some(start)
     }
 

@@ -26,8 +26,8 @@ pub fn best_candidates(candidates: &[Candidate], weights: Weights) -> Vec<Candid
 
 /// The price of a candidate with its fee, in millionths.
 pub(in crate::planner) fn candidate_price(candidate: &Candidate) -> i64 {
-    let of = |money: Option<Money>| money.map_or(0, |money| money.micros);
-    of(candidate.terms.price).saturating_add(of(candidate.terms.fee))
+    let micros = |money: Option<Money>| money.map_or(0, |money| money.micros);
+    micros(candidate.terms.price).saturating_add(micros(candidate.terms.fee))
 }
 
 /// How far a candidate lies from the request, and how far its domain is to be doubted.
@@ -50,7 +50,7 @@ fn price_for_equal_work(candidate: &Candidate) -> f64 {
 
 fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
     let mut candidates = all.to_vec();
-    let priced = candidates.iter().any(|of| of.terms.price.is_some());
+    let priced = candidates.iter().any(|candidate| candidate.terms.price.is_some());
     let dominates = |one: &Candidate, other: &Candidate| {
         let nearer = distance(one).total_cmp(&distance(other));
         let cheaper = candidate_price(one).cmp(&candidate_price(other));
@@ -61,7 +61,13 @@ fn undominated_candidates(all: &[Candidate]) -> Vec<Candidate> {
     candidates.retain(|one| !all.iter().any(|other| dominates(other, one)));
     // The same on another resource is nothing else to the requester.
     let mut seen = BTreeSet::new();
-    candidates.retain(|of| seen.insert((of.terms.placement().start, of.terms.duration(), of.terms.nodes())));
+    candidates.retain(|candidate| {
+        seen.insert((
+            candidate.terms.placement().start,
+            candidate.terms.duration(),
+            candidate.terms.nodes(),
+        ))
+    });
     candidates
 }
 
@@ -70,17 +76,17 @@ pub(in crate::planner) fn rank_candidates(candidates: Vec<Candidate>, weights: W
     let scales = [
         (
             weights.start,
-            Scale::of(&candidates, |of| {
-                whole_as_real(of.terms.placement().start.seconds())
+            Scale::of(&candidates, |each| {
+                whole_as_real(each.terms.placement().start.seconds())
             }),
         ),
         (
             weights.size,
-            Scale::of(&candidates, |of| -f64::from(of.terms.nodes())),
+            Scale::of(&candidates, |each| -f64::from(each.terms.nodes())),
         ),
         (
             weights.duration,
-            Scale::of(&candidates, |of| whole_as_real(of.terms.duration())),
+            Scale::of(&candidates, |each| whole_as_real(each.terms.duration())),
         ),
         (weights.price, Scale::of(&candidates, price_for_equal_work)),
     ];

@@ -52,8 +52,8 @@ impl Decider<'_> {
     /// instant.
     pub(in crate::planner) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
         let now = self.present_second();
-        let of = self.plan.resources.get(at);
-        let now = of.map_or(now, |of| of.schedule.now().max(now));
+        let resource = self.plan.resources.get(at);
+        let now = resource.map_or(now, |resource_plan| resource_plan.schedule.now().max(now));
         let end = agreement.slot().end;
         Request {
             ready: now,
@@ -117,14 +117,17 @@ impl Decider<'_> {
         new: &mut Agreement,
     ) -> Vec<Event> {
         let events = self.assess(old);
-        new.leeway.promised = old.leeway.promised;
+        new.constraints.promised = old.constraints.promised;
         for guarantee in &mut new.guarantees {
-            let found = old.guarantees.iter().find(|of| of.name == guarantee.name);
-            if found.is_none_or(|of| of.state != GuaranteeState::NotDetermined) {
+            let found = old
+                .guarantees
+                .iter()
+                .find(|one_guarantee| one_guarantee.name == guarantee.name);
+            if found.is_none_or(|found| found.state != GuaranteeState::NotDetermined) {
                 guarantee.values.penalties.clear();
                 guarantee.values.rewards.clear();
             }
-            if let Some(found) = found.filter(|of| of.state != GuaranteeState::NotDetermined) {
+            if let Some(found) = found.filter(|found| found.state != GuaranteeState::NotDetermined) {
                 guarantee.state = found.state;
                 guarantee.evidence.clone_from(&found.evidence);
                 guarantee.values.determined = found.values.determined;

@@ -15,7 +15,7 @@ const SIDE_MAX: usize = 32;
 const MOVING_MAX: usize = 2;
 
 /// A size that was not asked for, in which way it differs, and how far.
-type Other = (Shape, (OfferKind, f64));
+type OtherSize = (Shape, (OfferKind, f64));
 
 impl Decider<'_> {
     /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
@@ -52,13 +52,13 @@ impl Decider<'_> {
     /// Where others would make room for it, on the first of the most hopeful resources that has a place.
     fn quote_making_room(&mut self, need: &Need<'_>) -> Option<(usize, Interval)> {
         let mut requests = self.requests(need).into_iter();
-        requests.find_map(|(at, request)| Some((at, self.would_quote_lie(at, need, &request)?)))
+        requests.find_map(|(at, request)| Some((at, self.place_of_quote(at, need, &request)?)))
     }
 }
 
 /// The sizes below and above the requested ones, from the nearest outward; where there are many within `phi_max`, some of
 /// them at even distances.
-fn sizes_below_and_above(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Vec<Other>; 2] {
+fn sizes_below_and_above(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Vec<OtherSize>; 2] {
     let nodes = || asked.iter().map(|shape| shape.nodes);
     let durations = || asked.iter().map(|shape| shape.duration);
     let least = nodes().min().zip(durations().min());
@@ -66,7 +66,7 @@ fn sizes_below_and_above(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Ve
     let Some(((fewest, shortest), (largest, longest))) = least.zip(most) else {
         return [Vec::new(), Vec::new()];
     };
-    let of = |shape: &Shape| {
+    let differing = |shape: &Shape| {
         let (kind, size) = if shape.nodes < fewest {
             (
                 OfferKind::Fewer,
@@ -81,9 +81,9 @@ fn sizes_below_and_above(asked: &[Shape], others: &[Shape], phi_max: f64) -> [Ve
         Some((*shape, (kind, size.max(length))))
     };
     [OfferKind::Fewer, OfferKind::More].map(|kind| {
-        let of = others.iter().filter_map(of);
-        let mut side: Vec<Other> = of
-            .filter(|(_, (of, deviation))| *of == kind && *deviation <= phi_max)
+        let differing_sizes = others.iter().filter_map(differing);
+        let mut side: Vec<OtherSize> = differing_sizes
+            .filter(|(_, (each, deviation))| *each == kind && *deviation <= phi_max)
             .collect();
         side.sort_by(|(shape, (_, deviation)), (other, (_, further))| {
             let nearer = deviation.total_cmp(further);

@@ -3,16 +3,16 @@
 //! resources). Changes that do not lead to a place are taken back, so a refusal leaves every agreement where it was.
 
 use scheduler::domain::Objective;
-use scheduler::{Fraction, Interval, Reason, Request, Time, counted};
+use scheduler::{Fraction, Interval, Reason, Time, counted};
 
 use crate::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::requests::revenue_of_price;
-use crate::planner::resources::IN_THE_WAY_MAX;
 use crate::planner::resources::need::{Need, Placement, Transfer};
+use crate::planner::resources::obstacles::IN_THE_WAY_MAX;
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.
@@ -104,11 +104,11 @@ impl Decider<'_> {
         &self,
         resource: usize,
         need: &Need<'_>,
-        request: &Request,
-    ) -> Option<Request> {
+        request: &scheduler::Request,
+    ) -> Option<scheduler::Request> {
         let load = self.window_load(resource, need.window);
         let ready = self.affordable_budget_from(resource, load, need.payer, request, need.window)?;
-        Some(Request { ready, ..*request })
+        Some(scheduler::Request { ready, ..*request })
     }
 
     /// The size and the resource that are best as the plans stand; of equal ones the larger, then the first configured. Another
@@ -125,7 +125,7 @@ impl Decider<'_> {
                 .resources
                 .best_candidate(need, *shape, window, objective)
             {
-                Ok((at, _)) if need.of.is_some_and(|of| !self.may_go_to_resource(at, of)) => {}
+                Ok((at, _)) if need.of.is_some_and(|each| !self.may_go_to_resource(at, each)) => {}
                 Ok((at, found)) => {
                     let rank = (found.rank.objective, found.rank.completion);
                     // Where nothing is foreseen, it completes with its slot.
@@ -168,13 +168,13 @@ impl Decider<'_> {
     }
 
     /// The request in the form that the resources would get where others may be asked to move.
-    pub(in crate::planner) fn requests(&self, need: &Need<'_>) -> Vec<(usize, Request)> {
+    pub(in crate::planner) fn requests(&self, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
         self.requests_at(need, self.crowded_places(need))
     }
 
     /// The request in the form that the resources would get on which it may be paid for: beside those the cheapest ones, if its price
     /// limits its places.
-    pub(in crate::planner) fn requests_to_pay(&self, need: &Need<'_>) -> Vec<(usize, Request)> {
+    pub(in crate::planner) fn requests_to_pay(&self, need: &Need<'_>) -> Vec<(usize, scheduler::Request)> {
         let mut places = self.crowded_places(need);
         if self.is_budgeted(need) {
             places.extend(self.cheapest_places(need));
@@ -182,13 +182,18 @@ impl Decider<'_> {
         self.requests_at(need, places)
     }
 
-    fn requests_at(&self, need: &Need<'_>, places: Vec<(usize, Shape)>) -> Vec<(usize, Request)> {
+    fn requests_at(&self, need: &Need<'_>, places: Vec<(usize, Shape)>) -> Vec<(usize, scheduler::Request)> {
         let on = |(at, shape): (usize, Shape)| Some((at, self.request_on(at, need, shape)?));
         places.into_iter().filter_map(on).collect()
     }
 
     /// One size of a need as a resource would get it.
-    pub(in crate::planner) fn request_on(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Request> {
+    pub(in crate::planner) fn request_on(
+        &self,
+        at: usize,
+        need: &Need<'_>,
+        shape: Shape,
+    ) -> Option<scheduler::Request> {
         Some(need.request(self.plan.resources.longest(at, need, shape)?))
     }
 
@@ -229,7 +234,7 @@ impl Decider<'_> {
         let ready = self.affordable_budget_from(at, load, need.payer, &request, need.window)?;
         let priced = |slot| Priced::of(need.payer, (slot, request.nodes), need.window);
         let least = request.slot(need.window.end - request.duration);
-        let paying = Request {
+        let paying = scheduler::Request {
             ready,
             revenue: revenue_of_price(self.price_under(load, at, priced(least))),
             ..request
@@ -245,7 +250,7 @@ impl Decider<'_> {
     /// The agreement that an offer becomes.
     pub(in crate::planner) fn make_agreement(
         &mut self,
-        proposal: &Proposal,
+        proposal: &Request,
         window: Interval,
         admitted: &Placement,
     ) -> Agreement {
@@ -262,7 +267,7 @@ impl Decider<'_> {
             slots: admitted.slots.clone(),
             fixed: false,
             price: admitted.price,
-            leeway: proposal.leeway(admitted.slots.is_split()),
+            constraints: proposal.constraints(admitted.slots.is_split()),
             job: proposal.job.clone(),
             guarantees: proposal.guarantees.clone(),
             choices: proposal.choices.clone(),
@@ -283,7 +288,7 @@ impl Decider<'_> {
         let room = self.plan.resources.place_of(&agreement.resource);
         let room = room.map(|at| self.room_of_request_on(at, agreement, agreement.slots[0].stretch()));
         let part = room.filter(|room| *room != window && !agreement.slots.is_split());
-        agreement.leeway.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
+        agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
     }
 
     /// The part of its window in which a slot of an agreement may move on a resource.
@@ -311,7 +316,7 @@ impl Decider<'_> {
             let (slot, nodes) = slot.stretch();
             // One alone may move where it is long enough; several get their windows with the agreement.
             let window = if slots.is_split() { slot } else { room };
-            let request = Request {
+            let request = scheduler::Request {
                 id: number,
                 submitted: need.submitted,
                 ready: window.start,
@@ -350,7 +355,7 @@ impl Decider<'_> {
                 transferred.push(transfer);
                 if let Some(found) = this.admit_on_resource((at, load), need, shape) {
                     // The first agreements that left may not have had to leave.
-                    transferred.retain(|of| !this.take_back(of));
+                    transferred.retain(|transferred| !this.take_back(transferred));
                     return Some(Placement { transferred, ..found });
                 }
             }
@@ -380,13 +385,13 @@ impl Decider<'_> {
 
     /// Moves an agreement back to where it was, if there is room.
     #[must_use]
-    fn take_back(&mut self, of: &Transfer) -> bool {
+    fn take_back(&mut self, transfer: &Transfer) -> bool {
         let back = self
             .plan
             .resources
-            .put_all(of.from, self.present_second(), &of.was);
-        if back && let Some(to) = self.plan.resources.required_place_of(&of.placed.resource) {
-            for (request, _) in &of.was {
+            .put_all(transfer.from, self.present_second(), &transfer.was);
+        if back && let Some(to) = self.plan.resources.required_place_of(&transfer.placed.resource) {
+            for (request, _) in &transfer.was {
                 let left = self.plan.resources.withdraw(to, request.id).is_some();
                 let what = || format!("{} has no place where it went", request.id);
                 self.plan.resources.impossible.unless(left, what);
@@ -402,7 +407,7 @@ impl Decider<'_> {
         why: &str,
     ) -> Vec<Agreement> {
         let gone = transfers.iter();
-        gone.filter_map(|of| self.take_found_place(of.placed.clone(), why))
+        gone.filter_map(|gone| self.take_found_place(gone.placed.clone(), why))
             .collect()
     }
 }
@@ -415,12 +420,12 @@ pub(in crate::planner) fn admission_in_words(agreement: &Agreement, found: &Plac
         1 => format!("placed on {resource}; 1 other moved inside its window"),
         count => format!("placed on {resource}; {count} others moved inside their windows"),
     };
-    if !agreement.leeway.shapes.is_empty() {
+    if !agreement.constraints.shapes.is_empty() {
         detail += &format!(
             "; {} for {} of {}",
             counted(agreement.nodes(), "node"),
             counted(agreement.duration, "second"),
-            counted(agreement.leeway.shapes.len(), "size")
+            counted(agreement.constraints.shapes.len(), "size")
         );
     }
     if found.slots.is_split() {

@@ -45,7 +45,7 @@ pub(in crate::planner) const RESTART: Policy = Policy {
 };
 
 /// An agreement with the place that was found for it, and the moves of others.
-pub(in crate::planner) type Found = (Agreement, Vec<Move>);
+pub(in crate::planner) type FoundPlace = (Agreement, Vec<Move>);
 
 impl Decider<'_> {
     /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
@@ -56,7 +56,7 @@ impl Decider<'_> {
         policy: Policy,
         now: Time,
         given_way: &mut BTreeSet<Uuid>,
-    ) -> Option<Found> {
+    ) -> Option<FoundPlace> {
         let found = self.find_place(agreement, index, policy, now);
         if found.is_some() {
             return found;
@@ -78,7 +78,7 @@ impl Decider<'_> {
         if index.min(agreement.slots_begun()) > 0 {
             return Vec::new();
         }
-        let sizes = agreement.leeway.shapes.iter().map(|shape| shape.nodes);
+        let sizes = agreement.constraints.shapes.iter().map(|shape| shape.nodes);
         let smallest = sizes.chain([agreement.nodes()]).min().unwrap_or(0);
         let holds = &self.plan.table.holds;
         let is_held = |resource: &&String| {
@@ -88,12 +88,15 @@ impl Decider<'_> {
         let may_go = |resource: &&String| {
             let at = self.plan.resources.place_of(resource);
             at.is_some_and(|at| {
-                let of = self.plan.resources.get(at);
-                of.is_some_and(|of| of.resource.capacity >= smallest)
+                let one_resource = self.plan.resources.get(at);
+                one_resource.is_some_and(|each| each.resource.capacity >= smallest)
                     && self.may_go_to_resource(at, agreement)
             })
         };
-        let others = holds.by_resource.keys().filter(|of| **of != agreement.resource);
+        let others = holds
+            .by_resource
+            .keys()
+            .filter(|each| **each != agreement.resource);
         let others = others.filter(is_held).filter(may_go);
         others.take(CROWDED_MAX).cloned().collect()
     }
@@ -106,7 +109,7 @@ impl Decider<'_> {
         index: usize,
         policy: Policy,
         now: Time,
-    ) -> Option<Found> {
+    ) -> Option<FoundPlace> {
         let alone = |placed: Agreement| (placed, Vec::new());
         let free = self.free_place(agreement, index, policy, now).map(alone);
         let (mut placed, moves) = free
@@ -194,16 +197,16 @@ impl Decider<'_> {
     ) -> Option<Stretch> {
         let (from, number) = self.plan.planned_slot(agreement, index)?;
         let slot = agreement.slots.get(index)?;
-        let (of, from) = (self.plan.resources.get(at)?, self.plan.resources.get(from)?);
-        let tree = of.schedule.tree();
+        let (resource_plan, from) = (self.plan.resources.get(at)?, self.plan.resources.get(from)?);
+        let tree = resource_plan.schedule.tree();
         let fit = |shape: Shape| {
             let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
             let start = tree.earliest_fit(shape.nodes, shape.duration, window);
             Some((Interval::of(start.filter(|_| fits)?, shape.duration), shape.nodes))
         };
-        let own = size_on_resource(agreement, slot, &from.resource, &of.resource)?;
+        let own = size_on_resource(agreement, slot, &from.resource, &resource_plan.resource)?;
         let smaller = || {
-            let smaller = smaller_sizes(agreement, own, &of.resource);
+            let smaller = smaller_sizes(agreement, own, &resource_plan.resource);
             smaller.filter_map(fit).min_by_key(|(slot, _)| slot.end)
         };
         // The addition to its contract is already the most that it may have.
@@ -314,7 +317,7 @@ impl Decider<'_> {
     }
 
     /// A place where others make room inside their windows: for one slot alone on its resource, or on a few others.
-    fn crowded_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<Found> {
+    fn crowded_place(&mut self, agreement: &Agreement, index: usize, now: Time) -> Option<FoundPlace> {
         // No agreement moves for an addition to a contract.
         if agreement.adds_to_contract(index) {
             return None;
@@ -361,7 +364,7 @@ impl Decider<'_> {
             return None;
         }
         let need = Need {
-            shapes: Cow::Borrowed(&agreement.leeway.shapes),
+            shapes: Cow::Borrowed(&agreement.constraints.shapes),
             ..Need::of_agreement(agreement, rest_of_window(agreement, now))
         };
         self.put_best_place(agreement, &need, now)
@@ -444,7 +447,11 @@ fn size_on_resource(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Re
     if from.name == to.name {
         return Some(own);
     }
-    let listed = agreement.leeway.shapes.iter().find(|of| of.nodes == nodes);
+    let listed = agreement
+        .constraints
+        .shapes
+        .iter()
+        .find(|shape| shape.nodes == nodes);
     let size = match listed {
         // Its part of the work takes as much longer there as the whole would.
         Some(shape) => Shape {
@@ -458,12 +465,17 @@ fn size_on_resource(agreement: &Agreement, slot: &Slot, from: &Resource, to: &Re
 
 /// Whether a resource may take a size of an agreement.
 fn may_have_size(agreement: &Agreement, shape: Shape, on: &Resource) -> bool {
-    may_take_shape(on, shape, &agreement.leeway.filters, &agreement.leeway.barred)
+    may_take_shape(
+        on,
+        shape,
+        &agreement.constraints.filters,
+        &agreement.constraints.barred,
+    )
 }
 
 /// A part of a whole in seconds, converted to another length of the whole, rounded up.
 pub(in crate::planner) fn convert_part(seconds: Seconds, there: Seconds, whole: Seconds) -> Option<Seconds> {
-    let [seconds, there, whole] = [seconds, there, whole].map(|of| u128::try_from(of).ok());
+    let [seconds, there, whole] = [seconds, there, whole].map(|each| u128::try_from(each).ok());
     Seconds::try_from((seconds? * there?).div_ceil(whole?.max(1))).ok()
 }
 
@@ -474,10 +486,17 @@ fn smaller_sizes<'a>(
     own: Shape,
     resource: &'a Resource,
 ) -> impl Iterator<Item = Shape> + 'a {
-    let leeway = &agreement.leeway;
+    let constraints = &agreement.constraints;
     let whole = |shape: &&Shape| shape.nodes == own.nodes;
-    let whole = leeway.shapes.iter().find(whole).filter(|_| leeway.pieces_differ);
-    let smaller = leeway.shapes.iter().filter(move |shape| shape.nodes < own.nodes);
+    let whole = constraints
+        .shapes
+        .iter()
+        .find(whole)
+        .filter(|_| constraints.pieces_differ);
+    let smaller = constraints
+        .shapes
+        .iter()
+        .filter(move |shape| shape.nodes < own.nodes);
     smaller.filter_map(move |shape| {
         // As its own size has it: how fast the resource is shows in that.
         let duration = convert_part(own.duration, shape.duration, whole?.duration)?;

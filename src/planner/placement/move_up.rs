@@ -6,8 +6,8 @@
 use scheduler::{Move, Time};
 
 use crate::planner::decider::Decider;
-use crate::planner::numbers::SlotOf;
 use crate::planner::plan::Plan;
+use crate::planner::slot_numbers::SlotOf;
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
@@ -41,7 +41,10 @@ impl Plan {
             && work > 0
             && let Some((at, left)) = self.resources.to_look_at.take()
         {
-            let name = self.resources.get(at).map(|of| of.resource.name.as_str());
+            let name = self
+                .resources
+                .get(at)
+                .map(|resource| resource.resource.name.as_str());
             let near_until = name.and_then(|name| self.reserving.near_until(name, now));
             let (numbers, moved_up, live) = (&self.numbers, &mut self.moved_up, &self.live);
             let may_move = |number: u64| {
@@ -50,11 +53,11 @@ impl Plan {
                     return true;
                 };
                 // Its cluster holds its nodes where it is, and may have given the earlier time to others.
-                let start = live.get(&agreement).map(|of| of.slot().start);
+                let start = live.get(&agreement).map(|live| live.slot().start);
                 if start.zip(near_until).is_some_and(|(start, until)| start <= until) {
                     return false;
                 }
-                match moved_up.may_move_from(agreement, moves_per_hour) {
+                match moved_up.next_move_time(agreement, moves_per_hour) {
                     Some(from) if from > now => {
                         moved_up.again.insert((from, at, number));
                         false
@@ -71,8 +74,8 @@ impl Plan {
             if !improved.done {
                 self.resources.to_look_at.go_on(at, left.saturating_sub(done));
             }
-            for of in &improved.moved {
-                if let Some(slot) = self.numbers.slot(of.id) {
+            for one_move in &improved.moved {
+                if let Some(slot) = self.numbers.slot(one_move.id) {
                     self.moved_up.note(slot.agreement, now);
                 }
             }

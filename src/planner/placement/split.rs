@@ -174,12 +174,12 @@ impl Decider<'_> {
         preemption: &Preemption,
         window: Interval,
     ) -> Option<Slots> {
-        let of = self.plan.resources.get(at)?;
+        let resource = self.plan.resources.get(at)?;
         if window.duration() <= 0 {
             return None;
         }
         let shapes = shapes_on_resource(&self.plan.resources, at, need, preemption)?;
-        let found = preemption.place(of.schedule.tree(), &shapes, &[], window)?;
+        let found = preemption.place(resource.schedule.tree(), &shapes, &[], window)?;
         join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
 

@@ -46,7 +46,7 @@ impl Resources {
     }
 
     /// Notes a fault where an agreement is changed in a trial: its stored change would not be taken back.
-    pub(in crate::planner) fn must_be_settled(&mut self, agreement: Uuid) {
+    pub(in crate::planner) fn check_settled(&mut self, agreement: Uuid) {
         let open = self.undo.is_open();
         self.impossible
             .unless(!open, || format!("agreement {agreement} is changed in a trial"));

@@ -6,8 +6,10 @@ use scheduler::Reason;
 
 use crate::agreement::{Agreement, NegotiationOffer, Slot, Spender, held_stretches};
 use crate::planner::decider::Decider;
-use crate::planner::error::{Error, Lost, Result};
-use crate::planner::reserving::waiting::{BEGINS_AFTER, Replaced, Verdict, refused_slots_in_words};
+use crate::planner::error::{Error, OfferLoss, Result};
+use crate::planner::reserving::waiting_commands::{
+    BEGINS_AFTER, ReplacedAgreement, Verdict, refused_slots_in_words,
+};
 use crate::planner::resources::need::Placement;
 
 impl Decider<'_> {
@@ -26,19 +28,19 @@ impl Decider<'_> {
     ) -> Result<bool> {
         self.check_cap(spender, agreement.price)?;
         let id = agreement.id;
-        if matches!(&self.plan.reserving.verdict, Some((of, Verdict::Reserved(_))) if *of == id) {
+        if matches!(&self.plan.reserving.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id) {
             return Ok(false);
         }
         if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
             let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
             self.withdraw(offer, Reason::NoCapacityInWindow, why);
-            return Err(Error::Lost(Lost::NotReserved));
+            return Err(Error::Lost(OfferLoss::NotReserved));
         }
         // One that lapses before its nodes can be held is accepted as it stands.
         let lapses = offer
             .expires
             .is_some_and(|at| at <= self.present_second() + 2 * BEGINS_AFTER);
-        let replaced = replaced.filter(|of| of.resource == agreement.resource);
+        let replaced = replaced.filter(|replaced| replaced.resource == agreement.resource);
         if lapses || !self.needs_nodes(agreement, replaced) {
             return Ok(false);
         }
@@ -48,9 +50,9 @@ impl Decider<'_> {
         self.wait_for_reservation(agreement.clone(), admitted.clone(), Vec::new(), None);
         self.note_waiting_price(spender, agreement);
         if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
-            waiting.replaces = replaced.map(|of| Replaced {
-                work: of.execution_id(),
-                has_begun: of.is_being_carried_out(),
+            waiting.replaces = replaced.map(|agreement| ReplacedAgreement {
+                work: agreement.execution_id(),
+                has_begun: agreement.is_being_carried_out(),
             });
         }
         Ok(true)

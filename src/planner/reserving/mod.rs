@@ -1,16 +1,16 @@
 //! Nodes are held before they are promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
 //! holds its nodes. So the command that asks for such a slot waits here: the plan keeps the slot, nothing is stored, and the
-//! resource's executor reserves the nodes as it does for agreements ([`super::Planned`]). When it holds them the command is
+//! resource's executor reserves the nodes as it does for agreements ([`super::ResourceAgreements`]). When it holds them the command is
 //! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
 
 pub(super) mod reserved_nodes;
 
 mod acceptances;
-mod begins;
-mod handed_over;
-pub(super) mod waiting;
+mod handover;
+mod reserved_starts;
+pub(super) mod waiting_commands;
 
-use crate::planner::reserving::waiting::WAITING_MAX;
+use crate::planner::reserving::waiting_commands::WAITING_MAX;
 use std::collections::BTreeSet;
 
 use scheduler::{Interval, Move, Reason, Seconds, Time};
@@ -22,11 +22,11 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, bare_refusal};
 use crate::planner::handle::Planner;
 use crate::planner::plan::Plan;
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::requests::requests_of_agreement;
-use crate::planner::reserving::waiting::{
-    BEGINS_AFTER, PATIENCE, ReservationState, Reserved, TRIES_MAX, Tried, Verdict, Waiting,
-    refused_slots_in_words,
+use crate::planner::reserving::waiting_commands::{
+    BEGINS_AFTER, PATIENCE, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, Verdict,
+    WaitingCommand, refused_slots_in_words,
 };
 use crate::planner::resources::need::{Need, Placement};
 
@@ -42,8 +42,8 @@ impl Planner {
         refused: Vec<(Uuid, Time)>,
         within: Seconds,
     ) -> Result<()> {
-        self.ask(move |of| {
-            of.note_reserving(&resource, &refused, within);
+        self.ask(move |decider| {
+            decider.note_reserving(&resource, &refused, within);
             Ok(())
         })
         .await
@@ -55,15 +55,17 @@ impl Decider<'_> {
     pub(super) fn note_reserving(&mut self, resource: &str, refused: &[(Uuid, Time)], within: Seconds) {
         let reserving = &mut self.plan.reserving;
         reserving.within.insert(resource.to_owned(), within);
-        for of in reserving.waiting.values_mut() {
+        for waiting in reserving.waiting.values_mut() {
             // A slot that was tried before says nothing of this one.
-            let is_refused = |(slot, _): &(Interval, u32)| refused.contains(&(of.agreement.id, slot.start));
-            let is_its = of.agreement.resource == resource && of.agreement.loads().iter().any(is_refused);
-            let is_moved = of.moved.iter().any(|moved| {
+            let is_refused =
+                |(slot, _): &(Interval, u32)| refused.contains(&(waiting.agreement.id, slot.start));
+            let is_its =
+                waiting.agreement.resource == resource && waiting.agreement.loads().iter().any(is_refused);
+            let is_moved = waiting.moved.iter().any(|moved| {
                 moved.resource == resource && refused.contains(&(moved.execution_id(), moved.slot().start))
             });
-            if (is_its || is_moved) && of.outcome == ReservationState::Unknown {
-                of.outcome = ReservationState::Refused;
+            if (is_its || is_moved) && waiting.outcome == ReservationState::Unknown {
+                waiting.outcome = ReservationState::Refused;
             }
         }
     }
@@ -71,13 +73,18 @@ impl Decider<'_> {
     /// Notes for which commands a resource holds the nodes.
     pub(super) fn note_reserved(&mut self, resource: &str) {
         let now = self.present_second();
-        let Some(of) = self.plan.resources.named(resource) else {
+        let Some(resource_plan) = self.plan.resources.named(resource) else {
             return;
         };
         let near = self.plan.reserving.near_until(resource, now);
         // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
         // does not count.
-        let moves = self.plan.reserving.waiting.values().flat_map(|of| &of.moves);
+        let moves = self
+            .plan
+            .reserving
+            .waiting
+            .values()
+            .flat_map(|waiting| &waiting.moves);
         let missing: BTreeSet<u64> = moves
             .filter(|moved| near.is_some_and(|until| moved.to <= until))
             .filter(|moved| {
@@ -87,13 +94,14 @@ impl Decider<'_> {
                         let slot = agreement.slots.get(index);
                         slot.is_some_and(|slot| slot.placement.start == moved.to)
                             && agreement.resource == resource
-                            && !of.holds_slot(agreement, index, now)
+                            && !resource_plan.holds_slot(agreement, index, now)
                     })
             })
             .map(|moved| moved.id)
             .collect();
         for waiting in self.plan.reserving.waiting.values_mut() {
-            let is_its = waiting.agreement.resource == resource && of.holds(&waiting.agreement, near, now);
+            let is_its =
+                waiting.agreement.resource == resource && resource_plan.holds(&waiting.agreement, near, now);
             let is_missing = |moved: &Move| missing.contains(&moved.id);
             if is_its && waiting.outcome == ReservationState::Unknown && !waiting.moves.iter().any(is_missing)
             {
@@ -104,9 +112,9 @@ impl Decider<'_> {
 
     /// Notes that the nodes of a resource were reported.
     pub(super) fn note_reported(&mut self, resource: &str) {
-        for of in self.plan.reserving.waiting.values_mut() {
-            if of.agreement.resource == resource && of.outcome == ReservationState::Refused {
-                of.outcome = ReservationState::RefusedAndReported;
+        for waiting in self.plan.reserving.waiting.values_mut() {
+            if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
+                waiting.outcome = ReservationState::RefusedAndReported;
             }
         }
     }
@@ -114,7 +122,7 @@ impl Decider<'_> {
     /// Finds the place of an offer, as [`Decider::admit_proposal_or`] does; none where its cluster has to hold it first.
     pub(super) fn admit_reserved_or(
         &mut self,
-        proposal: &Proposal,
+        proposal: &Request,
         refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.reserving.take(proposal.id) {
@@ -174,7 +182,7 @@ impl Decider<'_> {
         agreement: Agreement,
         mut admitted: Placement,
         number: u64,
-        tried: Option<Tried>,
+        tried: Option<ReservationTries>,
     ) {
         let now = self.present_second();
         let moved = self.apply_admission_moves(&admitted);
@@ -208,14 +216,14 @@ impl Decider<'_> {
         agreement: Agreement,
         admitted: Placement,
         numbers: Vec<u64>,
-        tried: Option<Tried>,
+        tried: Option<ReservationTries>,
     ) {
-        let tried = tried.unwrap_or(Tried {
+        let tried = tried.unwrap_or(ReservationTries {
             since: self.now,
             slots: 0,
             not_before: None,
         });
-        let waiting = Waiting {
+        let waiting = WaitingCommand {
             is_kept: false,
             admitted,
             moved: Vec::new(),
@@ -233,7 +241,9 @@ impl Decider<'_> {
     /// Agreements that have moved for an agreement while its command waited.
     pub(super) fn moved_before_reserving(&mut self, id: Uuid) -> Vec<Agreement> {
         match &mut self.plan.reserving.verdict {
-            Some((of, Verdict::Reserved(reserved))) if *of == id => std::mem::take(&mut reserved.moved),
+            Some((decided, Verdict::Reserved(reserved))) if *decided == id => {
+                std::mem::take(&mut reserved.moved)
+            }
             _ => Vec::new(),
         }
     }
@@ -274,14 +284,14 @@ impl Decider<'_> {
         let verdict = match waiting.outcome {
             // One that is reserved too late is tried again, later.
             ReservationState::Reserved if is_kept && !waiting.is_too_late(now) => {
-                Verdict::Reserved(Box::new(Reserved {
+                Verdict::Reserved(Box::new(ReservedSlot {
                     window: waiting.agreement.window(),
                     admitted: waiting.admitted,
                     moved: waiting.moved,
                 }))
             }
             ReservationState::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
-            _ => Verdict::Refused(Tried {
+            _ => Verdict::Refused(ReservationTries {
                 since: waiting.tried.since,
                 slots: waiting.tried.slots + 1,
                 not_before: Some(
@@ -302,27 +312,27 @@ impl Decider<'_> {
         let now = self.present_second();
         let back = self.run_trial(|this| {
             let mut back = Vec::new();
-            for of in moves {
-                let is_there = |start: Time| start == of.to && of.from > now;
-                let waits = this.plan.resources.waiting_request(at, of.id);
+            for one_move in moves {
+                let is_there = |start: Time| start == one_move.to && one_move.from > now;
+                let waits = this.plan.resources.waiting_request(at, one_move.id);
                 if waits.is_some_and(|(_, start)| is_there(start)) {
-                    let (agreement, _) = this.plan.slot_by_number(of.id)?;
+                    let (agreement, _) = this.plan.slot_by_number(one_move.id)?;
                     if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
                         return None;
                     }
-                    let (request, _) = this.plan.resources.withdraw(at, of.id)?;
-                    back.push((request, of.from));
+                    let (request, _) = this.plan.resources.withdraw(at, one_move.id)?;
+                    back.push((request, one_move.from));
                 }
             }
             let are_back = this.plan.resources.put_all(at, now, &back);
             are_back.then_some(back)
         });
         let moves = |(request, _): &(scheduler::Request, Time)| {
-            let of = moves.iter().find(|of| of.id == request.id)?;
+            let this_move = moves.iter().find(|one_move| one_move.id == request.id)?;
             Some(Move {
-                id: of.id,
-                from: of.to,
-                to: of.from,
+                id: this_move.id,
+                from: this_move.to,
+                to: this_move.from,
             })
         };
         let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
@@ -339,10 +349,10 @@ impl Plan {
     }
 }
 
-impl Waiting {
+impl WaitingCommand {
     /// Whether the slot is over, or its rest may be too short for a job that begins in it.
     fn is_too_late(&self, now: Time) -> bool {
-        let goes_on = self.replaces.is_some_and(|of| of.has_begun);
+        let goes_on = self.replaces.is_some_and(|replace| replace.has_begun);
         let slot = self.agreement.slot();
         slot.end <= now || !goes_on && self.agreement.is_too_late_by(now - slot.start)
     }

@@ -12,7 +12,7 @@ use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::decider::Decider;
 use crate::planner::plan::{Plan, is_undecided};
-use crate::planner::resources::nodes::{KeptNodes, NodeState, Planned};
+use crate::planner::resources::nodes::{KeptNodes, NodeState, ResourceAgreements};
 use crate::planner::resources::resource::CLUSTER;
 use crate::store::Change;
 
@@ -42,15 +42,15 @@ impl Decider<'_> {
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
     /// holds them for it, or else since it does; none before. Of a peer that is not known before it tells.
     pub(in crate::planner) fn handed_over_nodes(&self, agreement: &Agreement) -> Option<Micros> {
-        let of = self.plan.resources.named(&agreement.resource)?;
+        let resource_plan = self.plan.resources.named(&agreement.resource)?;
         let start = agreement.slot().start;
-        if of.resource.is_peer() {
+        if resource_plan.resource.is_peer() {
             return None;
         }
-        if of.resource.kind != CLUSTER {
+        if resource_plan.resource.kind != CLUSTER {
             return Some(self.now);
         }
-        let kept = of.kept_for(agreement)?;
+        let kept = resource_plan.kept_for(agreement)?;
         let since = kept.since.max(start).seconds() * MICROS_PER_SECOND;
         (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
     }
@@ -89,7 +89,7 @@ impl Decider<'_> {
 
 impl Plan {
     /// The plan's data for a resource.
-    pub(in crate::planner) fn planned_on(&self, resource: &str) -> Planned {
+    pub(in crate::planner) fn planned_on(&self, resource: &str) -> ResourceAgreements {
         let here = self
             .live
             .iter()
@@ -99,32 +99,37 @@ impl Plan {
             (agreement.clone(), nodes.unwrap_or_default())
         };
         let mut agreements: Vec<_> = here.map(with_nodes).collect();
-        let waiting: Vec<Uuid> = self.reserving.waiting_on(resource).map(|of| of.id).collect();
+        let waiting: Vec<Uuid> = self
+            .reserving
+            .waiting_on(resource)
+            .map(|waiting_on| waiting_on.id)
+            .collect();
         agreements.extend(
             self.reserving
                 .waiting_on(resource)
-                .map(|of| (of.clone(), Vec::new())),
+                .map(|waiting_on| (waiting_on.clone(), Vec::new())),
         );
-        agreements.sort_by_key(|(of, _)| (of.placement().start, of.id));
-        let of = self.resources.named(resource);
-        Planned {
+        agreements.sort_by_key(|(agreement, _)| (agreement.placement().start, agreement.id));
+        let one_resource = self.resources.named(resource);
+        ResourceAgreements {
             agreements,
             waiting,
             replaced: self.reserving.replaced_on(resource),
             moved: self.reserving.moved_on(resource).collect(),
-            left_out: of.map_or_else(Vec::new, |of| {
-                of.nodes.left_out(of.resource.capacity, of.extent())
+            left_out: one_resource.map_or_else(Vec::new, |each| {
+                each.nodes.left_out(each.resource.capacity, each.extent())
             }),
         }
     }
 
     /// Whether anything is planned on a resource, has nodes there, or is to be stopped there.
     pub(in crate::planner) fn has_work_on(&self, resource: &str, now: Time) -> bool {
-        let of = self.resources.named(resource);
+        let one_resource = self.resources.named(resource);
         let mut stopping = self.stopping.values();
         !self.planned_on(resource).agreements.is_empty()
-            || of.is_some_and(|of| of.last_binding(0).is_some_and(|until| until > now))
-            || stopping.any(|of| of.resource == resource)
+            || one_resource
+                .is_some_and(|resource_plan| resource_plan.last_binding(0).is_some_and(|until| until > now))
+            || stopping.any(|stopping| stopping.resource == resource)
     }
 
     /// Takes note of the nodes that a resource keeps for agreements.
@@ -132,10 +137,10 @@ impl Plan {
         let Some(at) = self.resources.place_of(resource) else {
             return;
         };
-        let kept = kept.into_iter().map(|of| (of.run, of));
-        self.resources.change_bindings(at, |of| {
-            of.kept = kept.collect();
-            of.has_told_kept = true;
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.resources.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
         });
     }
 
@@ -145,7 +150,7 @@ impl Plan {
         if let Some(at) = self.resources.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
             self.resources
-                .change_bindings(at, |of| of.unbind(&nodes, until, now));
+                .change_bindings(at, |resource| resource.unbind(&nodes, until, now));
         }
     }
 
@@ -153,15 +158,18 @@ impl Plan {
     fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
         if let Some(at) = self.resources.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
-            self.resources.change_bindings(at, |of| of.bind(nodes, until));
+            self.resources
+                .change_bindings(at, |resource| resource.bind(nodes, until));
         }
         self.bound.insert(agreement.id, nodes.to_vec());
     }
 
     /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
     fn nodes_not_handed_over(&self, resource: &str) -> Vec<Agreement> {
-        let waits = |of: &&Agreement| {
-            of.resource == resource && of.service == ServiceState::Idle && of.never_had_nodes()
+        let waits = |agreement: &&Agreement| {
+            agreement.resource == resource
+                && agreement.service == ServiceState::Idle
+                && agreement.never_had_nodes()
         };
         self.begun().filter(waits).cloned().collect()
     }
@@ -169,14 +177,15 @@ impl Plan {
     /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
     /// is left out where these nodes would be another's, or are known to be gone.
     fn nodes_held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
-        let Some(of) = self.resources.named(resource) else {
+        let Some(resource_plan) = self.resources.named(resource) else {
             return Vec::new();
         };
         let elsewhere = |agreement: &Agreement| {
-            let mut nodes = of.kept_for(agreement)?.nodes.clone();
+            let mut nodes = resource_plan.kept_for(agreement)?.nodes.clone();
             nodes.sort_unstable();
-            let stands =
-                |node: &u32| *node < of.resource.capacity && of.nodes.state(*node) != NodeState::Down;
+            let stands = |node: &u32| {
+                *node < resource_plan.resource.capacity && resource_plan.nodes.state(*node) != NodeState::Down
+            };
             let whole = nodes.len() == agreement.slot_nodes() as usize && nodes.iter().all(stands);
             let differ = *self.bound.get(&agreement.id)? != nodes;
             (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
@@ -189,13 +198,13 @@ impl Plan {
         others.sort_by_key(|(agreement, _)| agreement.id);
         loop {
             let bound = |id: &Uuid| self.bound.get(id).into_iter().flatten().copied();
-            let left: BTreeSet<u32> = others.iter().flat_map(|(of, _)| bound(&of.id)).collect();
+            let left: BTreeSet<u32> = others.iter().flat_map(|(other, _)| bound(&other.id)).collect();
             let before = others.len();
             let mut taken = BTreeSet::new();
             others.retain(|(_, nodes)| {
                 let mut free = nodes
                     .iter()
-                    .filter(|node| of.is_free(**node, now) || left.contains(*node));
+                    .filter(|node| resource_plan.is_free(**node, now) || left.contains(*node));
                 free.clone().count() == nodes.len() && free.all(|node| taken.insert(*node))
             });
             if others.len() == before {

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::agreement::{Note, NoteKind};
 use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::admission::energy::Kwh;
-use crate::planner::batches::Remembered;
+use crate::planner::batches::RememberedAnswers;
 use crate::planner::decider::Decider;
 use crate::planner::error::Error;
 use crate::planner::handle::Planner;
@@ -24,7 +24,7 @@ use crate::planner::resources::maintenance::{maintenance_difference, with_mainte
 use crate::planner::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
-use crate::planner::resources::repair::Cause;
+use crate::planner::resources::repair::DisplacementCause;
 use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::planner::settings::Settings;
 use crate::store::Change;
@@ -40,7 +40,7 @@ impl Planner {
     /// [`Error::NotFound`] where there is no such resource to retire, restore, freeze or thaw, [`Error::Unfit`] where it cannot be so,
     /// [`Error::Unavailable`] where it could not be stored.
     pub async fn change_resource(&self, order: ResourceOrder) -> Result<ResourceChanges, Error> {
-        self.ask(move |of| of.change_resource(order)).await
+        self.ask(move |decider| decider.change_resource(order)).await
     }
 
     /// Takes over a configuration: of its resources what has changed since it was last read. Resources that it had and has no more
@@ -48,8 +48,8 @@ impl Planner {
     ///
     /// # Errors
     /// [`Error::Unfit`] where a resource cannot be so, [`Error::Unavailable`] where it could not be stored.
-    pub async fn configure(&self, of: Reconfiguration) -> Result<ResourceChanges, Error> {
-        self.ask(move |decider| decider.configure(of)).await
+    pub async fn configure(&self, reconfiguration: Reconfiguration) -> Result<ResourceChanges, Error> {
+        self.ask(move |decider| decider.configure(reconfiguration)).await
     }
 
     /// Takes over a tariff of energy. What is planned stays where it is.
@@ -86,7 +86,7 @@ impl Decider<'_> {
             plan: &mut plan,
             now: self.now,
             batch: &mut Vec::new(),
-            remembered: Remembered::new(),
+            remembered: RememberedAnswers::new(),
             later: &mut BTreeMap::new(),
             reconfigured: &mut None,
             is_unbounded: self.is_unbounded,
@@ -107,7 +107,7 @@ impl Decider<'_> {
         mut order: ResourceOrder,
     ) -> Result<ResourceChanges, Error> {
         if std::mem::take(&mut order.is_dry) {
-            return self.decide_on_copy_of_plan(|of| of.change_resource(order));
+            return self.decide_on_copy_of_plan(|decider| decider.change_resource(order));
         }
         let next = self.ordered_resource(&order.name, order.verb)?;
         let mut changes = self.set_resources(vec![next.clone()], (order.id, Some(order.party)));
@@ -183,7 +183,7 @@ impl Decider<'_> {
                 // Behind those of the configuration, however many it may have.
                 position: all
                     .iter()
-                    .map(|of| of.position + 1)
+                    .map(|each| each.position + 1)
                     .max()
                     .unwrap_or(0)
                     .max(FIRST_ADDED),
@@ -214,29 +214,33 @@ impl Decider<'_> {
     /// Takes over a configuration.
     pub(in crate::planner) fn configure(
         &mut self,
-        mut of: Reconfiguration,
+        mut reconfiguration: Reconfiguration,
     ) -> Result<ResourceChanges, Error> {
-        if std::mem::take(&mut of.is_dry) {
-            return self.decide_on_copy_of_plan(|decider| decider.configure(of));
+        if std::mem::take(&mut reconfiguration.is_dry) {
+            return self.decide_on_copy_of_plan(|decider| decider.configure(reconfiguration));
         }
         let all = self.plan.resources.list();
-        if !of.is_start {
-            for file in &of.settings.resources {
+        if !reconfiguration.is_start {
+            for file in &reconfiguration.settings.resources {
                 let before = all.iter().find(|before| before.name == file.name);
-                before.map_or(Ok(()), |before| self.may_become(before, file))?;
+                before.map_or(Ok(()), |before| self.check_successor(before, file))?;
             }
         }
-        let next = resources_as_configured(&all, std::mem::take(&mut of.settings.resources), self.now);
+        let next = resources_as_configured(
+            &all,
+            std::mem::take(&mut reconfiguration.settings.resources),
+            self.now,
+        );
         let settings = Settings {
-            pricing: of.settings.pricing,
-            quotas: of.settings.quotas,
-            quotas_of_parties: of.settings.quotas_of_parties,
-            failures: of.settings.failures,
+            pricing: reconfiguration.settings.pricing,
+            quotas: reconfiguration.settings.quotas,
+            quotas_of_parties: reconfiguration.settings.quotas_of_parties,
+            failures: reconfiguration.settings.failures,
             overruns: Overruns {
                 percent: self.settings.overruns.percent,
-                ..of.settings.overruns
+                ..reconfiguration.settings.overruns
             },
-            restarting: of.settings.restarting,
+            restarting: reconfiguration.settings.restarting,
             ..self.settings.clone()
         };
         self.plan.overruns.clone_from(&settings.overruns);
@@ -245,7 +249,7 @@ impl Decider<'_> {
             self.plan.resources.reprice(&settings);
         }
         *self.reconfigured = Some(settings);
-        Ok(self.set_resources(next, (of.id, of.party)))
+        Ok(self.set_resources(next, (reconfiguration.id, reconfiguration.party)))
     }
 
     /// Takes over a tariff of energy, where the power of nodes is known.
@@ -264,7 +268,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Unfit`] where work there would be lost, or started twice.
-    fn may_become(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
+    fn check_successor(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
         let name = &file.name;
         if before.is_retired() && !self.plan.has_work_on(name, self.present_second()) {
             return Ok(());
@@ -283,8 +287,9 @@ impl Decider<'_> {
             )));
         }
         let (had, has) = (before.node_names.len(), file.node_names.len());
-        let of = self.plan.resources.named(name).filter(|_| has < had);
-        let until = of.and_then(|of| of.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
+        let resource = self.plan.resources.named(name).filter(|_| has < had);
+        let until = resource
+            .and_then(|resource_plan| resource_plan.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
         if until.is_some_and(|until| until > self.present_second()) {
             return Err(Error::Unfit(format!(
                 "resource {name}: slurm.node_list: work still runs on a node that it has no more: first \
@@ -347,11 +352,11 @@ impl Decider<'_> {
         }
         let mut effects = Repaired::default();
         let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
-        for (at, ..) in planned.iter().filter(|of| !shrinks(of)) {
-            effects.add(self.repair(*at, Cause::OutOfUse));
+        for (at, ..) in planned.iter().filter(|planned| !shrinks(planned)) {
+            effects.add(self.repair(*at, DisplacementCause::OutOfUse));
         }
         for (at, ..) in planned.iter().filter(shrinks) {
-            effects.add(self.repair(*at, Cause::Fewer));
+            effects.add(self.repair(*at, DisplacementCause::Fewer));
         }
         for (at, before, next) in planned {
             let is_leaving = next.is_retired() && !before.is_retired();
@@ -360,7 +365,7 @@ impl Decider<'_> {
             }
             if next.capacity != before.capacity {
                 let plan = self.plan.resources.get(*at);
-                let leaving = plan.map_or_else(Vec::new, |of| of.leaving(now));
+                let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
                 self.set_capacity(next, before.capacity, &leaving);
             }
         }
@@ -369,8 +374,8 @@ impl Decider<'_> {
 
     /// Stores what a resource has from now on: its nodes, and others until work that runs on them ends. What lies in this second
     /// has its nodes until it is over.
-    fn set_capacity(&mut self, of: &Resource, before: u32, leaving: &[Time]) {
-        let since = if of.capacity < before {
+    fn set_capacity(&mut self, resource: &Resource, before: u32, leaving: &[Time]) {
+        let since = if resource.capacity < before {
             second_after(self.now).seconds().saturating_mul(MICROS_PER_SECOND)
         } else {
             self.now
@@ -379,7 +384,7 @@ impl Decider<'_> {
         leaving.sort_unstable();
         let left = |gone: usize| {
             let stay = u32::try_from(leaving.len() - gone).unwrap_or(u32::MAX);
-            of.capacity.saturating_add(stay)
+            resource.capacity.saturating_add(stay)
         };
         let mut steps = BTreeMap::from([(since, left(0))]);
         for (until, gone) in leaving.iter().zip(1..) {
@@ -387,7 +392,7 @@ impl Decider<'_> {
             steps.insert(until.max(since), left(gone));
         }
         self.batch.push(Change::SetCapacity {
-            resource: of.name.clone(),
+            resource: resource.name.clone(),
             steps: steps.into_iter().collect(),
         });
     }
@@ -417,7 +422,7 @@ fn resource_difference(before: Option<&Resource>, next: &Resource, now: Time) ->
         words.push(format!("{} instead of {}", nodes(next.capacity), before.capacity));
     }
     if next.rate != before.rate {
-        let [rate, was] = [next.rate, before.rate].map(|of| f64::from(of.millionths()) / 1e6);
+        let [rate, was] = [next.rate, before.rate].map(|rate| f64::from(rate.millionths()) / 1e6);
         words.push(format!("rate {rate} instead of {was}"));
     }
     words.extend(maintenance_difference(before, next, now));

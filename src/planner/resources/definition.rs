@@ -47,16 +47,16 @@ struct Definition {
 /// Those of [`Resource::of_row`].
 pub fn machines_of_rows(rows: Vec<ResourceRow>) -> Result<Machines, store::Error> {
     let machine = |row: ResourceRow| {
-        let of = Resource::of_row(row)?;
+        let resource = Resource::of_row(row)?;
         let machine = Machine {
-            is_retired: of.is_retired(),
-            rate: of.rate,
-            nodes: of.capacity,
-            attributes: of.attributes,
-            counts_own_work: of.kind == LOCAL,
-            copies_files: of.kind != LOCAL,
+            is_retired: resource.is_retired(),
+            rate: resource.rate,
+            nodes: resource.capacity,
+            attributes: resource.attributes,
+            counts_own_work: resource.kind == LOCAL,
+            copies_files: resource.kind != LOCAL,
         };
-        Ok((of.name, machine))
+        Ok((resource.name, machine))
     };
     rows.into_iter().map(machine).collect()
 }
@@ -82,7 +82,7 @@ pub(in crate::planner) fn resources_as_configured(
     file: Vec<Resource>,
     now: Micros,
 ) -> Vec<Resource> {
-    let mut known: BTreeMap<&str, &Resource> = all.iter().map(|of| (of.name.as_str(), of)).collect();
+    let mut known: BTreeMap<&str, &Resource> = all.iter().map(|each| (each.name.as_str(), each)).collect();
     let mut next = Vec::new();
     for (mut file, position) in file.into_iter().zip(0..) {
         file.position = position;
@@ -93,8 +93,10 @@ pub(in crate::planner) fn resources_as_configured(
             ..before.unwrap_or(&file).as_configured(&file)
         });
     }
-    let gone = known.into_values().filter(|of| of.configured.is_some());
-    next.extend(gone.map(|of| of.as_unconfigured(now)));
+    let gone = known
+        .into_values()
+        .filter(|resource| resource.configured.is_some());
+    next.extend(gone.map(|resource| resource.as_unconfigured(now)));
     next
 }
 
@@ -166,12 +168,14 @@ impl Resource {
         };
         let attributes = self.attributes.iter();
         Details {
-            attributes: attributes.map(|(name, of)| (name.clone(), value(of))).collect(),
+            attributes: attributes
+                .map(|(name, attribute)| (name.clone(), value(attribute)))
+                .collect(),
             node_names: self.node_names.clone(),
             maintenance: self
                 .maintenance
                 .iter()
-                .map(|(of, nodes)| (of.start.seconds(), of.end.seconds(), *nodes))
+                .map(|(maintenance, nodes)| (maintenance.start.seconds(), maintenance.end.seconds(), *nodes))
                 .collect(),
             added_maintenance: self.added_maintenance.clone(),
             executor: self.executor.clone(),
@@ -189,19 +193,19 @@ impl Resource {
         }
         let before: Option<Definition> = before.and_then(|text| serde_json::from_str(text).ok());
         let before = before.as_ref();
-        if before.is_none_or(|of| of.kind != file.kind) {
+        if before.is_none_or(|each| each.kind != file.kind) {
             next.kind.clone_from(&file.kind);
         }
-        if before.is_none_or(|of| of.capacity != file.capacity) {
+        if before.is_none_or(|each| each.capacity != file.capacity) {
             next.capacity = file.capacity;
         }
-        if before.is_none_or(|of| of.rate != file.rate.millionths()) {
+        if before.is_none_or(|each| each.rate != file.rate.millionths()) {
             next.rate = file.rate;
         }
-        let (before, now) = (before.map(|of| &of.details), file.details());
+        let (before, now) = (before.map(|each| &each.details), file.details());
         macro_rules! take_over {
             ($($field:ident),+) => {
-                $(if before.is_none_or(|of| of.$field != now.$field) {
+                $(if before.is_none_or(|each| each.$field != now.$field) {
                     next.$field.clone_from(&file.$field);
                 })+
             };
@@ -223,9 +227,9 @@ impl Resource {
     }
 }
 
-fn as_text(of: &impl Serialize) -> String {
+fn as_text(serialize: &impl Serialize) -> String {
     // Numbers and texts under texts: writing them cannot fail.
-    serde_json::to_string(of).expect("a record of numbers and texts is JSON")
+    serde_json::to_string(serialize).expect("a record of numbers and texts is JSON")
 }
 
 #[cfg(test)]
@@ -305,7 +309,7 @@ mod tests {
         let machines = machines_as_configured(rows, &[file()], 7).unwrap();
         let known = machines
             .iter()
-            .map(|(name, of)| (name.as_str(), of.is_retired, of.rate));
+            .map(|(name, machine)| (name.as_str(), machine.is_retired, machine.rate));
         let known: Vec<_> = known.collect();
         let plain = Rate::REFERENCE;
         assert_eq!(

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use scheduler::domain::{Candidate, Forecast, Forecasts, Foreseen, Objective};
+use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
 use crate::agreement::{Guarantee, Money, Obligated, Shape};
 use crate::planner::admission::energy::Energy;
 use crate::planner::admission::price_list::Pricing;
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::resources::need::{Foreseeable, Need};
 use crate::planner::resources::resource::Scaling;
 use crate::planner::resources::{Resources, domain_id};
@@ -47,18 +47,18 @@ impl Foresight {
     /// What is foreseen of one size of some work; none of nodes without a job, or where nothing is known.
     pub(in crate::planner) fn foreseen(
         &self,
-        of: Foreseeable<'_>,
+        foreseeable: Foreseeable<'_>,
         shape: Shape,
     ) -> Option<Arc<ForeseenWork>> {
         let known = self.predictions.as_ref()?.now();
-        let work = Work::of_job(of.party, of.job?, shape.nodes);
-        let hold = match of.scaling {
+        let work = Work::of_job(foreseeable.party, foreseeable.job?, shape.nodes);
+        let hold = match foreseeable.scaling {
             Scaling::Contract => Hold::Stated(shape.duration),
-            Scaling::ReferenceRate if of.sizes > SIZES_MAX => return None,
+            Scaling::ReferenceRate if foreseeable.sizes > SIZES_MAX => return None,
             Scaling::ReferenceRate => Hold::ByLaw(shape.duration),
             Scaling::Predicted(ppm) => Hold::Sized(ppm),
         };
-        known.foreseen(&work, hold, self.penalty(of.guarantees, shape))
+        known.foreseen(&work, hold, self.penalty(foreseeable.guarantees, shape))
     }
 
     /// The energy of resources, where costs decide and it has a weight.
@@ -79,10 +79,10 @@ impl Foresight {
         let price = Money::new(i64::try_from(listed).unwrap_or(i64::MAX), pricing.currency);
         let owed = guarantees
             .iter()
-            .filter(|of| of.values.obligated == Obligated::Provider);
-        let penalties = owed.flat_map(|of| &of.values.penalties);
-        let once = penalties.filter_map(|of| of.amount(1, Some(price)));
-        let micros = once.map(|of| u128::from(of.micros.max(0).unsigned_abs()));
+            .filter(|guarantee| guarantee.values.obligated == Obligated::Provider);
+        let penalties = owed.flat_map(|owed| &owed.values.penalties);
+        let once = penalties.filter_map(|penalty| penalty.amount(1, Some(price)));
+        let micros = once.map(|once| u128::from(once.micros.max(0).unsigned_abs()));
         micros.sum::<u128>().saturating_mul(SECONDS_OF_HOUR)
     }
 }
@@ -109,7 +109,7 @@ impl Resources {
         let kept = own.and_then(|(own, hold)| {
             let steps = forecasts.of(own)?.steps().map(|(starts, foreseen)| {
                 let completion = (foreseen.completion + hold - foreseen.hold).max(1);
-                let foreseen = Foreseen {
+                let foreseen = ForeseenTimes {
                     hold,
                     completion,
                     ..foreseen
@@ -144,14 +144,14 @@ impl Resources {
 
     /// The longest that one size of a need takes on a resource wherever it starts in its window.
     pub(in crate::planner) fn longest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
-        let longest = |of: &Forecast| of.longest_hold(need.window);
+        let longest = |forecast: &Forecast| forecast.longest_hold(need.window);
         self.shape_on(at, need, shape, longest)
     }
 
     /// The least that it takes.
     pub(in crate::planner) fn shortest(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<Shape> {
-        let least = |of: &Forecast| {
-            let met = of.steps().filter(|(starts, _)| starts.meets(need.window));
+        let least = |forecast: &Forecast| {
+            let met = forecast.steps().filter(|(starts, _)| starts.meets(need.window));
             met.map(|(_, foreseen)| foreseen.hold).min().unwrap_or(1)
         };
         self.shape_on(at, need, shape, least)
@@ -164,18 +164,20 @@ impl Resources {
         shape: Shape,
         hold: impl Fn(&Forecast) -> Seconds,
     ) -> Option<Shape> {
-        let of = self.get(at)?;
-        let by_rate = need.work.scaling.shape(shape, of.resource.rate);
+        let resource_plan = self.get(at)?;
+        let by_rate = need.work.scaling.shape(shape, resource_plan.resource.rate);
         if !need.is_sized() {
             return Some(by_rate);
         }
-        let id = *self.ids.get(&of.resource.name)?;
+        let id = *self.ids.get(&resource_plan.resource.name)?;
         if let Some((_, duration)) = self.own_length(need, shape).filter(|(own, _)| *own == id) {
             return Some(Shape { duration, ..shape });
         }
         let foreseen = self.foresight.foreseen(need.work, shape);
         let forecasts = foreseen.map(|foreseen| foreseen.forecasts(&self.ids));
-        let hold = forecasts.as_ref().and_then(|of| Some(hold(of.of(id)?)));
+        let hold = forecasts
+            .as_ref()
+            .and_then(|forecast| Some(hold(forecast.of(id)?)));
         Some(Shape {
             duration: hold.unwrap_or(by_rate.duration),
             ..shape
@@ -183,9 +185,9 @@ impl Resources {
     }
 
     /// The shortest slot that holds one size of a proposal on any resource, where prediction sizes it.
-    pub(in crate::planner) fn least_hold(&self, proposal: &Proposal, shape: Shape) -> Option<Seconds> {
-        let is_sized = matches!(proposal.scaling, Scaling::Predicted(_));
-        let foreseen = self.foresight.foreseen(Foreseeable::of(proposal), shape);
+    pub(in crate::planner) fn least_hold(&self, request: &Request, shape: Shape) -> Option<Seconds> {
+        let is_sized = matches!(request.scaling, Scaling::Predicted(_));
+        let foreseen = self.foresight.foreseen(Foreseeable::of(request), shape);
         foreseen.filter(|_| is_sized)?.least_hold()
     }
 
@@ -211,11 +213,11 @@ impl Resources {
             .hold
             .max(length + SUITS.rounded_down(length));
         let mut starts = Interval::new(slot.start, slot.start + 1);
-        let steps: Vec<(Interval, Foreseen)> = forecast.steps().collect();
+        let steps: Vec<(Interval, ForeseenTimes)> = forecast.steps().collect();
         let own = steps
             .iter()
-            .position(|(of, _)| of.start <= slot.start && slot.start < of.end)?;
-        let suits = |step: &&(Interval, Foreseen)| step.1.hold <= most;
+            .position(|(step, _)| step.start <= slot.start && slot.start < step.end)?;
+        let suits = |step: &&(Interval, ForeseenTimes)| step.1.hold <= most;
         for (step, _) in steps[own..].iter().take_while(suits) {
             starts.end = step.end;
         }

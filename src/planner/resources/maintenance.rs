@@ -22,7 +22,8 @@ pub(super) fn with_maintenance(
 ) -> Result<Resource, Error> {
     let unfit = |why: &str| Err(Error::Unfit(format!("maintenance of {}: {why}", before.name)));
     let mut next = before.clone();
-    next.added_maintenance.retain(|of| Time(of.end) > now);
+    next.added_maintenance
+        .retain(|added_maintenance| Time(added_maintenance.end) > now);
     if added.interval().is_empty() {
         return unfit("it ends before it begins");
     }
@@ -35,7 +36,11 @@ pub(super) fn with_maintenance(
             counted(before.capacity, "node")
         ));
     }
-    if next.added_maintenance.iter().any(|of| of.is_same(&added)) {
+    if next
+        .added_maintenance
+        .iter()
+        .any(|added_maintenance| added_maintenance.is_same(&added))
+    {
         return Ok(next);
     }
     if next.added_maintenance.len() >= MAINTENANCE_MAX {
@@ -54,8 +59,11 @@ pub(super) fn with_maintenance(
 pub(super) fn without_maintenance(before: &Resource, id: Uuid, now: Time) -> Result<Resource, Error> {
     let mut next = before.clone();
     next.added_maintenance
-        .retain(|of| of.id != id && Time(of.end) > now);
-    let is_known = before.added_maintenance.iter().any(|of| of.id == id);
+        .retain(|added_maintenance| added_maintenance.id != id && Time(added_maintenance.end) > now);
+    let is_known = before
+        .added_maintenance
+        .iter()
+        .any(|added_maintenance| added_maintenance.id == id);
     if is_known { Ok(next) } else { Err(Error::NotFound) }
 }
 
@@ -63,22 +71,28 @@ pub(super) fn without_maintenance(before: &Resource, id: Uuid, now: Time) -> Res
 pub(super) fn maintenance_difference(before: &Resource, next: &Resource, now: Time) -> Vec<String> {
     let only_in = |one: &Resource, other: &Resource| -> Vec<AddedMaintenance> {
         let only = one.added_maintenance.iter();
-        let only = only.filter(|of| !other.added_maintenance.contains(of) && Time(of.end) > now);
+        let only = only.filter(|only| !other.added_maintenance.contains(only) && Time(only.end) > now);
         only.cloned().collect()
     };
-    let words = |of: AddedMaintenance, done: &str| {
-        let nodes = of
+    let words = |maintenance: AddedMaintenance, done: &str| {
+        let nodes = maintenance
             .nodes
             .map_or_else(|| "all nodes".to_owned(), |nodes| counted(nodes, "node"));
-        let [start, end] = [of.start, of.end].map(|at| time_in_words(Time(at)));
-        let why = of.reason.map_or_else(String::new, |reason| format!(": {reason}"));
+        let [start, end] = [maintenance.start, maintenance.end].map(|at| time_in_words(Time(at)));
+        let why = maintenance
+            .reason
+            .map_or_else(String::new, |reason| format!(": {reason}"));
         format!(
             "maintenance {} of {nodes} from {start} to {end} {done}{why}",
-            of.id
+            maintenance.id
         )
     };
-    let added = only_in(next, before).into_iter().map(|of| words(of, "added"));
-    let removed = only_in(before, next).into_iter().map(|of| words(of, "removed"));
+    let added = only_in(next, before)
+        .into_iter()
+        .map(|only_in| words(only_in, "added"));
+    let removed = only_in(before, next)
+        .into_iter()
+        .map(|only_in| words(only_in, "removed"));
     added.chain(removed).collect()
 }
 

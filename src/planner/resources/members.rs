@@ -7,14 +7,14 @@ use scheduler::admission::TRIES;
 use scheduler::domain::Domain;
 use scheduler::{Interval, Schedule, Time};
 
-use crate::planner::impossible::Impossible;
+use crate::planner::fault::Impossible;
 use crate::planner::resources::foresight::{self, Foresight};
-use crate::planner::resources::looks::ToLookAt;
+use crate::planner::resources::look_queue::ToLookAt;
 use crate::planner::resources::nodes::{NodeState, Nodes, ReportedState, Reporter};
 use crate::planner::resources::resource::Resource;
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::UndoLog;
-use crate::planner::resources::weighing::Weighed;
+use crate::planner::resources::weighed_forecasts::WeighedForecasts;
 use crate::planner::resources::{Resources, domain_id};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
@@ -69,7 +69,7 @@ impl Resources {
             places: HashMap::new(),
             gone: gone
                 .into_iter()
-                .map(|of| (of.name.clone(), (of, Vec::new())))
+                .map(|gone| (gone.name.clone(), (gone, Vec::new())))
                 .collect(),
             to_look_at: ToLookAt::default(),
             idle: settings.improving.idle,
@@ -79,7 +79,7 @@ impl Resources {
             frozen: BTreeSet::new(),
             foresight: Arc::new(Foresight::of(settings)),
             ids: foresight::ids_of_resources(std::iter::empty()),
-            weighed: Weighed::default(),
+            weighed: WeighedForecasts::default(),
             capacity_max: 0,
             rate_max: scheduler::Rate::default(),
             work: settings.decision_work,
@@ -94,7 +94,7 @@ impl Resources {
 
     /// Takes in resources that are new, with empty plans, or that come back.
     pub(in crate::planner) fn add(&mut self, new: &[Resource], settings: &Settings, now: Time) {
-        let states = new.iter().filter_map(|of| self.gone.remove(&of.name));
+        let states = new.iter().filter_map(|new| self.gone.remove(&new.name));
         let states: Vec<NodeRow> = states.flat_map(|(_, states)| states).collect();
         let plans = new
             .iter()
@@ -105,22 +105,25 @@ impl Resources {
 
     fn join(&mut self, plans: Vec<ResourcePlan>, settings: &Settings, now: Time) {
         let mut more = Vec::with_capacity(plans.len());
-        for (at, of) in (self.places.len()..).zip(plans) {
-            self.impossible.look_at(&of);
-            let before = self.places.insert(of.resource.name.clone(), at);
+        for (at, resource_plan) in (self.places.len()..).zip(plans) {
+            self.impossible.look_at(&resource_plan);
+            let before = self.places.insert(resource_plan.resource.name.clone(), at);
             self.impossible.unless(before.is_none(), || {
-                format!("there are two resources \"{}\"", of.resource.name)
+                format!("there are two resources \"{}\"", resource_plan.resource.name)
             });
-            if !of.is_plain() {
+            if !resource_plan.is_plain() {
                 self.looks.set(at, Some(now));
             }
-            if of.resource.closed {
+            if resource_plan.resource.closed {
                 self.closed.insert(at);
             }
-            more.push((domain_resource(at, &of.resource, settings), of));
+            more.push((
+                domain_resource(at, &resource_plan.resource, settings),
+                resource_plan,
+            ));
         }
         self.domain.insert(more);
-        self.ids = foresight::ids_of_resources(self.plans().map(|of| of.resource.name.as_str()));
+        self.ids = foresight::ids_of_resources(self.plans().map(|plan| plan.resource.name.as_str()));
         self.weighed.forget();
         self.recount();
     }
@@ -131,7 +134,7 @@ impl Resources {
         let grows = next.capacity > self.capacity_max;
         let before = self
             .get(at)
-            .map(|of| (of.resource.closed, of.resource.is_retired()));
+            .map(|each| (each.resource.closed, each.resource.is_retired()));
         if !next.closed {
             self.closed.remove(&at);
         } else if before.is_some_and(|(closed, is_retired)| !closed || is_retired && !next.is_retired()) {
@@ -139,9 +142,9 @@ impl Resources {
             self.closed.insert(at);
         }
         let revised = domain_resource(at, &next, settings);
-        self.change_bindings(at, |of| {
-            of.nodes.plan_maintenance(next.planned_maintenance());
-            of.resource = next;
+        self.change_bindings(at, |each| {
+            each.nodes.plan_maintenance(next.planned_maintenance());
+            each.resource = next;
         });
         self.weighed.forget();
         // The index has no sizes above the largest resource.
@@ -157,10 +160,10 @@ impl Resources {
         self.foresight = Arc::new(Foresight::of(settings));
         self.weighed.forget();
         let plans = self.plans().enumerate();
-        let priced = plans.map(|(at, of)| domain_resource(at, &of.resource, settings));
-        let is_other = |of: &scheduler::domain::Resource| {
-            let before = self.domain.get(of.id);
-            before.is_some_and(|(before, _)| before != of)
+        let priced = plans.map(|(at, plan)| domain_resource(at, &plan.resource, settings));
+        let is_other = |resource: &scheduler::domain::Resource| {
+            let before = self.domain.get(resource.id);
+            before.is_some_and(|(before, _)| before != resource)
         };
         let changed = priced.filter(is_other).collect();
         self.domain.revise(changed);
@@ -169,15 +172,15 @@ impl Resources {
     /// Every resource: first the ones on which something may be planned, in the order of their places, and then the ones that are
     /// gone, by name.
     pub(in crate::planner) fn list(&self) -> Vec<Resource> {
-        let planned = self.plans().map(|of| &of.resource);
-        let gone = self.gone.values().map(|(of, _)| of);
+        let planned = self.plans().map(|plan| &plan.resource);
+        let gone = self.gone.values().map(|(gone, _)| gone);
         planned.chain(gone).cloned().collect()
     }
 
     /// A resource, which may be gone.
     pub(in crate::planner) fn named_or_gone(&self, name: &str) -> Option<&Resource> {
-        let planned = self.named(name).map(|of| &of.resource);
-        planned.or_else(|| self.gone.get(name).map(|(of, _)| of))
+        let planned = self.named(name).map(|each| &each.resource);
+        planned.or_else(|| self.gone.get(name).map(|(gone, _)| gone))
     }
 
     /// Takes note of a resource that stays gone.
@@ -206,21 +209,21 @@ impl Resources {
                 since: row.since,
                 reason: row.reason,
             };
-            self.change_bindings(at, |of| of.nodes.restore(row.node, by, said));
+            self.change_bindings(at, |decider| decider.nodes.restore(row.node, by, said));
             self.looks.set(at, Some(now));
         }
     }
 
     fn recount(&mut self) {
-        let in_service = || self.in_service().map(|of| &of.resource);
-        let capacity_max = in_service().map(|of| of.capacity).max().unwrap_or(0);
-        let rate_max = in_service().map(|of| of.rate).max().unwrap_or_default();
+        let in_service = || self.in_service().map(|each| &each.resource);
+        let capacity_max = in_service().map(|each| each.capacity).max().unwrap_or(0);
+        let rate_max = in_service().map(|each| each.rate).max().unwrap_or_default();
         let places_of = |is: fn(&Resource) -> bool| {
-            let plans = self.plans().enumerate().filter(|(_, of)| is(&of.resource));
+            let plans = self.plans().enumerate().filter(|(_, plan)| is(&plan.resource));
             plans.map(|(at, _)| at).collect()
         };
         let retired = places_of(Resource::is_retired);
-        let frozen = places_of(|of| of.is_frozen() || of.is_peer());
+        let frozen = places_of(|resource| resource.is_frozen() || resource.is_peer());
         (self.capacity_max, self.rate_max) = (capacity_max, rate_max);
         (self.retired, self.frozen) = (retired, frozen);
     }

@@ -4,22 +4,23 @@
 //! at few of ten thousand resources.
 
 pub(super) mod change;
+pub(super) mod closed_resources;
 pub(super) mod failures;
 pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
+pub(super) mod obstacles;
 pub(super) mod orders;
 pub(super) mod repair;
 pub(super) mod resource;
-pub(super) mod unchecked;
-mod weighing;
+mod weighed_forecasts;
 
 pub(super) mod definition;
-mod looks;
+mod look_queue;
 mod maintenance;
 pub(super) mod members;
-mod out_of_use;
+mod nodes_out_of_use;
 pub(super) mod resource_plan;
 pub(super) mod undo;
 
@@ -27,27 +28,22 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use scheduler::admission::Improved;
+use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
 
 use crate::agreement::{Filter, Shape};
-use crate::planner::impossible::Impossible;
+use crate::planner::fault::Impossible;
 use crate::planner::resources::foresight::Foresight;
-use crate::planner::resources::looks::ToLookAt;
+use crate::planner::resources::look_queue::ToLookAt;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::resource::{Resource, Scaling};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
-use crate::planner::resources::weighing::Weighed;
+use crate::planner::resources::weighed_forecasts::WeighedForecasts;
 use crate::planner::timetable::Timetable;
 use crate::prediction::Ids;
 use crate::store::NodeRow;
-
-/// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
-pub(super) const IN_THE_WAY_MAX: usize = 16;
-/// The number of agreements in its window that are looked at, to find these.
-const LYING_MAX: usize = 1_024;
 
 /// The resources with their plans, each known by its place: the order in which they came.
 #[derive(Clone)]
@@ -69,7 +65,7 @@ pub(super) struct Resources {
     /// What is foreseen of work on them, and the ids of the domain by name.
     pub(super) foresight: Arc<Foresight>,
     ids: Arc<Ids>,
-    weighed: Weighed,
+    weighed: WeighedForecasts,
     /// The largest and the fastest there are.
     capacity_max: u32,
     rate_max: Rate,
@@ -104,7 +100,7 @@ impl Resources {
     /// The domain's own ones of these that are not retired.
     pub(super) fn in_service(&self) -> impl Iterator<Item = &ResourcePlan> {
         self.plans()
-            .filter(|of| !of.resource.is_retired() && !of.resource.is_peer())
+            .filter(|plan| !plan.resource.is_retired() && !plan.resource.is_peer())
     }
 
     /// The resource at a place.
@@ -135,13 +131,15 @@ impl Resources {
     /// The names of the closed resources.
     pub(super) fn closed(&self) -> impl Iterator<Item = &str> {
         let closed = self.closed.iter().filter_map(|at| self.get(*at));
-        closed.map(|of| of.resource.name.as_str())
+        closed.map(|closed| closed.resource.name.as_str())
     }
 
     /// The resources that are frozen.
     pub(super) fn frozen(&self) -> impl Iterator<Item = &Resource> {
         let frozen = self.frozen.iter().filter_map(|at| self.get(*at));
-        frozen.map(|of| &of.resource).filter(|of| of.is_frozen())
+        frozen
+            .map(|frozen| &frozen.resource)
+            .filter(|resource| resource.is_frozen())
     }
 
     /// One size of a need as a request to the domain.
@@ -163,10 +161,13 @@ impl Resources {
             except: need.except.into_iter().map(domain_id).collect(),
             forecasts: None,
         };
-        let refusing = need.barred.iter().filter(|of| of.keeps(shape, &of.resource));
+        let refusing = need
+            .barred
+            .iter()
+            .filter(|resource| resource.keeps(shape, &resource.resource));
         task.except.extend(
             refusing
-                .filter_map(|of| self.place_of(&of.resource))
+                .filter_map(|refusing| self.place_of(&refusing.resource))
                 .map(domain_id),
         );
         if need.is_new {
@@ -175,8 +176,8 @@ impl Resources {
         task.except.extend(self.retired.iter().copied().map(domain_id));
         // What is agreed there may stay there; at a peer only where the peer has it.
         let own = need.of.filter(|_| !need.is_new);
-        let own = own.and_then(|of| self.place_of(&of.resource));
-        let own = own.filter(|at| self.get(*at).is_some_and(|of| !of.resource.is_peer()));
+        let own = own.and_then(|each| self.place_of(&each.resource));
+        let own = own.filter(|at| self.get(*at).is_some_and(|each| !each.resource.is_peer()));
         let frozen = self.frozen.iter().filter(|at| Some(**at) != own);
         task.except.extend(frozen.copied().map(domain_id));
         task
@@ -208,7 +209,11 @@ impl Resources {
             return Some((self.capacity_max, self.rate_max));
         }
         // A total is shared by as many nodes as are granted: whether they suffice shows when a size is tried.
-        let each: Vec<Filter> = filters.iter().filter(|of| !of.is_total()).cloned().collect();
+        let each: Vec<Filter> = filters
+            .iter()
+            .filter(|filter| !filter.is_total())
+            .cloned()
+            .collect();
         let task = Task {
             nodes: 1,
             work: 1,
@@ -219,9 +224,9 @@ impl Resources {
         };
         let able = self.domain.able(&task).into_iter();
         let able = able.filter_map(|id| self.domain.get(id));
-        able.fold(None, |extent: Option<(u32, Rate)>, (_, of)| {
-            let (capacity, rate) = extent.unwrap_or((0, of.resource.rate));
-            Some((capacity.max(of.resource.capacity), rate.max(of.resource.rate)))
+        able.fold(None, |extent: Option<(u32, Rate)>, (_, each)| {
+            let (capacity, rate) = extent.unwrap_or((0, each.resource.rate));
+            Some((capacity.max(each.resource.capacity), rate.max(each.resource.rate)))
         })
     }
 
@@ -238,8 +243,8 @@ impl Resources {
     pub(super) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let cost = |id: u64| {
             let longest = self.longest(index_of_domain_id(id), need, shape)?;
-            let (of, _) = self.domain.get(id)?;
-            Some(i128::from(of.price) * i128::from(longest.duration))
+            let (domain, _) = self.domain.get(id)?;
+            Some(i128::from(domain.price) * i128::from(longest.duration))
         };
         let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
         if able.len() > 1 {
@@ -250,8 +255,8 @@ impl Resources {
 
     /// The node-seconds of a window that are free on a resource. O(log n).
     fn free_area(&self, id: u64, window: Interval) -> Option<u128> {
-        let (_, of) = self.domain.get(id)?;
-        let tree = of.schedule.tree();
+        let (_, domain) = self.domain.get(id)?;
+        let tree = domain.schedule.tree();
         let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
         Some(whole.saturating_sub(tree.busy_area(window).into()))
     }
@@ -266,7 +271,7 @@ impl Resources {
 
     /// The name of the resource at a place, which must be there.
     pub(super) fn name(&mut self, at: usize) -> String {
-        let name = self.get(at).map(|of| of.resource.name.clone());
+        let name = self.get(at).map(|each| each.resource.name.clone());
         self.impossible
             .unless(name.is_some(), || format!("there is no resource {at}"));
         name.unwrap_or_default()
@@ -279,9 +284,9 @@ impl Resources {
         change: impl FnOnce(&mut Schedule) -> (R, Vec<Interval>),
     ) -> Option<R> {
         let work = self.work_each;
-        let changed = self.change_plan(at, |of| {
-            of.schedule.set_budget(Some(work));
-            change(&mut of.schedule)
+        let changed = self.change_plan(at, |resource_plan| {
+            resource_plan.schedule.set_budget(Some(work));
+            change(&mut resource_plan.schedule)
         });
         if self.idle {
             self.note_free_time(at);
@@ -297,9 +302,9 @@ impl Resources {
         change: impl FnOnce(&mut ResourcePlan) -> (R, Vec<Interval>),
     ) -> Option<R> {
         let impossible = &mut self.impossible;
-        let changed = self.domain.change(domain_id(at), |of| {
-            let changed = change(of);
-            impossible.look_at(of);
+        let changed = self.domain.change(domain_id(at), |each| {
+            let changed = change(each);
+            impossible.look_at(each);
             changed
         });
         impossible.unless(changed.is_some(), || format!("there is no resource {at}"));
@@ -321,7 +326,7 @@ impl Resources {
         let (mut cut, mut come_back) = (false, Vec::new());
         let placed = self.change_schedule(at, |schedule| match schedule.submit(now, request) {
             Decision::Accepted { placement, moved } => {
-                let before = |of: &Move| Some((schedule.waiting_at(of.id)?.0, of.from));
+                let before = |one_move: &Move| Some((schedule.waiting_at(one_move.id)?.0, one_move.from));
                 come_back.extend(moved.iter().filter_map(before));
                 let mut touched = slots_of_moves(schedule, &moved);
                 touched.push(placement.slot);
@@ -336,7 +341,7 @@ impl Resources {
         let placed = placed??;
         let leave = come_back
             .iter()
-            .map(|(of, _)| of.id)
+            .map(|(come_back, _)| come_back.id)
             .chain([request.id])
             .collect();
         self.undo.note(|| Undo { at, leave, come_back });
@@ -377,7 +382,7 @@ impl Resources {
     /// Whether a request has a place in a plan.
     pub(super) fn has_request(&self, at: usize, number: u64) -> bool {
         self.get(at)
-            .is_some_and(|of| of.schedule.placement(number).is_some())
+            .is_some_and(|resource_plan| resource_plan.schedule.placement(number).is_some())
     }
 
     /// A waiting request as its schedule has it, and its start.
@@ -465,7 +470,9 @@ impl Resources {
 
     /// Notes that there may be time on a resource that was not free before.
     pub(super) fn note_free_time(&mut self, at: usize) {
-        let waiting = self.get(at).map_or(0, |of| of.schedule.waiting_count());
+        let waiting = self
+            .get(at)
+            .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());
         self.to_look_at.note(at, waiting);
     }
 
@@ -499,10 +506,12 @@ impl Resources {
         work: u64,
         moves_max: usize,
         may_move: impl FnMut(u64) -> bool,
-    ) -> Improved {
-        let improved = self.change_plan(at, |of| {
-            let improved = of.schedule.improve_some(now, work, moves_max, may_move);
-            let touched = slots_of_moves(&of.schedule, &improved.moved);
+    ) -> Improvement {
+        let improved = self.change_plan(at, |resource_plan| {
+            let improved = resource_plan
+                .schedule
+                .improve_some(now, work, moves_max, may_move);
+            let touched = slots_of_moves(&resource_plan.schedule, &improved.moved);
             (improved, touched)
         });
         improved.unwrap_or_default()
@@ -510,18 +519,18 @@ impl Resources {
 
     /// Takes over which resources are closed, and the reports about their nodes, from before the plan was rebuilt.
     pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
-        for (was, of) in before.plans().enumerate() {
-            let Some(at) = self.place_of(&of.resource.name) else {
+        for (was, plan) in before.plans().enumerate() {
+            let Some(at) = self.place_of(&plan.resource.name) else {
                 continue;
             };
             if !before.closed.contains(&was) {
                 self.closed.remove(&at);
             }
-            let before = of;
-            self.change_bindings(at, |of| {
-                of.nodes.busy.clone_from(&before.nodes.busy);
-                of.kept.clone_from(&before.kept);
-                of.has_told_kept = before.has_told_kept;
+            let before = plan;
+            self.change_bindings(at, |resource_plan| {
+                resource_plan.nodes.busy.clone_from(&before.nodes.busy);
+                resource_plan.kept.clone_from(&before.kept);
+                resource_plan.has_told_kept = before.has_told_kept;
             });
             self.looks.set(at, Some(now));
         }
@@ -539,47 +548,31 @@ impl Resources {
         self.looks.next()
     }
 
-    /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
-    /// the order, then the others in its window, by start.
-    pub(super) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
-        let found = self.change_schedule(at, |schedule| {
-            let mut numbers = schedule.displaced(now, request);
-            let window = request.window_at(now);
-            let lying = schedule.waiting_in(window).take(LYING_MAX);
-            let lying = lying.filter_map(|of| Some((schedule.placement(of.id)?.slot.start, of.id)));
-            let mut lying: Vec<(Time, u64)> = lying.collect();
-            lying.sort_unstable();
-            let others = lying.into_iter().map(|(_, number)| number);
-            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
-            numbers.append(&mut others);
-            numbers.truncate(IN_THE_WAY_MAX);
-            (numbers, Vec::new())
-        });
-        found.unwrap_or_default()
-    }
-
     /// Changes the bindings of a resource's nodes.
     pub(super) fn change_bindings<R>(
         &mut self,
         at: usize,
         change: impl FnOnce(&mut ResourcePlan) -> R,
     ) -> Option<R> {
-        self.change_plan(at, |of| (change(of), Vec::new()))
+        self.change_plan(at, |each| (change(each), Vec::new()))
     }
 
     /// The value of an attribute of any resource in service that has it, to list the values.
     pub(super) fn values(&self, attribute: &str) -> BTreeSet<Attribute> {
         let values = self.in_service();
-        let values = values.filter_map(|of| of.resource.attributes_with_name().remove(attribute));
+        let values = values.filter_map(|values| values.resource.attributes_with_name().remove(attribute));
         values.collect()
     }
 }
 
 /// The slots that moves have left and taken.
 fn slots_of_moves(schedule: &Schedule, moves: &[Move]) -> Vec<Interval> {
-    let slots = |of: &Move| {
-        let duration = schedule.placement(of.id)?.slot.duration();
-        Some([Interval::of(of.from, duration), Interval::of(of.to, duration)])
+    let slots = |one_move: &Move| {
+        let duration = schedule.placement(one_move.id)?.slot.duration();
+        Some([
+            Interval::of(one_move.from, duration),
+            Interval::of(one_move.to, duration),
+        ])
     };
     moves.iter().filter_map(slots).flatten().collect()
 }

@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 
-use scheduler::{Fraction, Interval, Move, Request, Time};
+use scheduler::{Fraction, Interval, Move, Time};
 
-use crate::agreement::{Agreement, Barred, Filter, Guarantee, Job, Money, Shape, Slots};
+use crate::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Slots};
 use crate::clock::second_of;
 use crate::planner::admission::payer::Payer;
-use crate::planner::request::Proposal;
+use crate::planner::request::Request;
 use crate::planner::resources::resource::{Resource, Scaling};
 
 /// Sizes of one need that are tried where others are to move.
@@ -27,7 +27,7 @@ pub(in crate::planner) struct Foreseeable<'a> {
 
 impl<'a> Foreseeable<'a> {
     /// That of a proposal.
-    pub(in crate::planner) fn of(proposal: &'a Proposal) -> Self {
+    pub(in crate::planner) fn of(proposal: &'a Request) -> Self {
         Self {
             party: &proposal.party,
             job: proposal.job.as_ref(),
@@ -51,7 +51,7 @@ pub(in crate::planner) struct Need<'a> {
     pub(in crate::planner) work: Foreseeable<'a>,
     pub(in crate::planner) filters: &'a [Filter],
     /// The resources where the cluster would refuse it.
-    pub(in crate::planner) barred: &'a [Barred],
+    pub(in crate::planner) barred: &'a [BarredResource],
     /// How far outside the window alternatives may lie, where the requester says.
     pub(in crate::planner) deviation_max: Option<Fraction>,
     /// When its agreement expires, where it does: no slot ends later, and no alternative.
@@ -66,7 +66,7 @@ pub(in crate::planner) struct Need<'a> {
 
 impl<'a> Need<'a> {
     /// That of a proposal in a window, submitted now.
-    pub(in crate::planner) fn of(proposal: &'a Proposal, number: u64, window: Interval, now: Time) -> Self {
+    pub(in crate::planner) fn of(proposal: &'a Request, number: u64, window: Interval, now: Time) -> Self {
         Self {
             number,
             payer: Payer::of(proposal),
@@ -100,10 +100,10 @@ impl<'a> Need<'a> {
                 scaling,
                 sizes: 1,
             },
-            filters: &agreement.leeway.filters,
-            barred: &agreement.leeway.barred,
+            filters: &agreement.constraints.filters,
+            barred: &agreement.constraints.barred,
             deviation_max: None,
-            expires: agreement.leeway.expires.map(Time),
+            expires: agreement.constraints.expires.map(Time),
             except: None,
             is_new: false,
             of: Some(agreement),
@@ -126,8 +126,8 @@ impl<'a> Need<'a> {
     }
 
     /// The request of a size as it is on a resource.
-    pub(in crate::planner) fn request(&self, shape: Shape) -> Request {
-        Request {
+    pub(in crate::planner) fn request(&self, shape: Shape) -> scheduler::Request {
+        scheduler::Request {
             id: self.number,
             submitted: self.submitted,
             ready: self.window.start,
@@ -170,16 +170,16 @@ pub(in crate::planner) struct Transfer {
     pub(in crate::planner) placed: Agreement,
     /// Its old resource, and its requests there with their starts.
     pub(in crate::planner) from: usize,
-    pub(in crate::planner) was: Vec<(Request, Time)>,
+    pub(in crate::planner) was: Vec<(scheduler::Request, Time)>,
 }
 
 /// The size that an agreement has, as other resources have to be asked for it.
 pub(in crate::planner) fn shape_of_agreement(agreement: &Agreement) -> (Shape, Scaling) {
     let in_one = !agreement.slots.is_split();
     let granted = |shape: &&Shape| in_one && shape.nodes == agreement.nodes();
-    match agreement.leeway.shapes.iter().find(granted) {
+    match agreement.constraints.shapes.iter().find(granted) {
         Some(shape) => {
-            let predicted = agreement.leeway.predicted_ppm.map(Scaling::Predicted);
+            let predicted = agreement.constraints.predicted_ppm.map(Scaling::Predicted);
             (*shape, predicted.unwrap_or(Scaling::ReferenceRate))
         }
         None => (
@@ -197,10 +197,11 @@ pub(in crate::planner) fn may_take_shape(
     on: &Resource,
     shape: Shape,
     filters: &[Filter],
-    barred: &[Barred],
+    barred: &[BarredResource],
 ) -> bool {
     let mut required = filters.iter().map(|filter| filter.requirement(shape.nodes));
-    !barred.iter().any(|of| of.keeps(shape, &on.name)) && required.all(|of| on.meets(&of))
+    !barred.iter().any(|resource| resource.keeps(shape, &on.name))
+        && required.all(|required| on.meets(&required))
 }
 
 /// At most `most` of some sizes, at even distances with the first and the last among them; of one, or none, the first.

@@ -42,7 +42,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn node_counts(&self) -> Result<Vec<(Resource, Option<NodeCounts>)>> {
-        self.ask(|of| Ok(of.node_counts())).await
+        self.ask(|decider| Ok(decider.node_counts())).await
     }
 
     /// How the nodes of a resource stand, by their numbers; none of a retired resource on which nothing is planned.
@@ -50,7 +50,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
     pub async fn nodes(&self, resource: String) -> Result<Vec<NodeStatus>> {
-        self.ask(move |of| of.nodes(&resource)).await
+        self.ask(move |decider| decider.nodes(&resource)).await
     }
 
     /// Takes the word of an operator about nodes and repairs the plan, as [`Planner::set_nodes`] does; nodes that are
@@ -59,7 +59,7 @@ impl Planner {
     /// # Errors
     /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
     pub async fn override_nodes(&self, saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
-        self.ask(move |of| of.override_nodes(saying)).await
+        self.ask(move |decider| decider.override_nodes(saying)).await
     }
 }
 
@@ -70,20 +70,23 @@ impl Decider<'_> {
         mut saying: NodeOverride,
     ) -> Result<(Repaired, Vec<NodeStatus>)> {
         if std::mem::take(&mut saying.is_dry) {
-            return self.decide_on_copy_of_plan(|of| of.override_nodes(saying));
+            return self.decide_on_copy_of_plan(|decider| decider.override_nodes(saying));
         }
-        let of = self
+        let resource = self
             .plan
             .resources
             .named(&saying.resource)
             .ok_or(Error::NotFound)?;
-        let capacity = of.resource.capacity;
+        let capacity = resource.resource.capacity;
         if saying.nodes.last().is_none_or(|last| *last >= capacity) {
             return Err(Error::NotFound);
         }
-        let report = of
-            .nodes
-            .with(of.extent(), &saying.nodes, saying.state, saying.reason.as_deref());
+        let report = resource.nodes.with(
+            resource.extent(),
+            &saying.nodes,
+            saying.state,
+            saying.reason.as_deref(),
+        );
         let why = saying
             .reason
             .as_deref()
@@ -98,22 +101,22 @@ impl Decider<'_> {
         let mut repaired = self.set_nodes(&saying.resource, Reporter::Operator, &report)?;
         repaired.note_penalties(&self.batch[decided..]);
         let mut standings = self.nodes(&saying.resource)?;
-        standings.retain(|of| saying.nodes.contains(&of.node));
+        standings.retain(|standing| saying.nodes.contains(&standing.node));
         Ok((repaired, standings))
     }
 
     /// The names of some nodes of a resource, for people.
     pub(in crate::planner) fn names_of(&self, resource: &str, nodes: &[u32]) -> String {
-        let of = self.plan.resources.named(resource);
-        of.map_or_else(String::new, |of| of.resource.names_of(nodes))
+        let one_resource = self.plan.resources.named(resource);
+        one_resource.map_or_else(String::new, |each| each.resource.names_of(nodes))
     }
 
     /// The resources, and how many nodes of each stand how.
     pub(in crate::planner) fn node_counts(&self) -> Vec<(Resource, Option<NodeCounts>)> {
         let resources = self.plan.resources.list().into_iter();
         let count = |resource: Resource| {
-            let of = self.plan.resources.named(&resource.name);
-            let counts = of.map(|of| of.nodes.counts(resource.capacity));
+            let one_resource = self.plan.resources.named(&resource.name);
+            let counts = one_resource.map(|decider| decider.nodes.counts(resource.capacity));
             (resource, counts)
         };
         resources.map(count).collect()
@@ -121,10 +124,10 @@ impl Decider<'_> {
 
     /// How the nodes of a resource stand.
     pub(in crate::planner) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>> {
-        let Some(of) = self.plan.resources.named(resource) else {
+        let Some(resource_plan) = self.plan.resources.named(resource) else {
             let known = self.plan.resources.named_or_gone(resource);
             return known.map(|_| Vec::new()).ok_or(Error::NotFound);
         };
-        Ok(of.statuses(0..of.resource.capacity))
+        Ok(resource_plan.statuses(0..resource_plan.resource.capacity))
     }
 }

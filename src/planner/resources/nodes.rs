@@ -88,7 +88,7 @@ pub enum Unused {
 
 /// The plan's data for a resource.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Planned {
+pub struct ResourceAgreements {
     /// The agreements with a place there, in order of start, each with the numbers of the nodes that it was given when its slot
     /// began; none before.
     pub agreements: Vec<(Agreement, Vec<u32>)>,
@@ -315,20 +315,20 @@ impl Nodes {
 
     /// Whether a node is others' at some time of an interval.
     pub(in crate::planner) fn is_busy(&self, node: u32, interval: Interval) -> bool {
-        let is = |of: &BusyTime| of.node == node && of.interval.meets(interval);
+        let is = |time: &BusyTime| time.node == node && time.interval.meets(interval);
         self.busy.iter().any(is)
     }
 
     /// The nodes that are others' at some time of an interval.
     pub(in crate::planner) fn busy_in(&self, interval: Interval) -> BTreeSet<u32> {
-        let busy = self.busy.iter().filter(|of| of.interval.meets(interval));
-        busy.map(|of| of.node).collect()
+        let busy = self.busy.iter().filter(|busy| busy.interval.meets(interval));
+        busy.map(|busy| busy.node).collect()
     }
 
     /// Whether a node is one of a number of nodes and up, and at no time of an interval others' or out of use by plan.
     pub(in crate::planner) fn may_be_kept(&self, node: u32, capacity: u32, interval: Interval) -> bool {
         let planned =
-            |(of, nodes): &(Interval, u32)| of.meets(interval) && node >= capacity.saturating_sub(*nodes);
+            |(each, nodes): &(Interval, u32)| each.meets(interval) && node >= capacity.saturating_sub(*nodes);
         node < capacity
             && self.state(node) == NodeState::Up
             && !self.is_busy(node, interval)
@@ -347,7 +347,8 @@ impl Nodes {
         let since = now.seconds().saturating_mul(MICROS_PER_SECOND);
         if by == Reporter::Executor {
             self.busy.clone_from(&report.busy);
-            self.busy.retain(|of| of.node < capacity && of.interval.end > now);
+            self.busy
+                .retain(|time| time.node < capacity && time.interval.end > now);
         }
         let mut changed = Vec::new();
         for node in 0..capacity {
@@ -359,7 +360,7 @@ impl Nodes {
             let as_before = next == before && said.is_none_or(|said| said.reason.as_ref() == reason);
             let since = said.map_or(since, |said| if next == before { said.since } else { since });
             let damped = by == Reporter::Executor && before == NodeState::Down && next == NodeState::Up;
-            if damped && !self.has_settled(node, now, settle) {
+            if damped && !self.check_settling(node, now, settle) {
                 continue;
             }
             if by == Reporter::Executor {
@@ -389,7 +390,7 @@ impl Nodes {
     }
 
     /// Whether a node that is reported back has been up for long enough, which is longer for each of its last failures.
-    fn has_settled(&mut self, node: u32, now: Time, settle: Seconds) -> bool {
+    fn check_settling(&mut self, node: u32, now: Time, settle: Seconds) -> bool {
         let failed = self.failed.entry(node).or_default();
         while failed.front().is_some_and(|at| *at < now - REMEMBERED) {
             failed.pop_front();
@@ -424,8 +425,8 @@ impl Nodes {
             };
             add(node, Interval::new(from, until.max(from)));
         }
-        for of in &self.busy {
-            add(of.node, of.interval);
+        for time in &self.busy {
+            add(time.node, time.interval);
         }
         // Maintenance takes the nodes with the highest numbers: so many at each time, and of the others those that are out by themselves.
         let planned = self.planned_steps(capacity, now);
@@ -443,7 +444,7 @@ impl Nodes {
         for (node, mut intervals) in each {
             let of_plan = planned.iter().filter(|(_, nodes)| node >= capacity - nodes);
             let of_plan: Vec<Interval> = of_plan.map(|(interval, _)| *interval).collect();
-            intervals.sort_unstable_by_key(|of| of.start);
+            intervals.sort_unstable_by_key(|interval| interval.start);
             let mut reached = Time::MIN;
             for Interval { start, end } in intervals {
                 for rest in rest_of_interval(Interval::new(start.max(reached), end), &of_plan) {
@@ -474,7 +475,7 @@ impl Nodes {
         let by_others = self
             .busy
             .iter()
-            .map(|of| (of.node, of.interval, WhyUnused::Others));
+            .map(|time| (time.node, time.interval, WhyUnused::Others));
         let mut unused: Vec<UnusedNodes> = Vec::new();
         for (node, interval, why) in by_state.chain(by_others).filter(|(node, ..)| *node < capacity) {
             match unused.last_mut() {
@@ -488,7 +489,7 @@ impl Nodes {
                 }),
             }
         }
-        unused.retain(|of| of.why != WhyUnused::State(NodeState::Up));
+        unused.retain(|unused| unused.why != WhyUnused::State(NodeState::Up));
         let planned = self.maintenance.iter().filter(|(interval, _)| interval.end > now);
         unused.extend(planned.map(|(interval, nodes)| UnusedNodes {
             nodes: capacity.saturating_sub(*nodes)..capacity,
@@ -557,16 +558,16 @@ fn next_step(since: Time, now: Time, failures: &Failures) -> Time {
 }
 
 /// The parts of an interval that lie in none of some others, which are in order and do not meet.
-fn rest_of_interval(of: Interval, without: &[Interval]) -> Vec<Interval> {
-    let (mut parts, mut from) = (Vec::new(), of.start);
+fn rest_of_interval(interval: Interval, without: &[Interval]) -> Vec<Interval> {
+    let (mut parts, mut from) = (Vec::new(), interval.start);
     for taken in without {
-        let part = Interval::new(from, taken.start.min(of.end));
+        let part = Interval::new(from, taken.start.min(interval.end));
         if !part.is_empty() {
             parts.push(part);
         }
         from = from.max(taken.end);
     }
-    let last = Interval::new(from, of.end);
+    let last = Interval::new(from, interval.end);
     parts.extend((!last.is_empty()).then_some(last));
     parts
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
-use crate::planner::lifecycle::retry::Why;
+use crate::planner::lifecycle::retry::RetryReason;
 use crate::planner::placement::find::REPAIR;
 use crate::planner::request::Repaired;
 use crate::planner::requests::request_of_agreement;
@@ -24,7 +24,7 @@ use crate::store::{Change, NodeRow};
 
 /// Why something has to leave its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::planner) enum Cause {
+pub(in crate::planner) enum DisplacementCause {
     /// Nodes are not up, or are left out by plan.
     OutOfUse,
     /// The resource has fewer nodes.
@@ -35,7 +35,7 @@ pub(in crate::planner) enum Cause {
     Unlike,
 }
 
-impl Cause {
+impl DisplacementCause {
     /// In words for parties.
     fn words(self, resource: &str) -> String {
         match self {
@@ -56,7 +56,7 @@ impl Cause {
 }
 
 /// Slots that have left the plan of a resource and are to have another place.
-struct Homeless {
+struct DisplacedSlots {
     /// The numbers by which the schedule knew them.
     numbers: Vec<u64>,
     /// Their slack.
@@ -64,7 +64,7 @@ struct Homeless {
     /// The answers of the ones that are held for offers.
     held: BTreeMap<u64, Uuid>,
     /// Why.
-    cause: Cause,
+    cause: DisplacementCause,
     /// The name of the resource.
     resource: String,
 }
@@ -80,9 +80,9 @@ impl Decider<'_> {
         let at = self.plan.resources.place_of(resource).ok_or(Error::NotFound)?;
         let now = self.present_second();
         let settle = self.settings.failures.settle;
-        let hear = |of: &mut ResourcePlan| {
-            let extent = of.extent();
-            of.nodes.apply_report(by, report, extent, now, settle)
+        let hear = |resource_plan: &mut ResourcePlan| {
+            let extent = resource_plan.extent();
+            resource_plan.nodes.apply_report(by, report, extent, now, settle)
         };
         let changed = self.plan.resources.change_bindings(at, hear).unwrap_or_default();
         for (node, _) in changed {
@@ -90,7 +90,7 @@ impl Decider<'_> {
                 .plan
                 .resources
                 .get(at)
-                .and_then(|of| of.nodes.report_on(node, by));
+                .and_then(|resource| resource.nodes.report_on(node, by));
             let resource = resource.to_owned();
             self.batch.push(match said {
                 Some(said) => Change::SetNode(NodeRow {
@@ -108,7 +108,7 @@ impl Decider<'_> {
                 },
             });
         }
-        let repaired = self.repair(at, Cause::OutOfUse);
+        let repaired = self.repair(at, DisplacementCause::OutOfUse);
         if by == Reporter::Executor {
             self.note_reported(resource);
         }
@@ -118,18 +118,18 @@ impl Decider<'_> {
     /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
     pub(in crate::planner) fn look_after_nodes(&mut self) {
         for at in self.plan.resources.places_to_look_at(self.present_second()) {
-            self.repair(at, Cause::OutOfUse);
+            self.repair(at, DisplacementCause::OutOfUse);
         }
     }
 
     /// Fits the plan of a resource to its nodes.
-    pub(in crate::planner) fn repair(&mut self, at: usize, cause: Cause) -> Repaired {
+    pub(in crate::planner) fn repair(&mut self, at: usize, cause: DisplacementCause) -> Repaired {
         let now = self.present_second();
         let mut repaired = Repaired::default();
         let lost: Vec<Uuid> = self.plan.begun_on_lost_nodes(at, now);
         let mut again = Vec::new();
         for id in lost {
-            let agreement = self.plan.get(id).filter(|of| self.may_restart(of)).cloned();
+            let agreement = self.plan.get(id).filter(|plan| self.may_restart(plan)).cloned();
             if let Some(agreement) = agreement {
                 self.vacate(&agreement);
                 again.push(agreement);
@@ -166,14 +166,14 @@ impl Decider<'_> {
         for agreement in again {
             let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
-            if self.run_again(&agreement, &end, Why::Lost(&why)) {
+            if self.run_again(&agreement, &end, RetryReason::Lost(&why)) {
                 repaired.note(&agreement, self.plan.get(id));
             } else {
                 self.lose_and_note(id, &mut repaired);
             }
         }
         if let Some(homeless) = homeless {
-            let leaving = Homeless {
+            let leaving = DisplacedSlots {
                 numbers: homeless.into_iter().map(|(number, _)| number).collect(),
                 known,
                 held,
@@ -191,16 +191,23 @@ impl Decider<'_> {
     pub(in crate::planner) fn send_waiting_away(&mut self, at: usize) -> Repaired {
         let now = self.present_second();
         let mut repaired = Repaired::default();
-        let Some(of) = self.plan.resources.get(at) else {
+        let Some(resource_plan) = self.plan.resources.get(at) else {
             return repaired;
         };
-        let (resource, is_retired) = (of.resource.name.clone(), of.resource.is_retired());
+        let (resource, is_retired) = (
+            resource_plan.resource.name.clone(),
+            resource_plan.resource.is_retired(),
+        );
         let mut known = self.plan.waiting_on(at, now);
         known.retain(|number, _| {
             let waits = self.plan.waiting_slot_by_number(*number);
-            waits.is_some_and(|(agreement, _)| !of.may_have(agreement))
+            waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
         });
-        let cause = if is_retired { Cause::Retired } else { Cause::Unlike };
+        let cause = if is_retired {
+            DisplacementCause::Retired
+        } else {
+            DisplacementCause::Unlike
+        };
         // Offers keep again what they may still have, and waiting commands try another slot.
         let held = self.plan.held_on(&resource);
         let commands = self.plan.reserving.numbers_on(&resource);
@@ -208,7 +215,7 @@ impl Decider<'_> {
         for number in known.keys() {
             self.plan.resources.vacate(at, now, *number);
         }
-        let leaving = Homeless {
+        let leaving = DisplacedSlots {
             numbers: known.keys().copied().collect(),
             known,
             held,
@@ -221,9 +228,9 @@ impl Decider<'_> {
     }
 
     /// Finds other places for slots that have left the plan.
-    fn place_homeless_again(&mut self, leaving: Homeless, repaired: &mut Repaired) {
+    fn place_homeless_again(&mut self, leaving: DisplacedSlots, repaired: &mut Repaired) {
         let now = self.present_second();
-        let Homeless {
+        let DisplacedSlots {
             mut numbers,
             known,
             held,
@@ -236,7 +243,7 @@ impl Decider<'_> {
         for number in numbers {
             answers.extend(held.get(&number));
             let waits = self.plan.waiting_slot_by_number(number);
-            let Some((agreement, index)) = waits.map(|(of, index)| (of.clone(), index)) else {
+            let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
                 continue;
             };
             // They count on its place.
@@ -267,9 +274,9 @@ impl Decider<'_> {
             // Others may also have moved out of the place that it had.
             let before: Vec<_> = moves
                 .iter()
-                .filter_map(|of| self.plan.slot_by_number(of.id))
+                .filter_map(|one_move| self.plan.slot_by_number(one_move.id))
                 .collect();
-            let before: Vec<Agreement> = before.into_iter().map(|(of, _)| of.clone()).collect();
+            let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
             for (before, after) in before.iter().zip(self.apply_moves(&moves, REPAIR.others)) {
                 repaired.note(before, Some(&after));
             }

@@ -153,7 +153,7 @@ impl Resource {
     /// All of its planned times without nodes, each with the number of nodes.
     pub(in crate::planner) fn planned_maintenance(&self) -> Vec<(Interval, u32)> {
         let added = self.added_maintenance.iter();
-        let added = added.map(|of| (of.interval(), of.nodes.unwrap_or(u32::MAX)));
+        let added = added.map(|maintenance| (maintenance.interval(), maintenance.nodes.unwrap_or(u32::MAX)));
         self.maintenance.iter().copied().chain(added).collect()
     }
 
@@ -197,7 +197,7 @@ impl AddedMaintenance {
 
     /// Whether it says the same, by whatever id and party.
     pub fn is_same(&self, other: &Self) -> bool {
-        let said = |of: &Self| (of.start, of.end, of.nodes);
+        let said = |maintenance: &Self| (maintenance.start, maintenance.end, maintenance.nodes);
         said(self) == said(other) && self.reason == other.reason
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use scheduler::domain::Planned;
+use scheduler::domain::HasPlan;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::agreement::{Agreement, Run};
@@ -38,7 +38,7 @@ pub(in crate::planner) struct ResourcePlan {
     pub(in crate::planner) nodes: Nodes,
 }
 
-impl Planned for ResourcePlan {
+impl HasPlan for ResourcePlan {
     fn plan(&self) -> &SlotTree {
         self.schedule.tree()
     }
@@ -93,11 +93,11 @@ impl ResourcePlan {
             return true;
         }
         let (shape, _) = shape_of_agreement(agreement);
-        let leeway = &agreement.leeway;
+        let constraints = &agreement.constraints;
         let is_here = self.resource.name == agreement.resource;
         !self.resource.is_retired()
             && (is_here && !self.resource.is_peer() || self.resource.takes_new())
-            && may_take_shape(&self.resource, shape, &leeway.filters, &leeway.barred)
+            && may_take_shape(&self.resource, shape, &constraints.filters, &constraints.barred)
     }
 
     /// As many nodes as an agreement has that are up and free from `now` on: first the ones kept for it, then the
@@ -110,8 +110,8 @@ impl ResourcePlan {
             .collect();
         if !self.kept.is_empty() || !self.nodes.is_plain() {
             let own = self.kept_for(agreement);
-            let own = own.map_or(&[][..], |of| of.nodes.as_slice());
-            let kept: BTreeSet<u32> = self.kept.values().flat_map(|of| &of.nodes).copied().collect();
+            let own = own.map_or(&[][..], |decider| decider.nodes.as_slice());
+            let kept: BTreeSet<u32> = self.kept.values().flat_map(|kept| &kept.nodes).copied().collect();
             let busy = self.nodes.busy_in(Interval::new(now, agreement.slot().end));
             free.sort_by_cached_key(|node| {
                 let others = kept.contains(node) || busy.contains(node);

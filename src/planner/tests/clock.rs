@@ -43,7 +43,7 @@ async fn so_many_refusals_of_a_party_in_a_minute_are_noted_and_no_more() {
     let domain = Domain::start().await;
     let refused = async |party: &str, count: usize| {
         for _ in 0..count {
-            let asked = Proposal {
+            let asked = Request {
                 party: party.into(),
                 ..proposal(9, 100, 0..1_000)
             };

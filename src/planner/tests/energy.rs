@@ -4,7 +4,7 @@ use advisor::random::Random;
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Rate, Time};
 
-use super::domain::{Domain, proposal};
+use super::harness::{Domain, proposal};
 use crate::agreement::{Agreement, Currency, Money};
 use crate::planner::decider::Decider;
 use crate::planner::resources::need::Need;
@@ -45,8 +45,8 @@ fn domain_with(objective: Objective, watts: &[(&str, u32)], tariff: &[(i64, i64)
 }
 
 fn placed(domain: &mut Domain, hours: i64, (from, until): (i64, i64)) -> Agreement {
-    let of = proposal(2, hours * HOUR, (from * HOUR, until * HOUR));
-    let placed = domain.place(of).unwrap().agreement;
+    let wanted = proposal(2, hours * HOUR, (from * HOUR, until * HOUR));
+    let placed = domain.place(wanted).unwrap().agreement;
     domain.check();
     placed
 }
@@ -81,21 +81,21 @@ fn work_goes_to_the_resource_that_takes_less_energy_and_offers_by_time_know_noth
         (&*early.resource, early.placement().start),
         ("one", Time(9 * HOUR))
     );
-    assert_eq!(early.leeway.room, None);
+    assert_eq!(early.constraints.room, None);
 }
 
 #[test]
 fn cheaper_energy_keeps_no_agreement_from_making_room() {
     let mut domain = domain(Objective::Cheapest, &[("one", 400), ("other", 400)]);
     let both = [placed(&mut domain, 2, (9, 22)), placed(&mut domain, 2, (9, 22))];
-    for of in &both {
-        assert_eq!(of.placement().start, Time(20 * HOUR), "{of:?}");
+    for agreement in &both {
+        assert_eq!(agreement.placement().start, Time(20 * HOUR), "{agreement:?}");
     }
     let rigid = placed(&mut domain, 2, (20, 22));
     assert_eq!(rigid.placement().start, Time(20 * HOUR));
     let moved = both
         .iter()
-        .filter(|of| domain.of(of.id).placement() != of.placement());
+        .filter(|agreement| domain.of(agreement.id).placement() != agreement.placement());
     assert_eq!(moved.count(), 1);
 }
 
@@ -134,7 +134,10 @@ fn what_was_weighed_is_found_again_until_the_prices_are_others() {
         grams: 0,
     };
     let pricing = dearer.pricing.as_mut().unwrap();
-    pricing.energy = pricing.energy.as_ref().map(|of| of.with_tariff(vec![step]));
+    pricing.energy = pricing
+        .energy
+        .as_ref()
+        .map(|energy| energy.with_tariff(vec![step]));
     let asked = proposal(2, HOUR, (9 * HOUR, 30 * HOUR));
     let need = Need::of(&asked, 1, Interval::new(Time(9 * HOUR), Time(30 * HOUR)), Time(0));
     domain.decide(|decider| {
@@ -147,7 +150,8 @@ fn what_was_weighed_is_found_again_until_the_prices_are_others() {
         assert!(std::ptr::eq(first.of(0).unwrap(), again.of(0).unwrap()));
         decider.plan.resources.reprice(&dearer);
         let after = ask(decider);
-        let loss = |of: &scheduler::domain::Forecasts| of.of(0).unwrap().at(Time(9 * HOUR)).loss;
+        let loss =
+            |forecasts: &scheduler::domain::Forecasts| forecasts.of(0).unwrap().at(Time(9 * HOUR)).loss;
         assert_eq!(loss(&after), 3 * loss(&first));
     });
 }
@@ -185,20 +189,26 @@ fn where_energy_earns_something_work_goes_to_where_it_takes_the_most() {
 #[test]
 fn an_offer_with_a_budget_gets_the_cheapest_hours_that_it_can_pay() {
     let mut domain = domain(Objective::Cheapest, &[("one", 400), ("other", 400)]);
-    let of = |micros: i64, window: (i64, i64)| {
+    let request_within = |micros: i64, window: (i64, i64)| {
         let budget = Some(Money::new(micros, Currency::parse("EUR").unwrap()));
-        let of = proposal(2, 2 * HOUR, (window.0 * HOUR, window.1 * HOUR));
-        crate::planner::Proposal { budget, ..of }
+        let wanted = proposal(2, 2 * HOUR, (window.0 * HOUR, window.1 * HOUR));
+        crate::planner::Request { budget, ..wanted }
     };
     // Four node-hours.
-    let night = domain.place(of(4_000_000, (9, 30))).unwrap().agreement;
+    let night = domain
+        .place(request_within(4_000_000, (9, 30)))
+        .unwrap()
+        .agreement;
     assert_eq!(night.placement().start, Time(20 * HOUR), "{night:?}");
     assert_eq!(night.price.map(|price| price.micros), Some(4_000_000));
-    assert!(domain.place(of(3_999_999, (9, 30))).is_err());
+    assert!(domain.place(request_within(3_999_999, (9, 30))).is_err());
     // Half off for a completion at the deadline: 3 can be paid from a start at 15 on.
     let pricing = domain.settings.pricing.as_mut().unwrap();
     pricing.late = Fraction::percent(50);
-    let late = domain.place(of(3_000_000, (0, 32))).unwrap().agreement;
+    let late = domain
+        .place(request_within(3_000_000, (0, 32)))
+        .unwrap()
+        .agreement;
     assert!(late.placement().start >= Time(20 * HOUR), "{late:?}");
     assert!(
         late.price.is_some_and(|price| price.micros <= 3_000_000),
@@ -276,7 +286,7 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
             let ready = i64::from(below(&mut random, 12 * 3_600));
             let until = (ready + 3 * work + i64::from(below(&mut random, 8 * 3_600))).min(DAY);
             let mut best: Option<i128> = None;
-            let of = crate::planner::Proposal {
+            let wanted = crate::planner::Request {
                 scaling: crate::planner::Scaling::ReferenceRate,
                 ..proposal(nodes, work, (ready, until))
             };
@@ -292,7 +302,7 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
                 }
             }
             let Some(best) = best else { continue };
-            let placed = domain.place(of).unwrap().agreement;
+            let placed = domain.place(wanted).unwrap().agreement;
             let of_resource = powers.iter().find(|(name, ..)| *name == placed.resource);
             let cost = plain_cost(of_resource.unwrap().1, &sums, nodes, placed.placement());
             // Between two hours the cost is rounded to a unit, of which a cent has 36 millions.

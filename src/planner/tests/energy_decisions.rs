@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use advisor::random::Random;
 use scheduler::domain::Objective;
-use scheduler::{Interval, Request, Time};
+use scheduler::{Interval, Time};
 
-use super::domain::{Domain, proposal};
+use super::harness::{Domain, proposal};
 use crate::agreement::Currency;
 use crate::planner::resources::need::Need;
-use crate::planner::{Energy, Kwh, Pricing, Proposal, Resource, Settings, Watts};
+use crate::planner::{Energy, Kwh, Pricing, Request, Resource, Settings, Watts};
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;
@@ -70,7 +70,7 @@ fn fill(domain: &mut Domain, resources: u32) {
         while start < FILLED * DAY {
             let duration = HOUR + i64::try_from(random.below(7 * 3_600)).unwrap();
             let slot = Interval::of(Time(start), duration);
-            let request = Request {
+            let request = scheduler::Request {
                 id: u64::from(at) << 32 | requests.len() as u64,
                 submitted: Time(0),
                 ready: slot.start,
@@ -96,7 +96,7 @@ fn fill(domain: &mut Domain, resources: u32) {
 }
 
 /// Requests of up to all nodes for up to six hours, in windows of so many days.
-fn requests(count: usize, days: i64) -> Vec<Proposal> {
+fn requests(count: usize, days: i64) -> Vec<Request> {
     let mut random = Random::new(3, &[u64::try_from(days).unwrap()]);
     let one = |_| {
         let nodes = 1 + u32::try_from(random.below(NODES as usize)).unwrap();
@@ -108,11 +108,11 @@ fn requests(count: usize, days: i64) -> Vec<Proposal> {
 }
 
 /// The time that a domain takes to find the best place of each, and how many have one.
-fn time_of(domain: &mut Domain, requests: &[Proposal]) -> (Duration, usize) {
+fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
     domain.decide(|decider| {
         let needs: Vec<Need<'_>> = requests
             .iter()
-            .map(|of| Need::of(of, 1 << 40, decider.window(of).unwrap(), Time(0)))
+            .map(|request| Need::of(request, 1 << 40, decider.window(request).unwrap(), Time(0)))
             .collect();
         let started = Instant::now();
         let found = needs
@@ -144,10 +144,10 @@ fn decisions_with_prices_of_energy_beside_the_same_ones_without() {
                 let requests = requests(wanted.unwrap_or(TURN), days);
                 let (mut times, mut found) = ([Duration::ZERO; 2], [0; 2]);
                 for turn in requests.chunks(TURN) {
-                    for (of, domain) in [&mut without, &mut with].into_iter().enumerate() {
+                    for (which, domain) in [&mut without, &mut with].into_iter().enumerate() {
                         let (time, places) = time_of(domain, turn);
-                        times[of] += time;
-                        found[of] += places;
+                        times[which] += time;
+                        found[which] += places;
                     }
                 }
                 assert_eq!(

@@ -4,17 +4,17 @@ use super::*;
 use crate::metrics::Exposition;
 use crate::store::AcceptanceEndpoint;
 
-fn settlement(id: Uuid, ways: Result<Vec<Proposal>, String>) -> Settlement {
+fn settlement(id: Uuid, ways: Result<Vec<Request>, String>) -> Settlement {
     Settlement {
         id,
-        ways: ways.map(Ways::New),
+        ways: ways.map(PendingRequest::New),
         telling: Some(CallBackTarget {
             endpoint: AcceptanceEndpoint {
                 address: "http://example.org/".into(),
                 parameters: None,
             },
             agreement: "/agreements/1".into(),
-            accepted: |of| format!("yes: {}", of.agreement),
+            accepted: |each| format!("yes: {}", each.agreement),
             rejected: |_, why| format!("no: {why}"),
         }),
     }
@@ -123,7 +123,7 @@ async fn who_ends_one_is_told() {
         };
         domain.planner.terminate(order).await.unwrap();
         let events = domain.store.events(pending.id).await.unwrap();
-        let terminating = events.iter().find(|of| of.kind == EventKind::Terminating);
+        let terminating = events.iter().find(|event| event.kind == EventKind::Terminating);
         assert_eq!(terminating.unwrap().detail, format!("asked for by {by}"));
     }
 }
@@ -157,7 +157,7 @@ async fn one_that_was_terminated_meanwhile_is_not_decided() {
 async fn a_party_with_many_calls_to_make_leaves_room_for_those_of_others() {
     let domain = Domain::start().await;
     for party in ["physics", "physics", "physics", "physics", "biology"] {
-        let asked = Proposal {
+        let asked = Request {
             party: party.into(),
             ..proposal(4, 100, 0..100)
         };

@@ -4,9 +4,9 @@ use super::*;
 use crate::planner::resources::resource::AddedMaintenance;
 
 /// A slot on a picture: its purpose, whether it has begun, its time, and its nodes.
-type Seen = (Uuid, bool, (i64, i64), u32, Vec<u32>);
+type SeenSlot = (Uuid, bool, (i64, i64), u32, Vec<u32>);
 
-fn seen(picture: &Picture) -> Vec<Seen> {
+fn seen(picture: &Picture) -> Vec<SeenSlot> {
     let slots = picture.resources[0].slots.iter();
     slots
         .map(|slot| {
@@ -36,7 +36,7 @@ async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
     let negotiation = domain.open(None).await;
     domain.hold(negotiation, &proposal(1, 100, 150..250)).await;
     let picture = domain.planner.picture().await.unwrap();
-    let expected: Vec<Seen> = vec![
+    let expected: Vec<SeenSlot> = vec![
         (first, true, (0, 100), 2, vec![0, 1]),
         (over, true, (0, 50), 1, vec![2]),
         (negotiation, false, (150, 250), 1, vec![]),
@@ -97,16 +97,23 @@ async fn it_has_the_nodes_that_are_not_used_and_why() {
     let unused = picture.resources[0]
         .unused
         .iter()
-        .map(|of| (of.nodes.clone(), of.why));
+        .map(|nodes| (nodes.nodes.clone(), nodes.why));
     let expected = [
         (0..2, WhyUnused::State(NodeState::Down)),
         (3..4, WhyUnused::State(NodeState::Drained)),
         (3..4, WhyUnused::Maintenance),
     ];
     assert_eq!(unused.collect::<Vec<_>>(), expected);
-    let of = &picture.resources[0];
-    assert_eq!((of.counts.up, of.counts.drained, of.counts.down), (1, 1, 2));
-    let states: Vec<_> = of.nodes.iter().map(|node| node.state).collect();
+    let one_resource = &picture.resources[0];
+    assert_eq!(
+        (
+            one_resource.counts.up,
+            one_resource.counts.drained,
+            one_resource.counts.down
+        ),
+        (1, 1, 2)
+    );
+    let states: Vec<_> = one_resource.nodes.iter().map(|node| node.state).collect();
     assert_eq!(
         states,
         [

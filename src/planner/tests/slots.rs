@@ -6,9 +6,9 @@ use super::*;
 use crate::agreement::{Job, OfferKind};
 
 /// Work that may be cut.
-fn cut(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Proposal {
+fn cut(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Request {
     let preemption = Preemption::new(3, 100_000, false).unwrap();
-    Proposal {
+    Request {
         preemption: Some(preemption.rounded(Rounding::Cuts)),
         job: Some(Job {
             application: "count".into(),
@@ -20,8 +20,9 @@ fn cut(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Proposal 
 }
 
 fn slots(agreement: &Agreement) -> Vec<(i64, i64)> {
-    let of = agreement.slots.iter().map(|slot| slot.placement);
-    of.map(|of| (of.start.seconds() - NOW, of.end.seconds() - NOW))
+    let placements = agreement.slots.iter().map(|slot| slot.placement);
+    placements
+        .map(|each| (each.start.seconds() - NOW, each.end.seconds() - NOW))
         .collect()
 }
 
@@ -67,10 +68,14 @@ async fn an_agreement_is_replaced_by_one_in_pieces_where_there_is_no_place_in_on
     domain.place(proposal(1, 20, 170..190)).await.unwrap();
     let asked = cut(4, 32, 100..165);
     let quote = domain.quote(negotiation, &asked).await;
-    let kinds: Vec<_> = quote.candidates.iter().map(|of| of.terms.kind).collect();
+    let kinds: Vec<_> = quote
+        .candidates
+        .iter()
+        .map(|candidate| candidate.terms.kind)
+        .collect();
     let answers = domain.bargain(negotiation, &quote).await;
     assert!(answers.iter().any(NegotiationOffer::is_held), "{kinds:?}");
-    let held = answers.iter().find(|of| of.is_held()).unwrap();
+    let held = answers.iter().find(|answer| answer.is_held()).unwrap();
     domain.assert_verified().await;
     let new = domain.accept(held, asked).await.unwrap();
     assert_eq!(new.duration, 32);

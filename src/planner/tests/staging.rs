@@ -1,7 +1,7 @@
 //! Files that are moved for a job take a part of its slot, and neither of its wait nor of its run.
 
 use super::*;
-use crate::agreement::{Brought, Moved, Source, StagedFile, StagingEnd};
+use crate::agreement::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd};
 use crate::clock::Micros;
 
 /// A second after the start of the test.
@@ -24,9 +24,9 @@ async fn begun(domain: &Domain, window: std::ops::Range<i64>) -> (Uuid, Run) {
     (id, Run::first(id))
 }
 
-fn brought() -> Brought {
-    Brought {
-        moved: Moved {
+fn brought() -> BroughtFiles {
+    BroughtFiles {
+        moved: MovedFiles {
             files: 1,
             bytes: 3_000_000,
             took: 3 * MICROS_PER_SECOND,
@@ -73,7 +73,7 @@ async fn each_step_is_noted_once_and_the_execution_has_its_parts() {
     let end = JobEnd {
         staging: Some(Box::new(StagingEnd {
             brought: Some(brought()),
-            sent: Some(Moved {
+            sent: Some(MovedFiles {
                 files: 1,
                 bytes: 500,
                 took: 2 * MICROS_PER_SECOND,

@@ -42,9 +42,9 @@ use uuid::Uuid;
 use self::digests::assert_golden;
 use self::random::Random;
 use self::trace::{agreement_in_words, error_in_words};
-use super::super::decider::{Decider, Step};
-use super::super::{Error, Improving, PEER, Pricing, Quotas, Resource, Settings};
-use super::domain::{Domain, rated};
+use super::super::decider::{Decider, DecisionStep};
+use super::super::{Error, ImprovementSettings, PEER, Pricing, Quotas, Resource, Settings};
+use super::harness::{Domain, rated};
 use crate::agreement::{AtPeer, Currency, JobEnd, NegotiationInstance, NegotiationOffer, Run, RunOutcome};
 use crate::clock::MICROS_PER_SECOND;
 
@@ -145,9 +145,9 @@ fn settings(seed: usize) -> Settings {
     settings.fix_after = (seed % 5 == 4).then(|| Fraction::percent(50));
     settings.refusals.coarsen = if seed % 9 == 8 { 10 } else { 1 };
     settings.improving = if seed % 3 == 2 {
-        Improving::default()
+        ImprovementSettings::default()
     } else {
-        Improving::ANY
+        ImprovementSettings::ANY
     };
     settings.pricing = (seed % 11 != 10).then(pricing);
     settings.proposals.moves_max = 2;
@@ -342,13 +342,13 @@ impl Story {
             let dry = request.clone();
             self.ask(
                 &format!("dry {asked}"),
-                |decider| decider.decide_on_copy_of_plan(|copy| copy.place(dry).map(Step::done)),
+                |decider| decider.decide_on_copy_of_plan(|copy| copy.place(dry).map(DecisionStep::done)),
                 |accepted| agreement_in_words(&accepted.agreement),
             );
         }
         self.ask(
             &asked,
-            |decider| decider.place(request).map(Step::done),
+            |decider| decider.place(request).map(DecisionStep::done),
             |accepted| {
                 let moved = accepted.moved.iter().map(|moved| moved.id.to_string());
                 let moved = moved.collect::<Vec<_>>().join(" ");

@@ -16,9 +16,9 @@ use scheduler::domain::Objective;
 use scheduler::{Fraction, Seconds};
 use uuid::Uuid;
 
-use super::domain::{Domain, proposal, rated};
-use crate::planner::settings::{Improving, Refusals};
-use crate::planner::{Proposal, Scaling, Settings};
+use super::harness::{Domain, proposal, rated};
+use crate::planner::settings::{ImprovementSettings, Refusals};
+use crate::planner::{Request, Scaling, Settings};
 
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 24.0 * HOUR;
@@ -43,7 +43,7 @@ struct List {
 /// How a list went: what was accepted of the work and of the offers in percent, the mean hours from ready time to start, and the
 /// mean time from there to completion in multiples of the work.
 #[derive(Debug, Clone, Copy, Default)]
-struct Outcome {
+struct ListOutcome {
     work: f64,
     offers: f64,
     waiting: f64,
@@ -56,7 +56,7 @@ fn whole(seconds: f64) -> Seconds {
 }
 
 /// An offer with its submission and its work on a node.
-fn offer(list: &List, random: &mut Random, now: &mut f64) -> (Seconds, Proposal) {
+fn offer(list: &List, random: &mut Random, now: &mut f64) -> (Seconds, Request) {
     let all: f64 = RATES.map(|rate| f64::from(rate) / 1e6).iter().sum::<f64>() * f64::from(NODES);
     *now += random.exponential(WORK_MEAN * SIZE_MEAN / (f64::from(list.load) / 100.0 * all));
     let ready = *now + random.uniform(60.0, 14.0 * DAY);
@@ -67,7 +67,7 @@ fn offer(list: &List, random: &mut Random, now: &mut f64) -> (Seconds, Proposal)
     };
     let deadline = ready + work / list.rate + random.uniform(0.0, 20.0 * HOUR);
     let nodes = SIZES[random.below(SIZES.len())];
-    let offer = Proposal {
+    let offer = Request {
         scaling: Scaling::ReferenceRate,
         ..proposal(nodes, whole(work).max(1), (whole(ready), whole(deadline) + 1))
     };
@@ -76,13 +76,13 @@ fn offer(list: &List, random: &mut Random, now: &mut f64) -> (Seconds, Proposal)
 
 /// Plays a list: every offer at its time, with every slot begun and ended when it is due. The offers of the first two weeks, or
 /// of half of a shorter list, fill the plan and are not counted.
-fn play(list: &List, objective: Objective, seed: u64) -> Outcome {
+fn play(list: &List, objective: Objective, seed: u64) -> ListOutcome {
     let resources = RATES.map(|rate| rated(&format!("rate {rate}"), NODES, rate));
     let mut settings = Settings::new(resources.to_vec(), HORIZON);
     settings.objective = objective;
-    settings.improving = Improving {
+    settings.improving = ImprovementSettings {
         idle: objective == Objective::EarliestCompletion,
-        ..Improving::default()
+        ..ImprovementSettings::default()
     };
     // A refusal need not be explained.
     settings.refusals = Refusals {
@@ -117,14 +117,14 @@ fn play(list: &List, objective: Objective, seed: u64) -> Outcome {
     pass(&mut domain, whole(now) + HORIZON);
     let (mut waiting, mut stretch) = (0.0, 0.0);
     for (id, work) in &accepted {
-        let of = &domain.over[id];
-        let slot = of.placement();
-        assert!(of.window().contains(slot), "{of:?}");
-        waiting += (slot.start - of.ready) as f64 / HOUR;
-        stretch += (slot.end - of.ready) as f64 / *work as f64;
+        let past_agreement = &domain.over[id];
+        let slot = past_agreement.placement();
+        assert!(past_agreement.window().contains(slot), "{past_agreement:?}");
+        waiting += (slot.start - past_agreement.ready) as f64 / HOUR;
+        stretch += (slot.end - past_agreement.ready) as f64 / *work as f64;
     }
     let accepted = accepted.len() as f64;
-    Outcome {
+    ListOutcome {
         work: 100.0 * taken / offered,
         offers: 100.0 * accepted / count,
         waiting: waiting / accepted.max(1.0),
@@ -142,7 +142,7 @@ fn pass(domain: &mut Domain, until: Seconds) {
 }
 
 /// The outcomes of some lists that differ by their seeds.
-fn outcomes(list: &List, objective: Objective, seeds: u64) -> Vec<Outcome> {
+fn outcomes(list: &List, objective: Objective, seeds: u64) -> Vec<ListOutcome> {
     (1..=seeds).map(|seed| play(list, objective, seed)).collect()
 }
 
@@ -170,23 +170,23 @@ fn more_work_is_accepted_where_least_work_is_lost() {
         let list = List { load, rate, offers };
         let both = BOTH.map(|objective| outcomes(&list, objective, seeds));
         for (objective, outcomes) in BOTH.iter().zip(&both) {
-            let of = |measure: fn(&Outcome) -> f64| {
+            let mean_of = |measure: fn(&ListOutcome) -> f64| {
                 let Summary { mean, confidence, .. } =
                     Summary::of(&outcomes.iter().map(measure).collect::<Vec<_>>());
                 format!("{mean:.2} ± {confidence:.2}")
             };
             let columns = [
-                of(|o| o.work),
-                of(|o| o.offers),
-                of(|o| o.waiting),
-                of(|o| o.stretch),
+                mean_of(|o| o.work),
+                mean_of(|o| o.offers),
+                mean_of(|o| o.waiting),
+                mean_of(|o| o.stretch),
             ];
             println!(
                 "| {load} % | rate {rate} | {objective:?} | {} |",
                 columns.join(" | ")
             );
         }
-        let [earliest, least] = both.map(|of| of.iter().map(|o| o.work).collect::<Vec<_>>());
+        let [earliest, least] = both.map(|each| each.iter().map(|o| o.work).collect::<Vec<_>>());
         let gain = Summary::of_differences(&least, &earliest);
         println!(
             "| {load} % | rate {rate} | gain | {:.2} ± {:.2} | | | |",

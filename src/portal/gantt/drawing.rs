@@ -114,7 +114,7 @@ impl Drawing {
             unused: is
                 .unused
                 .iter()
-                .map(|of| area(of.why, (of.start, of.end), &of.rows, &scale))
+                .map(|unused| area(unused.why, (unused.start, unused.end), &unused.rows, &scale))
                 .collect(),
             shades: shades(&thin, height),
             thin: thin.len(),
@@ -162,10 +162,10 @@ impl Rectangle {
 }
 
 /// A slot with its places, and whether all of them are large enough to be seen.
-type Placed<'a> = (&'a GanttSlotView, Vec<Rectangle>);
+type PlacedSlot<'a> = (&'a GanttSlotView, Vec<Rectangle>);
 
 /// The slots that are drawn by themselves, in order of time, and the others.
-fn choose_bars<'a>(is: &'a GanttResourceView, scale: &Scale) -> (Vec<Placed<'a>>, Vec<Placed<'a>>) {
+fn choose_bars<'a>(is: &'a GanttResourceView, scale: &Scale) -> (Vec<PlacedSlot<'a>>, Vec<PlacedSlot<'a>>) {
     let placed = is.slots.iter().map(|slot| {
         let boxes = slot
             .rows
@@ -173,14 +173,14 @@ fn choose_bars<'a>(is: &'a GanttResourceView, scale: &Scale) -> (Vec<Placed<'a>>
             .map(|rows| scale.rectangle((slot.start, slot.end), rows));
         (slot, boxes.collect::<Vec<Rectangle>>())
     });
-    let (mut seen, mut thin): (Vec<Placed<'_>>, Vec<_>) =
+    let (mut seen, mut thin): (Vec<PlacedSlot<'_>>, Vec<_>) =
         placed.partition(|(_, boxes)| boxes.iter().any(Rectangle::is_seen));
-    let area = |of: &Placed<'_>| of.1.iter().map(Rectangle::area).sum::<f64>();
+    let area = |slot: &PlacedSlot<'_>| slot.1.iter().map(Rectangle::area).sum::<f64>();
     // Equal ones stay in order of time.
     seen.sort_by(|one, other| area(other).total_cmp(&area(one)));
     let mut boxes = 0;
-    let fits = seen.iter().take(BARS_MAX).take_while(|(_, of)| {
-        boxes += of.len();
+    let fits = seen.iter().take(BARS_MAX).take_while(|(_, seen)| {
+        boxes += seen.len();
         boxes <= BOXES_MAX
     });
     let fits = fits.count();
@@ -206,21 +206,25 @@ fn bar(slot: &GanttSlotView, boxes: &[Rectangle]) -> Bar {
         at(slot.end)
     );
     let mut outline = String::new();
-    for of in boxes {
-        add_box(&mut outline, of.at, of.size);
+    for rectangle in boxes {
+        add_box(&mut outline, rectangle.at, rectangle.size);
     }
     let largest = boxes
         .iter()
         .max_by(|one, other| one.area().total_cmp(&other.area()));
     let name = largest
-        .filter(|of| of.size.0 >= 60.0 && of.size.1 >= 14.0)
-        .map(|of| {
+        .filter(|largest| largest.size.0 >= 60.0 && largest.size.1 >= 14.0)
+        .map(|rectangle| {
             // About as wide as a digit.
             let fits = (1..=NAME_MAX)
                 .rev()
-                .find(|many| count(*many) * 8.0 + 8.0 <= of.size.0);
+                .find(|many| count(*many) * 8.0 + 8.0 <= rectangle.size.0);
             let name: String = party.chars().take(fits.unwrap_or(0)).collect();
-            (of.at.0 + 4.0, of.at.1 + of.size.1 / 2.0 + 4.0, name)
+            (
+                rectangle.at.0 + 4.0,
+                rectangle.at.1 + rectangle.size.1 / 2.0 + 4.0,
+                name,
+            )
         });
     Bar {
         class: state,
@@ -232,9 +236,13 @@ fn bar(slot: &GanttSlotView, boxes: &[Rectangle]) -> Bar {
 }
 
 fn area(why: &'static str, time: (i64, i64), rows: &Range<u32>, scale: &Scale) -> Area {
-    let of = scale.rectangle(time, rows);
+    let rectangle = scale.rectangle(time, rows);
     let mut outline = String::new();
-    add_box(&mut outline, of.at, (of.size.0.max(1.0), of.size.1.max(1.0)));
+    add_box(
+        &mut outline,
+        rectangle.at,
+        (rectangle.size.0.max(1.0), rectangle.size.1.max(1.0)),
+    );
     let words = match why {
         "others" => "used by others",
         known => known,
@@ -247,13 +255,13 @@ fn area(why: &'static str, time: (i64, i64), rows: &Range<u32>, scale: &Scale) -
 }
 
 /// The outlines of the pieces by the share of them that thin slots have.
-fn shades(thin: &[Placed<'_>], height: f64) -> Vec<String> {
+fn shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
     let columns = piece_at(WIDTH, PIECE.0).max(1);
     let rows = piece_at(height, PIECE.1) + 1;
     let mut shares = vec![0.0; columns * rows];
-    for of in thin.iter().flat_map(|(_, boxes)| boxes) {
-        let (left, top) = (of.at.0 - LEFT, of.at.1 - TOP);
-        let (right, bottom) = (left + of.size.0, top + of.size.1);
+    for rectangle in thin.iter().flat_map(|(_, boxes)| boxes) {
+        let (left, top) = (rectangle.at.0 - LEFT, rectangle.at.1 - TOP);
+        let (right, bottom) = (left + rectangle.size.0, top + rectangle.size.1);
         for row in piece_at(top, PIECE.1)..=piece_at(bottom, PIECE.1).min(rows - 1) {
             let high = common_length((top, bottom), row, PIECE.1);
             for column in piece_at(left, PIECE.0)..=piece_at(right, PIECE.0).min(columns - 1) {
@@ -398,7 +406,11 @@ pub(super) mod tests {
             drawing.bars[1].name.as_ref().unwrap().2,
             "<physics & more than tha"
         );
-        let boxes: usize = drawing.shades.iter().map(|of| of.matches('M').count()).sum();
+        let boxes: usize = drawing
+            .shades
+            .iter()
+            .map(|shade| shade.matches('M').count())
+            .sum();
         assert_eq!(boxes, 3, "it touches three rows of pieces: {:?}", drawing.shades);
         assert!(drawing.now.is_some());
         assert_eq!(drawing.labels.len(), 4);

@@ -54,7 +54,7 @@ impl Span {
 
     /// The span with a word in an address; a day where there is none with it.
     pub(super) fn of_word(word: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|of| of.word() == word);
+        let found = Self::ALL.into_iter().find(|each| each.word() == word);
         found.unwrap_or(Self::Day)
     }
 

@@ -134,7 +134,7 @@ pub(in crate::portal) async fn show_counter_page(
     let visitor = session::signed_in(&api, &headers, None).await?;
     require_writer(&visitor.caller)?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
-    let answered = Answered::read(&api, &visitor, id, query.get(field::OFFER)).await?;
+    let answered = AnsweredOffer::read(&api, &visitor, id, query.get(field::OFFER)).await?;
     let form = SubmittedForm {
         values: if query.has(field::NODES) {
             query
@@ -153,7 +153,7 @@ pub(in crate::portal) async fn send_counter_offer(
     request: Request,
 ) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
-    let answered = Answered::read(&api, &visitor, id, values.get(field::OFFER)).await?;
+    let answered = AnsweredOffer::read(&api, &visitor, id, values.get(field::OFFER)).await?;
     let wrong = StatusCode::UNPROCESSABLE_ENTITY;
     // What it runs stays as it is in the offer.
     let values = values.with(field::APPLICATION, "");
@@ -173,16 +173,16 @@ pub(in crate::portal) async fn send_counter_offer(
 }
 
 /// An offer that is answered with another one.
-struct Answered {
+struct AnsweredOffer {
     negotiation: NegotiationView,
     offer: ReadOffer,
 }
 
-impl Answered {
+impl AnsweredOffer {
     async fn read(api: &Api, visitor: &Visitor, negotiation: Uuid, offer: &str) -> Result<Self, Failure> {
         let scope = own_scope(visitor);
         let (negotiation, offers) = api.negotiation.read_negotiation(&scope, negotiation).await?;
-        let offer = offers.into_iter().find(|of| of.is.id == offer);
+        let offer = offers.into_iter().find(|one_offer| one_offer.is.id == offer);
         Ok(Self {
             negotiation,
             offer: offer.ok_or(Failure::NotFound)?,
@@ -198,7 +198,7 @@ impl Answered {
 async fn render_counter_page(
     api: &Api,
     visitor: &Visitor,
-    answered: &Answered,
+    answered: &AnsweredOffer,
     status: StatusCode,
     asked: SubmittedForm,
 ) -> Answer {

@@ -56,7 +56,10 @@ impl Card {
             confidence: is
                 .confidence
                 .map(|sure| format!("{:.1} % of such jobs end in this time", sure * 100.0)),
-            energy: is.energy.as_ref().map(|of| text::kilowatt_hours(of.watt_hours)),
+            energy: is
+                .energy
+                .as_ref()
+                .map(|energy| text::kilowatt_hours(energy.watt_hours)),
             held_until,
             cancellation: cancellation_in_words(&is, cost),
             terms: terms_in_words(offer, &is),
@@ -146,18 +149,18 @@ fn terms_in_words(offer: &ReadOffer, is: &QuotationView) -> Vec<String> {
     let guarantees = offer
         .guarantees
         .iter()
-        .map(|of| guarantee_in_words(of, times, has_deadline));
+        .map(|guarantee| guarantee_in_words(guarantee, times, has_deadline));
     std::iter::once(moving.to_owned()).chain(guarantees).collect()
 }
 
 /// A guarantee of an agreement with this planned start and deadline, with the side that owes it.
-fn guarantee_in_words(of: &GuaranteeView, times: (Option<&str>, &str), has_deadline: bool) -> String {
-    let by = if of.is_partys {
+fn guarantee_in_words(guarantee: &GuaranteeView, times: (Option<&str>, &str), has_deadline: bool) -> String {
+    let by = if guarantee.is_partys {
         "You guarantee"
     } else {
         "The provider guarantees"
     };
-    format!("{by}: {}", promise_in_words(of, times, has_deadline))
+    format!("{by}: {}", promise_in_words(guarantee, times, has_deadline))
 }
 
 fn button_in_words(offer: &QuotationView, is_change: bool) -> String {
@@ -178,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_guarantee_names_the_side_that_owes_it() {
-        let of = |is_partys| GuaranteeView {
+        let guarantee_of = |is_partys| GuaranteeView {
             name: "END".to_owned(),
             state: "NotDetermined".to_owned(),
             objective: "completed le deadline".to_owned(),
@@ -188,7 +191,7 @@ mod tests {
         };
         for (is_partys, by) in [(false, "The provider guarantees"), (true, "You guarantee")] {
             assert_eq!(
-                guarantee_in_words(&of(is_partys), (None, "2026-11-21T10:00:00Z"), true),
+                guarantee_in_words(&guarantee_of(is_partys), (None, "2026-11-21T10:00:00Z"), true),
                 format!("{by}: Ends by Sat 21 Nov 2026, 10:00 UTC.")
             );
         }

@@ -65,8 +65,11 @@ pub(in crate::portal) async fn show_negotiations_page(
         ..NegotiationFilter::default()
     };
     let page = api.negotiation.negotiations(&filter, after, None).await?;
-    let is_shown = |of: &NegotiationView| going.iter().any(|going| going.id == of.id);
-    let over = page.negotiations.into_iter().filter(|of| !is_shown(of));
+    let is_shown = |negotiation: &NegotiationView| going.iter().any(|going| going.id == negotiation.id);
+    let over = page
+        .negotiations
+        .into_iter()
+        .filter(|negotiation| !is_shown(negotiation));
     let over = over.map(negotiation_row).collect();
     let shown = Negotiations {
         frame: visitor.frame("Offers"),

@@ -45,11 +45,11 @@ struct NegotiationPage {
     refusal: Option<Refusal>,
     /// The form with the last request in it; none where the visitor cannot ask again.
     again: Option<String>,
-    said: Vec<Said>,
+    said: Vec<OfferEntry>,
 }
 
 /// An offer among all that was said.
-struct Said {
+struct OfferEntry {
     id: String,
     /// The provider, or the party as the visitor knows it.
     by: String,
@@ -100,7 +100,8 @@ pub(in crate::portal) async fn render_negotiation_page(
     let mut cards: Vec<Card> = Vec::new();
     for offer in held {
         let quotation = offer.is.quotation.as_ref();
-        let cost = quotation.and_then(|of| api.negotiation.cost_of_offer(&negotiation.party, of));
+        let cost =
+            quotation.and_then(|quotation| api.negotiation.cost_of_offer(&negotiation.party, quotation));
         if !has_lapsed(api, offer) {
             let is_change = negotiation.agreement.is_some();
             let card = Card::of(offer, (cards.len() + 1, is_change), cost.as_ref());
@@ -123,7 +124,9 @@ pub(in crate::portal) async fn render_negotiation_page(
         Some((start.floor(), end.floor()))
     });
     let refusal = asked.filter(|_| cards.is_empty()).and_then(|asked| {
-        let answer = offers.iter().find(|of| of.is.counter_offer_to == asked.is.id)?;
+        let answer = offers
+            .iter()
+            .find(|offer| offer.is.counter_offer_to == asked.is.id)?;
         let refusal = answer.is.refusal.as_ref()?;
         Some(Refusal {
             // It is noted as every offer is, under the id of the answer.
@@ -157,7 +160,7 @@ fn is_providers(offer: &ReadOffer) -> bool {
 
 /// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.
 fn is_request(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
-    let is_answered = || all.iter().any(|of| of.is.counter_offer_to == offer.is.id);
+    let is_answered = || all.iter().any(|each| each.is.counter_offer_to == offer.is.id);
     !is_providers(offer) && (offer.is.state != "Rejected" || is_answered())
 }
 
@@ -183,15 +186,15 @@ fn list_what_was_said(
     visitor: &Visitor,
     negotiation: &NegotiationView,
     offers: &[ReadOffer],
-) -> Vec<Said> {
+) -> Vec<OfferEntry> {
     let party = if negotiation.party == visitor.caller.party {
         "You"
     } else {
         &negotiation.party
     };
-    let mut said: Vec<Said> = Vec::with_capacity(offers.len());
+    let mut said: Vec<OfferEntry> = Vec::with_capacity(offers.len());
     for offer in offers {
-        let before = said.iter().find(|of| of.id == offer.is.counter_offer_to);
+        let before = said.iter().find(|said| said.id == offer.is.counter_offer_to);
         let (answers, depth) = match before {
             Some(before) => (Some(before.id.clone()), (before.depth + 1).min(DEPTH_MAX)),
             None => (None, 0),
@@ -200,7 +203,7 @@ fn list_what_was_said(
         let stands =
             negotiation.is_open() && !lapsed && offer.is.state != "Rejected" && offer.is.agreement.is_none();
         let quotation = offer.is.quotation.as_ref();
-        said.push(Said {
+        said.push(OfferEntry {
             id: offer.is.id.clone(),
             by: if is_providers(offer) {
                 "The provider"
@@ -210,10 +213,10 @@ fn list_what_was_said(
             .to_owned(),
             words: offer_in_words(offer),
             start: quotation
-                .map(|of| of.start.clone())
+                .map(|quotation| quotation.start.clone())
                 .or(offer.request.start.map(|at| at.to_string())),
             end: quotation
-                .map(|of| of.end.clone())
+                .map(|quotation| quotation.end.clone())
                 .or(offer.request.end.map(|at| at.to_string())),
             at: offer.is.created.clone(),
             standing: standing_of_offer(offer, offers, negotiation.is_open() && !lapsed, lapsed),

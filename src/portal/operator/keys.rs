@@ -73,7 +73,7 @@ async fn render_keys_page(api: &Api, visitor: &Visitor, made: Option<KeyView>) -
         all: keys,
         made,
         roles: Role::ALL.map(Role::word),
-        currency: api.negotiation.currency().map(|of| of.to_string()),
+        currency: api.negotiation.currency().map(|currency| currency.to_string()),
         once: Uuid::now_v7(),
     };
     Ok(render_page(status, &shown)?.into_response())

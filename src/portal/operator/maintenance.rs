@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use super::followed::Followed;
+use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
 use crate::negotiation::{MaintenanceView, OfferedResourceView};
 use crate::portal::{Answer, Frame, render_page, text};
@@ -14,7 +14,7 @@ use crate::portal::{Answer, Frame, render_page, text};
 struct Maintenance {
     frame: Frame,
     /// The effects of the order that led here.
-    followed: Option<Followed>,
+    followed: Option<AffectedReservations>,
     planned: Vec<Row>,
     resources: Vec<OfferedResourceView>,
 }
@@ -37,7 +37,7 @@ pub(super) async fn show_maintenance_page(State(api): State<Api>, headers: Heade
     };
     let shown = Maintenance {
         frame: visitor.frame("Maintenance"),
-        followed: Followed::read(uri.query()),
+        followed: AffectedReservations::read(uri.query()),
         planned: planned.map(row).collect(),
         resources: api.negotiation.offered_resources().resources,
     };

@@ -1,7 +1,7 @@
 //! The pages for operators: how the service stands, and what they may change. Every change is first shown with all that would follow,
 //! as a dry run says it, and is then ordered by the same form (`orders.rs`).
 
-mod followed;
+mod affected_reservations;
 mod keys;
 mod maintenance;
 mod orders;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Redirect};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::followed::Followed;
+use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
 use crate::negotiation::{
     self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
@@ -38,7 +38,7 @@ struct Confirm {
     frame: Frame,
     verb: Verb,
     effects: Effects,
-    concerned: Followed,
+    concerned: AffectedReservations,
     /// The fields of the order, to be sent again.
     fields: Vec<(String, String)>,
     once: Uuid,
@@ -158,7 +158,7 @@ struct Effects {
 
 impl Verb {
     fn of_word(word: &str) -> Option<Self> {
-        VERBS.iter().find(|of| of.1 == word).map(|of| of.0)
+        VERBS.iter().find(|each| each.1 == word).map(|each| each.0)
     }
 
     /// Its word, question, button and page. Every verb is in the table.
@@ -182,8 +182,8 @@ pub(super) async fn show_agreement_orders_page(
         frame: visitor.frame(format!("Move or evict {name}")),
         name,
         agreement,
-        resources: resources.into_iter().map(|of| of.name).collect(),
-        currency: api.negotiation.currency().map(|of| of.to_string()),
+        resources: resources.into_iter().map(|resource| resource.name).collect(),
+        currency: api.negotiation.currency().map(|currency| currency.to_string()),
     };
     render_page(StatusCode::OK, &shown)
 }
@@ -213,7 +213,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
         }
         effects => effects?,
     };
-    let concerned = Followed::of(&effects.agreements, effects.unlisted);
+    let concerned = AffectedReservations::of(&effects.agreements, effects.unlisted);
     let (word, question, ..) = verb.words();
     let back = match verb.words().3 {
         "" => format!("/portal/agreements/{}", values.get("id")),
@@ -235,7 +235,9 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let own = [field::CSRF, field::ONCE, CONFIRMED, VERSION];
     let fields = values.iter().filter(|(name, _)| !own.contains(name));
     let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
-    let version = effects.version.map(|of| (VERSION.to_owned(), of.to_string()));
+    let version = effects
+        .version
+        .map(|version| (VERSION.to_owned(), version.to_string()));
     let shown = Confirm {
         frame: visitor.frame(question),
         verb,
@@ -287,7 +289,10 @@ async fn order(
             let sentence = maintenance_in_words(resource, &times);
             let body = body(values, &["resource", "reason"], times);
             let changes = negotiation.add_maintenance(party, &body, is_dry).await?;
-            let is_new = changes.resources.iter().any(|of| !of.change.is_empty());
+            let is_new = changes
+                .resources
+                .iter()
+                .any(|resource| !resource.change.is_empty());
             let mut effects = Effects::of_changes(changes);
             if is_new {
                 effects.sentences = vec![sentence];
@@ -305,9 +310,9 @@ async fn order(
 }
 
 /// What a maintenance takes, and when.
-fn maintenance_in_words(resource: &str, of: &Value) -> String {
-    let at = |name: &str| Zone::present().tell(of[name].as_str().unwrap_or_default());
-    let nodes = of["nodes"].as_u64().map_or_else(
+fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
+    let at = |name: &str| Zone::present().tell(one_value[name].as_str().unwrap_or_default());
+    let nodes = one_value["nodes"].as_u64().map_or_else(
         || "All nodes".to_owned(),
         |nodes| text::nodes(u32::try_from(nodes).unwrap_or(u32::MAX)),
     );
@@ -382,7 +387,7 @@ async fn evict_agreement(
     change.penalties.clone_from(&evicted.penalties);
     let compensation = evicted
         .compensation
-        .map(|of| format!("{of} are paid as compensation."));
+        .map(|compensation| format!("{compensation} are paid as compensation."));
     Ok(Effects {
         sentences: std::iter::once("It ends at once, and its party is told the reason.".to_owned())
             .chain(compensation)
@@ -435,35 +440,44 @@ async fn change_key(
 }
 
 impl Effects {
-    fn of_changes(of: ResourceChangesView) -> Self {
-        let said = of.resources.iter().filter(|of| !of.change.is_empty());
-        let mut sentences: Vec<_> = said.map(|of| format!("{}: {}.", of.name, of.change)).collect();
+    fn of_changes(changes: ResourceChangesView) -> Self {
+        let said = changes
+            .resources
+            .iter()
+            .filter(|resource| !resource.change.is_empty());
+        let mut sentences: Vec<_> = said
+            .map(|said| format!("{}: {}.", said.name, said.change))
+            .collect();
         if sentences.is_empty() {
             sentences.push("It is so already.".to_owned());
         }
         Self {
             sentences,
-            agreements: of.broken.into_iter().chain(of.moved).collect(),
-            unlisted: of.unlisted,
-            penalties: of.penalties,
-            withdrawn: of.withdrawn,
+            agreements: changes.broken.into_iter().chain(changes.moved).collect(),
+            unlisted: changes.unlisted,
+            penalties: changes.penalties,
+            withdrawn: changes.withdrawn,
             version: None,
         }
     }
 
     /// What follows from an operator's word that nodes are in a state.
-    fn of_repair(of: RepairedView, state: &str) -> Self {
-        let which = format!("{} of {}: {state}.", nodes_in_words(&of.nodes), of.resource);
+    fn of_repair(repaired: RepairedView, state: &str) -> Self {
+        let which = format!(
+            "{} of {}: {state}.",
+            nodes_in_words(&repaired.nodes),
+            repaired.resource
+        );
         let sentence = format!(
             "Of the reservations on {}, {} lose their work, {} get another place, and for {} there is none.",
-            of.resource, of.lost, of.moved, of.broken
+            repaired.resource, repaired.lost, repaired.moved, repaired.broken
         );
         Self {
             sentences: vec![which, sentence],
-            agreements: of.agreements,
-            unlisted: of.unlisted,
-            penalties: of.penalties,
-            withdrawn: of.withdrawn,
+            agreements: repaired.agreements,
+            unlisted: repaired.unlisted,
+            penalties: repaired.penalties,
+            withdrawn: repaired.withdrawn,
             version: None,
         }
     }
@@ -474,7 +488,7 @@ fn nodes_in_words(nodes: &[NodeView]) -> String {
     let names: Vec<&str> = nodes
         .iter()
         .take(NODES_NAMED_MAX)
-        .map(|of| of.name.as_str())
+        .map(|node| node.name.as_str())
         .collect();
     let names = names.join(", ");
     match nodes.len() {
@@ -538,9 +552,9 @@ mod tests {
 
     #[test]
     fn every_verb_is_at_its_place_in_the_table_and_known_by_its_word() {
-        for (at, of) in VERBS.iter().enumerate() {
-            assert_eq!(of.0 as usize, at);
-            assert_eq!(Verb::of_word(of.1), Some(of.0));
+        for (at, verb) in VERBS.iter().enumerate() {
+            assert_eq!(verb.0 as usize, at);
+            assert_eq!(Verb::of_word(verb.1), Some(verb.0));
         }
     }
 }

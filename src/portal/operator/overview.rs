@@ -35,32 +35,34 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let negotiation = &api.negotiation;
     let operations = negotiation.operations().await?;
-    let queue = operations.queue.iter().map(|of| {
-        let slack = match of.slack_seconds {
+    let queue = operations.queue.iter().map(|waiting| {
+        let slack = match waiting.slack_seconds {
             0 => "stays where it is".to_owned(),
             seconds => text::duration(seconds),
         };
-        let name = text::name_or(of.name.as_deref(), of.application.as_deref());
-        (of.clone(), name, slack)
+        let name = text::name_or(waiting.name.as_deref(), waiting.application.as_deref());
+        (waiting.clone(), name, slack)
     });
     let accounts = negotiation
         .accounts(Scope::All, None, Some(POSTINGS))
         .await?
         .view();
     // A penalty of a party is below zero.
-    let is_paid = |of: &EntryView| {
-        matches!(of.kind.as_str(), "penalty" | "compensation") && !of.amount.amount.starts_with('-')
+    let is_paid = |each: &EntryView| {
+        matches!(each.kind.as_str(), "penalty" | "compensation") && !each.amount.amount.starts_with('-')
     };
     let provider = accounts
         .accounts
         .into_iter()
-        .filter(|of| of.account == "provider");
+        .filter(|account| account.account == "provider");
     let shown = Overview {
         frame: visitor.frame("Operate"),
         queue: queue.collect(),
         paid: accounts.entries.into_iter().filter(is_paid).collect(),
-        balances: provider.map(|of| of.balance).collect(),
-        reliability: negotiation.reliability().map(|of| (of.outcomes, of.summary)),
+        balances: provider.map(|provider| provider.balance).collect(),
+        reliability: negotiation
+            .reliability()
+            .map(|reliability| (reliability.outcomes, reliability.summary)),
         prices: negotiation.prices(&visitor.caller.party).prices,
         past: negotiation.past_use(),
         operations,

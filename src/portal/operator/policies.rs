@@ -44,53 +44,56 @@ pub(super) async fn show_policies_page(State(api): State<Api>, headers: HeaderMa
     render_page(StatusCode::OK, &shown)
 }
 
-fn bounds_in_words(of: &QuotasView) -> [String; 5] {
+fn bounds_in_words(quotas: &QuotasView) -> [String; 5] {
     let any = || "any number".to_owned();
     [
-        of.share_percent
+        quotas
+            .share_percent
             .map_or_else(|| "all".to_owned(), |percent| format!("{percent} %")),
-        of.node_hours.map_or_else(any, |hours| hours.to_string()),
-        of.horizon_seconds
+        quotas.node_hours.map_or_else(any, |hours| hours.to_string()),
+        quotas
+            .horizon_seconds
             .map_or_else(|| "as far as the provider plans".to_owned(), duration),
-        of.agreements.map_or_else(any, |number| number.to_string()),
-        of.questions_per_minute
+        quotas.agreements.map_or_else(any, |number| number.to_string()),
+        quotas
+            .questions_per_minute
             .map_or_else(any, |number| number.to_string()),
     ]
 }
 
-fn rules_in_words(of: &PoliciesView) -> Vec<(&'static str, String)> {
-    let is_moved = of.fixed_after_percent.map_or_else(
+fn rules_in_words(policies: &PoliciesView) -> Vec<(&'static str, String)> {
+    let is_moved = policies.fixed_after_percent.map_or_else(
         || "may be moved within its window until its time begins".to_owned(),
         |percent| format!("may be moved within its window, for the first {percent} % of its wait"),
     );
-    let proposals = match of.proposals_max {
+    let proposals = match policies.proposals_max {
         0 => "are not proposed".to_owned(),
         most => format!(
             "at most {most} are proposed at a time, for {} % off the price",
-            of.proposal_discount_percent
+            policies.proposal_discount_percent
         ),
     };
-    let notice = match of.notice_seconds {
+    let notice = match policies.notice_seconds {
         0 => "is not told before".to_owned(),
         seconds => format!("is told {} before", duration(seconds)),
     };
     let negotiation = format!(
         "goes on for at most {}, with at most {} offers",
-        duration(of.negotiation_seconds),
-        of.offers_max
+        duration(policies.negotiation_seconds),
+        policies.offers_max
     );
     let open = format!(
         "may have {} negotiations at a time, and offers held of {} answers",
-        of.negotiations_max, of.holds_max
+        policies.negotiations_max, policies.holds_max
     );
     vec![
         (
             "The provider",
-            format!("plans {} ahead", duration(of.horizon_seconds)),
+            format!("plans {} ahead", duration(policies.horizon_seconds)),
         ),
         (
             "An offer",
-            format!("is held for at most {}", duration(of.hold_seconds)),
+            format!("is held for at most {}", duration(policies.hold_seconds)),
         ),
         ("A negotiation", negotiation),
         ("A party", open),

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use super::followed::Followed;
+use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
 use crate::negotiation::{NodeView, ResourceView};
 use crate::portal::{Answer, Frame, render_page};
@@ -14,7 +14,7 @@ use crate::portal::{Answer, Frame, render_page};
 struct ResourcesPage {
     frame: Frame,
     /// The effects of the order that led here.
-    followed: Option<Followed>,
+    followed: Option<AffectedReservations>,
     resources: Vec<Row>,
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
     }
     let shown = ResourcesPage {
         frame: visitor.frame("Resources"),
-        followed: Followed::read(uri.query()),
+        followed: AffectedReservations::read(uri.query()),
         resources,
     };
     render_page(StatusCode::OK, &shown)

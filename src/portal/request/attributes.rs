@@ -79,7 +79,7 @@ impl NodeNumber {
     fn found(&self, resources: &[OfferedResourceView]) -> Option<(i64, i64)> {
         let values = resources
             .iter()
-            .filter_map(|of| of.attributes.get(self.attribute)?.as_i64());
+            .filter_map(|resource| resource.attributes.get(self.attribute)?.as_i64());
         Some((values.clone().min()?, values.max()?))
     }
 
@@ -104,7 +104,7 @@ pub(in crate::portal) fn is_architecture(name: &str) -> bool {
 pub(in crate::portal) fn architectures_of(resources: &[OfferedResourceView]) -> Vec<String> {
     let named = resources
         .iter()
-        .filter_map(|of| of.attributes.get(ARCHITECTURE)?.as_str())
+        .filter_map(|resource| resource.attributes.get(ARCHITECTURE)?.as_str())
         .filter(|name| is_architecture(name));
     let named: std::collections::BTreeSet<_> = named.map(ToOwned::to_owned).collect();
     named.into_iter().collect()
@@ -112,14 +112,14 @@ pub(in crate::portal) fn architectures_of(resources: &[OfferedResourceView]) -> 
 
 /// What each node must have, in words.
 pub(in crate::portal) fn attributes_in_words(attributes: &BTreeMap<String, Attribute>) -> Vec<String> {
-    let of = |(name, attribute): (&String, &Attribute)| match attribute {
+    let attribute_in_words = |(name, attribute): (&String, &Attribute)| match attribute {
         Attribute::Word(word) => Some(format!("architecture: {word}")),
         Attribute::Number(least) => {
-            let number = NODE_NUMBERS.iter().find(|of| of.attribute == name)?;
+            let number = NODE_NUMBERS.iter().find(|each| each.attribute == name)?;
             Some(format!("{}: {} or more", number.label, number.text(*least)))
         }
     };
-    attributes.iter().filter_map(of).collect()
+    attributes.iter().filter_map(attribute_in_words).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::http::{Api, use_cases_of};
 use crate::negotiation::{self, EstimateView, FlatRequest, MoneyView};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
-use crate::portal::request::fields::{Line, OfferForm};
+use crate::portal::request::fields::{OfferForm, ProblemLine};
 use crate::portal::request::form::Problem;
 use crate::portal::request::problems::problems_of_offer;
 use crate::portal::request::values_of_request::{
@@ -29,7 +29,7 @@ const DAY: i64 = 86_400;
 struct Estimate {
     frame: Frame,
     /// The mistakes of the form.
-    wrong: Vec<Line>,
+    wrong: Vec<ProblemLine>,
     variants: Vec<Variant>,
     /// Whether something is charged.
     is_priced: bool,
@@ -100,7 +100,7 @@ pub(in crate::portal) async fn show_estimate_page(
         frame: visitor.frame("What it would cost"),
         wrong: summary,
         is_priced: api.negotiation.currency().is_some(),
-        is_sure: variants.iter().any(|of| !of.confidence.is_empty()),
+        is_sure: variants.iter().any(|variant| !variant.confidence.is_empty()),
         variants,
         address,
     };

@@ -4,7 +4,7 @@ use crate::catalogue::{Application, ArgumentKind, Catalogue};
 use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::request::attributes::{NODE_NUMBERS, architectures_of};
 use crate::portal::request::field;
-use crate::portal::request::form::{self, CHOICES_MAX, Place, Problem};
+use crate::portal::request::form::{self, CHOICES_MAX, FormPart, Problem};
 use crate::portal::request::hints::{hint_of_argument, resource_in_words, saving_by_slack};
 use crate::portal::request::values_of_request::{form_address, with_nodes};
 use crate::portal::text::capitalised;
@@ -29,7 +29,7 @@ pub(in crate::portal) struct Supply<'a> {
 pub(in crate::portal) struct OfferForm {
     /// One for every form that is shown.
     pub(in crate::portal) once: String,
-    pub(in crate::portal) applications: Vec<Choice>,
+    pub(in crate::portal) applications: Vec<ApplicationChoice>,
     pub(in crate::portal) application_errors: Vec<String>,
     /// Whether only nodes are to be reserved.
     pub(in crate::portal) nodes_only: bool,
@@ -51,7 +51,7 @@ pub(in crate::portal) struct OfferForm {
     /// The other fields that are rarely filled in.
     pub(in crate::portal) more: Vec<Field>,
     /// All that is wrong, with the field to go to.
-    pub(in crate::portal) summary: Vec<Line>,
+    pub(in crate::portal) summary: Vec<ProblemLine>,
     /// Names of the provider's input files.
     pub(in crate::portal) files: Vec<String>,
     /// Whether it answers an offer: then it asks for less, and an empty field means the value of the offer.
@@ -59,7 +59,7 @@ pub(in crate::portal) struct OfferForm {
 }
 
 /// An application to choose.
-pub(in crate::portal) struct Choice {
+pub(in crate::portal) struct ApplicationChoice {
     pub(in crate::portal) id: String,
     pub(in crate::portal) value: String,
     pub(in crate::portal) name: String,
@@ -98,7 +98,7 @@ pub(in crate::portal) enum Input {
     /// A decimal number.
     Decimal,
     /// One of these values, each with its label.
-    Choice(Vec<(String, String)>),
+    ApplicationChoice(Vec<(String, String)>),
     /// The name of one of the provider's files.
     File,
     Date,
@@ -106,7 +106,7 @@ pub(in crate::portal) enum Input {
 }
 
 /// A line of the summary of problems.
-pub(in crate::portal) struct Line {
+pub(in crate::portal) struct ProblemLine {
     /// The id of the field; none where it is the form as a whole.
     pub(in crate::portal) field: Option<String>,
     pub(in crate::portal) message: String,
@@ -141,7 +141,7 @@ impl OfferForm {
             prices,
             resources,
         } = supply;
-        let errors = |place: Place| -> Vec<String> {
+        let errors = |place: FormPart| -> Vec<String> {
             problems
                 .iter()
                 .filter(|problem| problem.place == place)
@@ -159,14 +159,14 @@ impl OfferForm {
         };
         // The problem of a group is said once, at its head.
         let part = |name: &str, label: &str, input: Input| field(name, label, "", input, Vec::new());
-        let instant = |(date, time): (&str, &str), place: Place, legend: &str, hint: &str| Group {
+        let instant = |(date, time): (&str, &str), place: FormPart, legend: &str, hint: &str| Group {
             id: format!("{date}-group"),
             legend: legend.to_owned(),
             hint: hint.to_owned(),
             errors: errors(place),
             fields: vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)],
         };
-        let most = resources.iter().map(|of| of.nodes).max();
+        let most = resources.iter().map(|resource| resource.nodes).max();
         let more: Vec<Field> = more_fields(prices, &resources)
             .map(|more| {
                 let errors = errors(more.place);
@@ -178,21 +178,21 @@ impl OfferForm {
         Self {
             once,
             applications: application_choices(values, catalogue, errors),
-            application_errors: errors(Place::Application),
+            application_errors: errors(FormPart::Application),
             nodes_only: values.has(field::APPLICATION) && values.get(field::APPLICATION).is_empty(),
             name: field(
                 field::NAME,
                 "Name (optional)",
                 "For your own list.",
                 Input::Text(NAME_LENGTH),
-                errors(Place::Name),
+                errors(FormPart::Name),
             ),
             nodes: Group {
                 fields: vec![
                     part(field::NODES, "Number, or from", Input::Whole),
                     part(field::NODES_MAX, "to (optional)", Input::Whole),
                 ],
-                ..nodes_group(errors(Place::Nodes))
+                ..nodes_group(errors(FormPart::Nodes))
             },
             is_predicted: values.has(field::PREDICT),
             duration: Group {
@@ -201,7 +201,7 @@ impl OfferForm {
                 hint: "How long the nodes are kept for you. A running job is stopped then. Without an application, empty \
                        means: from the earliest start to the deadline."
                     .to_owned(),
-                errors: errors(Place::Duration),
+                errors: errors(FormPart::Duration),
                 fields: vec![
                     part(field::HOURS, "Hours", Input::Whole),
                     part(field::MINUTES, "Minutes", Input::Whole),
@@ -211,17 +211,17 @@ impl OfferForm {
             budget: prices.map(|prices| {
                 let label = format!("Budget in {} (optional)", prices.currency);
                 let hint = "The most that it may cost. Empty means: no limit.";
-                field(field::BUDGET, &label, hint, Input::Decimal, errors(Place::Budget))
+                field(field::BUDGET, &label, hint, Input::Decimal, errors(FormPart::Budget))
             }),
             start: instant(
                 field::START,
-                Place::Start,
+                FormPart::Start,
                 "Earliest start (optional)",
                 "A date alone means its beginning. Empty means: as soon as there is room.",
             ),
             deadline: instant(
                 field::DEADLINE,
-                Place::Deadline,
+                FormPart::Deadline,
                 "Deadline (optional)",
                 "The latest end; a date alone means its end. Empty means: no deadline, so it may start at any time after the \
                  earliest start.",
@@ -310,9 +310,9 @@ fn attributes_group(
     let is_asked = |name: &str| !values.get(name).is_empty();
     let numbers = NODE_NUMBERS
         .iter()
-        .filter(|of| of.found_in_words(resources).is_some() || is_asked(of.field));
+        .filter(|number| number.found_in_words(resources).is_some() || is_asked(number.field));
     let mut fields: Vec<_> = numbers
-        .map(|of| field(of.field, of.label, Input::Decimal))
+        .map(|number| field(number.field, number.label, Input::Decimal))
         .collect();
     let architectures = architectures_of(resources);
     if !architectures.is_empty() || is_asked(field::ARCHITECTURE) {
@@ -328,7 +328,7 @@ fn attributes_group(
     });
     let found: Vec<_> = NODE_NUMBERS
         .iter()
-        .filter_map(|of| of.found_in_words(resources))
+        .filter_map(|number| number.found_in_words(resources))
         .collect();
     (!fields.is_empty()).then(|| Group {
         id: "attributes-group".to_owned(),
@@ -344,10 +344,10 @@ fn attributes_group(
 }
 
 /// What stands before a mistake of an attribute; none for another place.
-fn label_of_attribute(place: Place) -> Option<&'static str> {
+fn label_of_attribute(place: FormPart) -> Option<&'static str> {
     match place {
-        Place::NodeNumber(index) => Some(NODE_NUMBERS[index].label),
-        Place::Architecture => Some("Architecture"),
+        FormPart::NodeNumber(index) => Some(NODE_NUMBERS[index].label),
+        FormPart::Architecture => Some("Architecture"),
         _ => None,
     }
 }
@@ -363,7 +363,7 @@ fn choice_with(mut options: Vec<(String, String)>, value: &str) -> Input {
 /// A field that is rarely filled in.
 struct MoreField {
     name: &'static str,
-    place: Place,
+    place: FormPart,
     label: &'static str,
     hint: String,
     input: Input,
@@ -397,18 +397,18 @@ fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]
     let any = (String::new(), "Any that will do".to_owned());
     let named = resources
         .iter()
-        .map(|of| (of.name.clone(), resource_in_words(of)));
+        .map(|resource| (resource.name.clone(), resource_in_words(resource)));
     [
         MoreField {
             name: field::RESOURCE,
-            place: Place::Resource,
+            place: FormPart::Resource,
             label: "On which resource?",
             hint: "Any leaves the most room.".to_owned(),
             input: Input::Choice(std::iter::once(any).chain(named).collect()),
         },
         MoreField {
             name: field::FIX,
-            place: Place::Fix,
+            place: FormPart::Fix,
             label: "How long may it move inside your times?",
             hint: saving_by_slack(prices),
             input: options(&[
@@ -419,7 +419,7 @@ fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]
         },
         MoreField {
             name: field::FLEXIBILITY,
-            place: Place::Flexibility,
+            place: FormPart::Flexibility,
             label: "How far from your times may offers lie, where there is no room?",
             hint: "In durations of the request.".to_owned(),
             input: options(&[
@@ -432,14 +432,14 @@ fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]
         },
         MoreField {
             name: field::PIECES,
-            place: Place::Pieces,
+            place: FormPart::Pieces,
             label: "Into how many slots may it be cut? (optional)",
             hint: "2 to 10, for applications that save their work. Cut work often ends earlier.".to_owned(),
             input: Input::Whole,
         },
         MoreField {
             name: field::CHOICES,
-            place: Place::Choices,
+            place: FormPart::Choices,
             label: "How many offers at most? (optional)",
             hint: format!("1 to {CHOICES_MAX}. Empty means: {CHOICES_MAX}."),
             input: Input::Whole,
@@ -451,15 +451,15 @@ fn more_fields(prices: Option<&PriceListView>, resources: &[OfferedResourceView]
 fn application_choices(
     values: &Values,
     catalogue: &Catalogue,
-    errors: impl Fn(Place) -> Vec<String>,
-) -> Vec<Choice> {
+    errors: impl Fn(FormPart) -> Vec<String>,
+) -> Vec<ApplicationChoice> {
     let chosen = form::chosen_application(values, catalogue);
     let applications = catalogue.applications().iter().enumerate();
     let choice = |(index, application): (usize, &Application)| {
         let is_chosen = chosen.is_some_and(|chosen| std::ptr::eq(chosen, application));
         let errors = |at| {
             if is_chosen {
-                errors(Place::Argument(at))
+                errors(FormPart::Argument(at))
             } else {
                 Vec::new()
             }
@@ -475,7 +475,7 @@ fn application_choice(
     values: &Values,
     chosen: bool,
     errors: impl Fn(usize) -> Vec<String>,
-) -> Choice {
+) -> ApplicationChoice {
     let arguments = application.arguments.iter().enumerate().map(|(at, spec)| {
         let name = form::argument_field(application, at);
         Field {
@@ -488,7 +488,7 @@ fn application_choice(
             input: input_of_argument(&spec.kind),
         }
     });
-    Choice {
+    ApplicationChoice {
         id: format!("application-{index}"),
         value: form::application_value(application),
         name: application.name.clone(),
@@ -518,7 +518,7 @@ fn summary_of_problems(
     problems: &[Problem],
     chosen: Option<&Application>,
     catalogue: &Catalogue,
-) -> Vec<Line> {
+) -> Vec<ProblemLine> {
     let chosen = chosen.and_then(|chosen| {
         catalogue
             .applications()
@@ -533,36 +533,36 @@ fn summary_of_problems(
     let mut lines: Vec<_> = problems
         .iter()
         .map(|problem| {
-            let of = |rank, field: &str, label: &str| (rank, Some(field.to_owned()), label.to_owned());
+            let ranked = |rank, field: &str, label: &str| (rank, Some(field.to_owned()), label.to_owned());
             let (rank, field, label) = match problem.place {
-                Place::Whole => (0, None, String::new()),
-                Place::Application => of(1, first, ""),
-                Place::Argument(at) => {
+                FormPart::Whole => (0, None, String::new()),
+                FormPart::Application => ranked(1, first, ""),
+                FormPart::Argument(at) => {
                     let spec = chosen.and_then(|chosen| catalogue.applications()[chosen].arguments.get(at));
                     let label =
                         spec.map_or_else(String::new, |spec| format!("{}: ", capitalised(&spec.name)));
                     (2 + at, chosen.map(|chosen| argument_field_id(chosen, at)), label)
                 }
-                Place::Nodes => of(1_000, field::NODES, "Nodes: "),
-                Place::Duration => of(1_001, field::HOURS, "Duration: "),
-                Place::Budget => of(1_002, field::BUDGET, "Budget: "),
-                Place::Start => of(1_003, field::START.0, "Earliest start: "),
-                Place::Deadline => of(1_004, field::DEADLINE.0, "Deadline: "),
-                Place::Name => of(1_005, field::NAME, "Name: "),
-                Place::Resource => of(1_006, field::RESOURCE, "Resource: "),
-                Place::NodeNumber(index) => {
+                FormPart::Nodes => ranked(1_000, field::NODES, "Nodes: "),
+                FormPart::Duration => ranked(1_001, field::HOURS, "Duration: "),
+                FormPart::Budget => ranked(1_002, field::BUDGET, "Budget: "),
+                FormPart::Start => ranked(1_003, field::START.0, "Earliest start: "),
+                FormPart::Deadline => ranked(1_004, field::DEADLINE.0, "Deadline: "),
+                FormPart::Name => ranked(1_005, field::NAME, "Name: "),
+                FormPart::Resource => ranked(1_006, field::RESOURCE, "Resource: "),
+                FormPart::NodeNumber(index) => {
                     let number = &NODE_NUMBERS[index];
-                    of(1_005, number.field, &format!("{}: ", number.label))
+                    ranked(1_005, number.field, &format!("{}: ", number.label))
                 }
-                Place::Architecture => of(1_005, field::ARCHITECTURE, "Architecture: "),
-                Place::Fix => of(1_006, field::FIX, "Moving: "),
-                Place::Flexibility => of(1_007, field::FLEXIBILITY, "How far: "),
-                Place::Pieces => of(1_008, field::PIECES, "Slots: "),
-                Place::Choices => of(1_009, field::CHOICES, "Offers: "),
+                FormPart::Architecture => ranked(1_005, field::ARCHITECTURE, "Architecture: "),
+                FormPart::Fix => ranked(1_006, field::FIX, "Moving: "),
+                FormPart::Flexibility => ranked(1_007, field::FLEXIBILITY, "How far: "),
+                FormPart::Pieces => ranked(1_008, field::PIECES, "Slots: "),
+                FormPart::Choices => ranked(1_009, field::CHOICES, "Offers: "),
             };
             (
                 rank,
-                Line {
+                ProblemLine {
                     field,
                     message: format!("{label}{}", problem.message),
                 },

@@ -8,7 +8,7 @@ use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
 use crate::catalogue::{Application, Catalogue};
-use crate::negotiation::{Attribute, FlatRequest, Run};
+use crate::negotiation::{Attribute, CatalogueJob, FlatRequest};
 use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;
 use crate::portal::text;
@@ -18,13 +18,13 @@ use crate::portal::zone::Zone;
 /// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::portal) struct Problem {
-    pub(in crate::portal) place: Place,
+    pub(in crate::portal) place: FormPart,
     pub(in crate::portal) message: String,
 }
 
 /// A part of the form that something can be wrong with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::portal) enum Place {
+pub(in crate::portal) enum FormPart {
     Name,
     Application,
     /// An argument of the chosen application, from 0.
@@ -96,18 +96,18 @@ pub(in crate::portal) fn read_form(
     catalogue: &Catalogue,
     currency: Option<&str>,
 ) -> ReadForm {
-    let mut form = Reading {
+    let mut form = FormReader {
         values,
         problems: Vec::new(),
     };
-    let start = form.second(field::START, Place::Start);
+    let start = form.second(field::START, FormPart::Start);
     let duration = form.duration();
     let end = form.deadline(start, duration);
     let wish = FlatRequest {
         // Files that are moved are named in documents and requests in JSON.
         staging: None,
         name: form
-            .text(field::NAME, Place::Name)
+            .text(field::NAME, FormPart::Name)
             .filter(|name| !name.trim().is_empty()),
         run: form.run(catalogue),
         nodes: form.nodes(),
@@ -118,13 +118,13 @@ pub(in crate::portal) fn read_form(
         scheduling: Scheduling {
             budget: form.budget(currency),
             preemption: form.preemption(),
-            resource: form.text(field::RESOURCE, Place::Resource),
-            max_deviation: form.decimal(field::FLEXIBILITY, Place::Flexibility, f64::MAX),
-            fix_at: form.decimal(field::FIX, Place::Fix, 1.0),
+            resource: form.text(field::RESOURCE, FormPart::Resource),
+            max_deviation: form.decimal(field::FLEXIBILITY, FormPart::Flexibility, f64::MAX),
+            fix_at: form.decimal(field::FIX, FormPart::Fix, 1.0),
             ..Scheduling::default()
         },
     };
-    let choices = form.number_within(field::CHOICES, Place::Choices, 1..=CHOICES_MAX);
+    let choices = form.number_within(field::CHOICES, FormPart::Choices, 1..=CHOICES_MAX);
     ReadForm {
         wish,
         choices: choices.unwrap_or(CHOICES_MAX) as usize,
@@ -132,13 +132,13 @@ pub(in crate::portal) fn read_form(
     }
 }
 
-struct Reading<'a> {
+struct FormReader<'a> {
     values: &'a Values,
     problems: Vec<Problem>,
 }
 
-impl Reading<'_> {
-    fn problem(&mut self, place: Place, message: impl Into<String>) {
+impl FormReader<'_> {
+    fn problem(&mut self, place: FormPart, message: impl Into<String>) {
         self.problems.push(Problem {
             place,
             message: message.into(),
@@ -146,7 +146,7 @@ impl Reading<'_> {
     }
 
     /// A text that a document can hold; None where it was left empty.
-    fn text(&mut self, field: &str, place: Place) -> Option<String> {
+    fn text(&mut self, field: &str, place: FormPart) -> Option<String> {
         let text = self.values.get(field);
         if text
             .chars()
@@ -160,10 +160,10 @@ impl Reading<'_> {
         Some(text.to_owned()).filter(|text| !text.is_empty())
     }
 
-    fn run(&mut self, catalogue: &Catalogue) -> Option<Run> {
+    fn run(&mut self, catalogue: &Catalogue) -> Option<CatalogueJob> {
         if !self.values.has(field::APPLICATION) {
             self.problem(
-                Place::Application,
+                FormPart::Application,
                 "Choose an application, or choose to reserve nodes only.",
             );
             return None;
@@ -173,18 +173,18 @@ impl Reading<'_> {
         }
         let Some(application) = chosen_application(self.values, catalogue) else {
             self.problem(
-                Place::Application,
+                FormPart::Application,
                 "There is no such application any more. Choose another one.",
             );
             return None;
         };
         let arguments = (0..application.arguments.len())
             .map(|index| {
-                self.text(&argument_field(application, index), Place::Argument(index))
+                self.text(&argument_field(application, index), FormPart::Argument(index))
                     .unwrap_or_default()
             })
             .collect();
-        Some(Run {
+        Some(CatalogueJob {
             name: application.name.clone(),
             version: application.version.clone(),
             arguments,
@@ -192,7 +192,7 @@ impl Reading<'_> {
     }
 
     /// A whole number; None where it was left empty or is none.
-    fn number(&mut self, field: &str, place: Place, expected: &str) -> Option<u32> {
+    fn number(&mut self, field: &str, place: FormPart, expected: &str) -> Option<u32> {
         let text = self.values.trimmed(field);
         if text.is_empty() {
             return None;
@@ -208,7 +208,7 @@ impl Reading<'_> {
     fn number_within(
         &mut self,
         field: &str,
-        place: Place,
+        place: FormPart,
         bounds: std::ops::RangeInclusive<u32>,
     ) -> Option<u32> {
         let expected = format!(
@@ -224,7 +224,7 @@ impl Reading<'_> {
     }
 
     /// A number from 0 on; None where it was left empty or is none.
-    fn decimal(&mut self, field: &str, place: Place, most: f64) -> Option<f64> {
+    fn decimal(&mut self, field: &str, place: FormPart, most: f64) -> Option<f64> {
         let text = self.values.trimmed(field);
         if text.is_empty() {
             return None;
@@ -239,19 +239,19 @@ impl Reading<'_> {
     /// The least and the greatest number of nodes; the greatest may be left empty.
     fn nodes(&mut self) -> Option<(u32, u32)> {
         let expected = "a whole number of nodes, such as 1";
-        let least = self.number(field::NODES, Place::Nodes, expected);
-        let most = self.number(field::NODES_MAX, Place::Nodes, expected);
+        let least = self.number(field::NODES, FormPart::Nodes, expected);
+        let most = self.number(field::NODES_MAX, FormPart::Nodes, expected);
         match (least, most) {
             (Some(least), Some(most)) if most < least => {
                 self.problem(
-                    Place::Nodes,
+                    FormPart::Nodes,
                     "The least number of nodes is more than the greatest.",
                 );
                 None
             }
             (Some(least), most) => Some((least, most.unwrap_or(least))),
             (None, Some(_)) if self.values.trimmed(field::NODES).is_empty() => {
-                self.problem(Place::Nodes, "Enter the least number of nodes, too.");
+                self.problem(FormPart::Nodes, "Enter the least number of nodes, too.");
                 None
             }
             (None, _) => None,
@@ -261,25 +261,25 @@ impl Reading<'_> {
     /// What each node must have.
     fn attributes(&mut self) -> BTreeMap<String, Attribute> {
         let mut attributes = BTreeMap::new();
-        for (index, of) in NODE_NUMBERS.iter().enumerate() {
-            let text = self.values.trimmed(of.field);
-            match of.read(text) {
+        for (index, number) in NODE_NUMBERS.iter().enumerate() {
+            let text = self.values.trimmed(number.field);
+            match number.read(text) {
                 Some(least) => {
-                    attributes.insert(of.attribute.to_owned(), Attribute::Number(least));
+                    attributes.insert(number.attribute.to_owned(), Attribute::Number(least));
                 }
                 None if text.is_empty() => {}
                 None => {
                     let message = "Enter a number above 0, such as 8, or leave it empty.";
-                    self.problem(Place::NodeNumber(index), message);
+                    self.problem(FormPart::NodeNumber(index), message);
                 }
             }
         }
-        let architecture = self.text(field::ARCHITECTURE, Place::Architecture);
+        let architecture = self.text(field::ARCHITECTURE, FormPart::Architecture);
         match architecture {
             Some(name) if is_architecture(&name) => {
                 attributes.insert(attributes::ARCHITECTURE.to_owned(), Attribute::Word(name));
             }
-            Some(_) => self.problem(Place::Architecture, "Choose one of the values of the list."),
+            Some(_) => self.problem(FormPart::Architecture, "Choose one of the values of the list."),
             None => {}
         }
         attributes
@@ -287,7 +287,7 @@ impl Reading<'_> {
 
     /// How the work may be cut.
     fn preemption(&mut self) -> Option<Preemption> {
-        let pieces = self.number_within(field::PIECES, Place::Pieces, PIECES_BOUNDS)?;
+        let pieces = self.number_within(field::PIECES, FormPart::Pieces, PIECES_BOUNDS)?;
         Some(Preemption {
             pieces,
             interval: CUT_AT,
@@ -300,7 +300,7 @@ impl Reading<'_> {
         if self.values.has(field::PREDICT) {
             if self.values.get(field::APPLICATION).is_empty() {
                 self.problem(
-                    Place::Duration,
+                    FormPart::Duration,
                     "Only the duration of an application is predicted. Choose one, or enter a duration.",
                 );
             }
@@ -313,13 +313,13 @@ impl Reading<'_> {
             (field::SECONDS, "seconds", 1),
         ] {
             let expected = format!("the {unit} as a whole number, such as 1, or leave them empty");
-            if let Some(amount) = self.number(field, Place::Duration, &expected) {
+            if let Some(amount) = self.number(field, FormPart::Duration, &expected) {
                 total = Some(total.unwrap_or(0) + i64::from(amount) * seconds);
             }
         }
         let duration = total.map(i32::try_from)?;
         if duration.is_err() {
-            self.problem(Place::Duration, "Enter a shorter duration.");
+            self.problem(FormPart::Duration, "Enter a shorter duration.");
         }
         duration.ok()
     }
@@ -335,7 +335,7 @@ impl Reading<'_> {
             .filter(|amount| *amount >= 0);
         if amount.is_none() {
             self.problem(
-                Place::Budget,
+                FormPart::Budget,
                 "Enter an amount of money, such as 12.50, or leave it empty.",
             );
         }
@@ -354,27 +354,27 @@ impl Reading<'_> {
             let is_said = self
                 .problems
                 .iter()
-                .any(|of| matches!(of.place, Place::Start | Place::Duration));
+                .any(|problem| matches!(problem.place, FormPart::Start | FormPart::Duration));
             if least.is_none() && !is_said {
                 self.problem(
-                    Place::Deadline,
+                    FormPart::Deadline,
                     "For exact times, enter the start and the duration, too.",
                 );
             }
             return least;
         }
-        let end = self.second(field::DEADLINE, Place::Deadline)?;
+        let end = self.second(field::DEADLINE, FormPart::Deadline)?;
         if let Some(least) = least.filter(|least| *least > end) {
             let least = text::moment(&text::date_time(least));
             let message =
                 format!("It leaves too little time: set it to {least} or later, or shorten the duration.");
-            self.problem(Place::Deadline, message);
+            self.problem(FormPart::Deadline, message);
         }
         Some(end)
     }
 
     /// The second of a date and a time in the form's zone. A date alone is its beginning, as a deadline its end.
-    fn second(&mut self, (date_field, time_field): (&str, &str), place: Place) -> Option<i64> {
+    fn second(&mut self, (date_field, time_field): (&str, &str), place: FormPart) -> Option<i64> {
         let (date, time) = (self.values.trimmed(date_field), self.values.trimmed(time_field));
         if date.is_empty() {
             if !time.is_empty() {
@@ -407,11 +407,11 @@ impl Reading<'_> {
 /// # Errors
 /// Their mistakes.
 pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Result<Option<i64>, String> {
-    let mut form = Reading {
+    let mut form = FormReader {
         values,
         problems: Vec::new(),
     };
-    let at = form.second(fields, Place::Whole);
+    let at = form.second(fields, FormPart::Whole);
     match form.problems.pop() {
         Some(problem) => Err(problem.message),
         None => Ok(at),
@@ -420,7 +420,7 @@ pub(in crate::portal) fn read_time(values: &Values, fields: (&str, &str)) -> Res
 
 /// The duration of any form in seconds; none where there is none or it cannot be read.
 pub(in crate::portal) fn read_duration(values: &Values) -> Option<i64> {
-    let mut form = Reading {
+    let mut form = FormReader {
         values,
         problems: Vec::new(),
     };

@@ -5,17 +5,17 @@ use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::text;
 
 /// A resource with what its nodes have.
-pub(super) fn resource_in_words(of: &OfferedResourceView) -> String {
-    let number = |name: &str| of.attributes.get(name).and_then(serde_json::Value::as_i64);
-    let word = |name: &str| of.attributes.get(name).and_then(serde_json::Value::as_str);
+pub(super) fn resource_in_words(resource: &OfferedResourceView) -> String {
+    let number = |name: &str| resource.attributes.get(name).and_then(serde_json::Value::as_i64);
+    let word = |name: &str| resource.attributes.get(name).and_then(serde_json::Value::as_str);
     let parts = [
-        Some(text::nodes(of.nodes)),
+        Some(text::nodes(resource.nodes)),
         number("cpus").map(|cpus| format!("{cpus} processors a node")),
         number("memory_bytes").map(|bytes| format!("{} GB a node", bytes / 1_000_000_000)),
         word("cpu_architecture").map(ToOwned::to_owned),
     ];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
-    format!("{} ({})", of.name, parts.join(", "))
+    format!("{} ({})", resource.name, parts.join(", "))
 }
 
 /// The saving for a reservation that may move.

@@ -20,9 +20,9 @@ use crate::http::Api;
 use crate::negotiation::{self, FlatRequest, RefusalView};
 use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
-use crate::portal::request::form::{Place, Problem};
+use crate::portal::request::form::{FormPart, Problem};
 use crate::portal::request::problems::problems_of_offer;
-use crate::portal::request::refusal::Kept;
+use crate::portal::request::refusal::StoredRefusal;
 use crate::portal::request::values_of_request::{with_duration, with_nodes};
 use crate::portal::session::Visitor;
 use crate::portal::text;
@@ -91,9 +91,9 @@ impl SubmittedForm {
 
     /// Notes why nothing was offered for its request; the status of the page that says so. The same form again is another request.
     pub(in crate::portal) fn note_refusal(&mut self, refusal: &Value) -> StatusCode {
-        match Kept::read(refusal) {
-            Kept::Refused(refusal) => self.refusal = Some(refusal),
-            Kept::Wrong(violations) => {
+        match StoredRefusal::read(refusal) {
+            StoredRefusal::Refused(refusal) => self.refusal = Some(refusal),
+            StoredRefusal::Wrong(violations) => {
                 self.problems = problems_of_offer(&violations, Vec::new());
                 if self.problems.is_empty() {
                     self.problems.push(whole_form_problem(text::reason("")));
@@ -108,7 +108,7 @@ impl SubmittedForm {
 /// A problem of a form as a whole.
 pub(in crate::portal) fn whole_form_problem(message: &str) -> Problem {
     Problem {
-        place: Place::Whole,
+        place: FormPart::Whole,
         message: message.to_owned(),
     }
 }
@@ -160,10 +160,10 @@ pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadFo
 /// That no resource has so many nodes, where that is so.
 pub(in crate::portal) fn problem_of_size(api: &Api, wish: &FlatRequest) -> Option<Problem> {
     let resources = api.negotiation.offered_resources().resources;
-    let largest = resources.iter().map(|of| of.nodes).max()?;
+    let largest = resources.iter().map(|resource| resource.nodes).max()?;
     let (_, wanted) = wish.nodes?;
     (wanted > largest).then(|| Problem {
-        place: Place::Nodes,
+        place: FormPart::Nodes,
         message: format!(
             "One reservation uses one resource; the largest has {}.",
             text::nodes(largest)

@@ -3,14 +3,14 @@
 use wsag::{Violation, Violations};
 
 use crate::portal::request::attributes::{ARCHITECTURE, NODE_NUMBERS};
-use crate::portal::request::form::{Place, Problem};
+use crate::portal::request::form::{FormPart, Problem};
 use crate::portal::text::capitalised;
 
 /// The problems of an offer, at the fields of the form, beside those that were found as the form was read.
 pub(in crate::portal) fn problems_of_offer(violations: &Violations, read: Vec<Problem>) -> Vec<Problem> {
     let mut problems = read;
     // A field that cannot be read is left out of the offer: what the offer lacks then is not said again.
-    let unread: Vec<Place> = problems.iter().map(|problem| problem.place).collect();
+    let unread: Vec<FormPart> = problems.iter().map(|problem| problem.place).collect();
     for violation in &violations.0 {
         let place = place_in_form(violation);
         let problem = Problem {
@@ -22,45 +22,45 @@ pub(in crate::portal) fn problems_of_offer(violations: &Violations, read: Vec<Pr
         }
     }
     // A demand of the template on the whole follows from a field that is wrong. If it does not, the next check finds it again.
-    if problems.iter().any(|problem| problem.place != Place::Whole) {
-        problems.retain(|problem| problem.place != Place::Whole);
+    if problems.iter().any(|problem| problem.place != FormPart::Whole) {
+        problems.retain(|problem| problem.place != FormPart::Whole);
     }
     problems
 }
 
 /// The place of the form that a member of the request was made from.
-fn place_in_form(violation: &Violation) -> Place {
+fn place_in_form(violation: &Violation) -> FormPart {
     let mut steps = violation.path.split('/').skip(1);
     match steps.next().unwrap_or_default() {
-        "name" => Place::Name,
-        "application" | "version" => Place::Application,
+        "name" => FormPart::Name,
+        "application" | "version" => FormPart::Application,
         "arguments" => match steps.next().and_then(|index| index.parse().ok()) {
-            Some(index) => Place::Argument(index),
-            None => Place::Application,
+            Some(index) => FormPart::Argument(index),
+            None => FormPart::Application,
         },
-        "nodes" => Place::Nodes,
-        "durationSeconds" => Place::Duration,
+        "nodes" => FormPart::Nodes,
+        "durationSeconds" => FormPart::Duration,
         "window" => match steps.next() {
-            Some("start") => Place::Start,
+            Some("start") => FormPart::Start,
             // One that is missing is reported where it should stand.
             None if violation.message.contains("StartTime") && !violation.message.contains("EndTime") => {
-                Place::Start
+                FormPart::Start
             }
-            _ => Place::Deadline,
+            _ => FormPart::Deadline,
         },
-        "budget" => Place::Budget,
-        "maxDeviation" => Place::Flexibility,
-        "fixAt" => Place::Fix,
-        "resource" => Place::Resource,
+        "budget" => FormPart::Budget,
+        "maxDeviation" => FormPart::Flexibility,
+        "fixAt" => FormPart::Fix,
+        "resource" => FormPart::Resource,
         "attributes" => match steps.next() {
-            Some(ARCHITECTURE) => Place::Architecture,
+            Some(ARCHITECTURE) => FormPart::Architecture,
             name => NODE_NUMBERS
                 .iter()
-                .position(|of| Some(of.attribute) == name)
-                .map_or(Place::Whole, Place::NodeNumber),
+                .position(|each| Some(each.attribute) == name)
+                .map_or(FormPart::Whole, FormPart::NodeNumber),
         },
-        "preemption" => Place::Pieces,
-        _ => Place::Whole,
+        "preemption" => FormPart::Pieces,
+        _ => FormPart::Whole,
     }
 }
 
@@ -75,8 +75,8 @@ const ELEMENTS: [(&str, &str); 6] = [
 ];
 
 /// A message in the words of the form, without the argument or the item of the template that its field names already.
-fn beside_its_field(place: Place, message: &str) -> String {
-    if let (Place::Argument(_), Some((_, expected))) = (place, message.split_once(": expected ")) {
+fn beside_its_field(place: FormPart, message: &str) -> String {
+    if let (FormPart::Argument(_), Some((_, expected))) = (place, message.split_once(": expected ")) {
         // The argument's name stands first.
         let kind = expected.split_once(", ").map_or(expected, |(_, kind)| kind);
         return format!("enter {kind}");
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
-    use crate::negotiation::{FlatRequest, Run};
+    use crate::negotiation::{CatalogueJob, FlatRequest};
     use crate::portal::request::field;
     use crate::portal::request::form::{self};
     use crate::portal::values::Values;
@@ -145,7 +145,7 @@ mod tests {
     fn wish() -> FlatRequest {
         FlatRequest {
             name: Some("<first> & \"last\"".to_owned()),
-            run: Some(Run {
+            run: Some(CatalogueJob {
                 name: "sleep".to_owned(),
                 version: None,
                 arguments: vec!["2".to_owned(), "</wsag:Terms>".to_owned()],
@@ -227,20 +227,20 @@ mod tests {
     #[test]
     fn a_violation_stands_beside_the_field_that_it_belongs_to() {
         for (path, message, expected) in [
-            ("/application", "", Place::Application),
-            ("/arguments", "", Place::Application),
-            ("/arguments/2", "", Place::Argument(2)),
-            ("/nodes", "", Place::Nodes),
-            ("/window/start", "", Place::Start),
-            ("/window/end", "", Place::Deadline),
-            ("/window", "arp:EndTime is expected", Place::Deadline),
-            ("/window", "arp:StartTime is expected", Place::Start),
-            ("/durationSeconds", "", Place::Duration),
-            ("/preemption", "", Place::Pieces),
-            ("/attributes/memory_bytes", "", Place::NodeNumber(1)),
-            ("/attributes/cpu_architecture", "", Place::Architecture),
-            ("/name", "", Place::Name),
-            ("", "", Place::Whole),
+            ("/application", "", FormPart::Application),
+            ("/arguments", "", FormPart::Application),
+            ("/arguments/2", "", FormPart::Argument(2)),
+            ("/nodes", "", FormPart::Nodes),
+            ("/window/start", "", FormPart::Start),
+            ("/window/end", "", FormPart::Deadline),
+            ("/window", "arp:EndTime is expected", FormPart::Deadline),
+            ("/window", "arp:StartTime is expected", FormPart::Start),
+            ("/durationSeconds", "", FormPart::Duration),
+            ("/preemption", "", FormPart::Pieces),
+            ("/attributes/memory_bytes", "", FormPart::NodeNumber(1)),
+            ("/attributes/cpu_architecture", "", FormPart::Architecture),
+            ("/name", "", FormPart::Name),
+            ("", "", FormPart::Whole),
         ] {
             let violation = violation(path, message);
             assert_eq!(place_in_form(&violation), expected, "{path} {message}");
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_a_field_that_cannot_be_read_leaves_out_is_not_said_to_be_missing() {
         let read = vec![Problem {
-            place: Place::Nodes,
+            place: FormPart::Nodes,
             message: "Enter a number.".to_owned(),
         }];
         let found = Violations(vec![
@@ -266,30 +266,32 @@ mod tests {
             violation("/budget", "EUR is expected"),
             violation("", "ready lt deadline"),
         ]);
-        let places = problems_of_offer(&found, read).into_iter().map(|of| of.place);
-        assert_eq!(places.collect::<Vec<_>>(), [Place::Nodes, Place::Budget]);
+        let places = problems_of_offer(&found, read)
+            .into_iter()
+            .map(|problem| problem.place);
+        assert_eq!(places.collect::<Vec<_>>(), [FormPart::Nodes, FormPart::Budget]);
     }
 
     #[test]
     fn a_message_does_not_repeat_what_its_field_says() {
         for (place, message, shown) in [
             (
-                Place::Argument(0),
+                FormPart::Argument(0),
                 "argument 1 of sleep: expected seconds, a whole number",
                 "enter a whole number",
             ),
             (
-                Place::Nodes,
+                FormPart::Nodes,
                 "at most 4 is expected, not 9 (item \"nodes\" of the template)",
                 "at most 4 is expected, not 9",
             ),
             (
-                Place::Deadline,
+                FormPart::Deadline,
                 "item \"window\" of the template: arp:EndTime is expected",
                 "the deadline is expected",
             ),
             (
-                Place::Deadline,
+                FormPart::Deadline,
                 "EndTime is before StartTime",
                 "the deadline is before the earliest start",
             ),

@@ -45,24 +45,24 @@ pub(in crate::portal) struct NearSlot {
 }
 
 /// A refusal as a negotiation keeps it.
-pub(in crate::portal) enum Kept {
+pub(in crate::portal) enum StoredRefusal {
     /// The plan has no place.
     Refused(RefusalView),
     /// Its words are wrong.
     Wrong(Violations),
 }
 
-impl Kept {
+impl StoredRefusal {
     /// The refusal in an offer or an answer.
     pub(in crate::portal) fn read(refusal: &Value) -> Self {
         if let Ok(refusal) = serde_json::from_value(refusal.clone()) {
             return Self::Refused(refusal);
         }
         let told = refusal["violations"].as_array().into_iter().flatten();
-        let violation = |of: &Value| Violation {
-            path: of["path"].as_str().unwrap_or_default().to_owned(),
+        let violation = |value: &Value| Violation {
+            path: value["path"].as_str().unwrap_or_default().to_owned(),
             kind: ViolationKind::Value,
-            message: of["message"].as_str().unwrap_or_default().to_owned(),
+            message: value["message"].as_str().unwrap_or_default().to_owned(),
         };
         Self::Wrong(Violations(told.map(violation).collect()))
     }
@@ -103,9 +103,9 @@ impl Refusal {
 
     /// The refusal that a negotiation has kept of what a form asks for.
     pub(in crate::portal) fn of_kept(refusal: &Value, form: &FilledForm, now: i64) -> Self {
-        let violations = match Kept::read(refusal) {
-            Kept::Refused(refusal) => return Self::of(&refusal, form, now),
-            Kept::Wrong(violations) => violations,
+        let violations = match StoredRefusal::read(refusal) {
+            StoredRefusal::Refused(refusal) => return Self::of(&refusal, form, now),
+            StoredRefusal::Wrong(violations) => violations,
         };
         let faults = problems_of_offer(&violations, Vec::new()).into_iter();
         Self {

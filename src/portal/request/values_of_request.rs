@@ -70,8 +70,8 @@ pub(in crate::portal) fn values_of_request(request: &FlatRequest, catalogue: &Ca
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
     let named = run.and_then(|run| {
-        let is_it = |of: &&crate::catalogue::Application| {
-            of.name == run.name && (run.version.is_none() || of.version == run.version)
+        let is_it = |application: &&crate::catalogue::Application| {
+            application.name == run.name && (run.version.is_none() || application.version == run.version)
         };
         Some((run, applications.clone().find(is_it)?))
     });
@@ -107,18 +107,26 @@ fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
             field::BUDGET,
             plan.budget
                 .as_ref()
-                .map(|of| wsag::scheduling::write_amount(of.amount_micros)),
+                .map(|budget| wsag::scheduling::write_amount(budget.amount_micros)),
         ),
-        (field::FLEXIBILITY, plan.max_deviation.map(|of| of.to_string())),
-        (field::FIX, plan.fix_at.map(|of| of.to_string())),
+        (
+            field::FLEXIBILITY,
+            plan.max_deviation.map(|max_deviation| max_deviation.to_string()),
+        ),
+        (field::FIX, plan.fix_at.map(|fix_at| fix_at.to_string())),
         (field::RESOURCE, plan.resource.clone()),
-        (field::PIECES, plan.preemption.map(|of| of.pieces.to_string())),
+        (
+            field::PIECES,
+            plan.preemption.map(|preemption| preemption.pieces.to_string()),
+        ),
     ];
     let attributes = &request.attributes;
-    let numbers = NODE_NUMBERS.iter().map(|of| match attributes.get(of.attribute) {
-        Some(Attribute::Number(least)) => (of.field, Some(of.text(*least))),
-        _ => (of.field, None),
-    });
+    let numbers = NODE_NUMBERS
+        .iter()
+        .map(|number| match attributes.get(number.attribute) {
+            Some(Attribute::Number(least)) => (number.field, Some(number.text(*least))),
+            _ => (number.field, None),
+        });
     let architecture = match attributes.get(attributes::ARCHITECTURE) {
         Some(Attribute::Word(word)) => Some(word.clone()),
         _ => None,
@@ -235,7 +243,7 @@ mod tests {
 
     use super::*;
     use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, JobLimits};
-    use crate::negotiation::Run;
+    use crate::negotiation::CatalogueJob;
 
     fn catalogue() -> Catalogue {
         let application = Application {
@@ -258,7 +266,7 @@ mod tests {
     fn a_form_that_is_filled_from_a_request_asks_for_it_again() {
         let request = FlatRequest {
             name: Some("my <fit>".to_owned()),
-            run: Some(Run {
+            run: Some(CatalogueJob {
                 name: "fit".to_owned(),
                 version: Some("1.0".to_owned()),
                 arguments: vec!["a & b".to_owned()],

@@ -79,7 +79,13 @@ fn events_of(view: &AgreementView, base: &str) -> Vec<Event> {
     let whole = [(view.planned_start.as_ref(), view.planned_end.as_ref(), view.nodes)];
     let pieces = view.pieces.iter();
     let pieces: Vec<_> = pieces
-        .map(|of| (Some(&of.planned_start), Some(&of.planned_end), of.nodes))
+        .map(|agreement| {
+            (
+                Some(&agreement.planned_start),
+                Some(&agreement.planned_end),
+                agreement.nodes,
+            )
+        })
         .collect();
     let slots = if pieces.is_empty() { &whole[..] } else { &pieces };
     let status = match view.state.as_str() {

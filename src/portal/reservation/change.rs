@@ -10,12 +10,12 @@ use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementView, FlatRequest, Shown};
+use crate::negotiation::{self, AgreementDetails, AgreementView, FlatRequest};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
 use crate::portal::request::fields::{Field, Group, Input};
-use crate::portal::request::form::{self, Place};
+use crate::portal::request::form::{self, FormPart};
 use crate::portal::request::refusal::Refusal;
 use crate::portal::request::values_of_request::{
     FilledForm, with_deadline, with_duration, with_nodes, with_said, with_start,
@@ -56,7 +56,7 @@ pub(in crate::portal) async fn show_change_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     require_writer(&visitor.caller)?;
-    let Shown { view, request, .. } = own_agreement(&api, &visitor, id).await?;
+    let AgreementDetails { view, request, .. } = own_agreement(&api, &visitor, id).await?;
     let query = Values::read(uri.query().unwrap_or_default().as_bytes());
     let form = SubmittedForm {
         values: with_said(present_values(&view, request.end.is_some()), &query),
@@ -112,7 +112,7 @@ pub(in crate::portal) async fn ask_for_change(
 }
 
 /// The visitor's own agreement: only its party may change one.
-async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Shown, Failure> {
+async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementDetails, Failure> {
     let shown = api
         .negotiation
         .show_agreement(scope_of_caller(&visitor.caller), id)
@@ -201,7 +201,7 @@ fn render_change_page(
     let zone = Zone::present();
     let values = form::form_in_zone(values, &zone);
     let hint = format!("In {}. Empty means: as it is now.", zone.name());
-    let errors = |place: Place| -> Vec<String> {
+    let errors = |place: FormPart| -> Vec<String> {
         let own = problems.iter().filter(|problem| problem.place == place);
         own.map(|problem| problem.message.clone()).collect()
     };
@@ -215,21 +215,21 @@ fn render_change_page(
         input,
     };
     let part = |name: &str, label: &str, kind: Input| input(name, label, kind, Vec::new());
-    let group = |id: &str, legend: &str, hint: &str, place: Place, fields: Vec<Field>| Group {
+    let group = |id: &str, legend: &str, hint: &str, place: FormPart, fields: Vec<Field>| Group {
         id: id.to_owned(),
         legend: legend.to_owned(),
         hint: hint.to_owned(),
         errors: errors(place),
         fields,
     };
-    let instant = |(date, time): (&str, &str), legend: &str, place: Place| {
+    let instant = |(date, time): (&str, &str), legend: &str, place: FormPart| {
         let fields = vec![part(date, "Date", Input::Date), part(time, "Time", Input::Time)];
         group(&format!("{date}-group"), legend, &hint, place, fields)
     };
     let is_whole = text::can_change_wholly(view);
-    let whole = [Place::Nodes, Place::Start];
-    let fields = [Place::Duration, Place::Deadline, Place::Budget];
-    let has_field = |place: Place| fields.contains(&place) || is_whole && whole.contains(&place);
+    let whole = [FormPart::Nodes, FormPart::Start];
+    let fields = [FormPart::Duration, FormPart::Deadline, FormPart::Budget];
+    let has_field = |place: FormPart| fields.contains(&place) || is_whole && whole.contains(&place);
     let elsewhere = problems.iter().filter(|problem| !has_field(problem.place));
     let elsewhere = elsewhere.map(|problem| problem.message.clone()).collect();
     let name = text::name(view);
@@ -239,27 +239,27 @@ fn render_change_page(
         id: view.id,
         name,
         once: once.unwrap_or_else(Uuid::now_v7),
-        nodes: is_whole.then(|| input(field::NODES, "Nodes", Input::Whole, errors(Place::Nodes))),
+        nodes: is_whole.then(|| input(field::NODES, "Nodes", Input::Whole, errors(FormPart::Nodes))),
         duration: group(
             "duration-group",
             "Duration",
             "From the start of its time. Longer extends it, shorter ends it earlier.",
-            Place::Duration,
+            FormPart::Duration,
             vec![
                 part(field::HOURS, "Hours", Input::Whole),
                 part(field::MINUTES, "Minutes", Input::Whole),
                 part(field::SECONDS, "Seconds", Input::Whole),
             ],
         ),
-        start: is_whole.then(|| instant(field::START, "Earliest start", Place::Start)),
-        deadline: instant(field::DEADLINE, "Deadline", Place::Deadline),
+        start: is_whole.then(|| instant(field::START, "Earliest start", FormPart::Start)),
+        deadline: instant(field::DEADLINE, "Deadline", FormPart::Deadline),
         budget: api.negotiation.currency().map(|currency| Field {
             hint: "The most that all of it may cost. Empty means: as it was agreed.".to_owned(),
             ..input(
                 field::BUDGET,
                 &format!("Budget in {currency} (optional)"),
                 Input::Decimal,
-                errors(Place::Budget),
+                errors(FormPart::Budget),
             )
         }),
         problems: elsewhere,

@@ -40,9 +40,9 @@ struct Reservations {
     frame: Frame,
     filter: FilterForm,
     /// Those for which the provider proposes another place.
-    proposed: Vec<Line>,
-    coming: Vec<Line>,
-    past: Vec<Line>,
+    proposed: Vec<ReservationLine>,
+    coming: Vec<ReservationLine>,
+    past: Vec<ReservationLine>,
     /// Where the list goes on.
     next: Option<String>,
     /// Whether the list does not begin at its beginning.
@@ -60,19 +60,19 @@ struct FilterForm {
     party: String,
     from: String,
     to: String,
-    standings: Vec<Choice>,
-    resources: Vec<Choice>,
+    standings: Vec<FilterChoice>,
+    resources: Vec<FilterChoice>,
 }
 
 /// A value to choose.
-struct Choice {
+struct FilterChoice {
     value: String,
     label: String,
     is_chosen: bool,
 }
 
 /// A reservation in the list.
-struct Line {
+struct ReservationLine {
     id: Uuid,
     name: String,
     party: String,
@@ -98,10 +98,11 @@ pub(in crate::portal) async fn show_reservations_page(
         .reservations(&read_filter(&visitor, &asked), after, Some(PAGE))
         .await?;
     let now = second_of(api.negotiation.clock().micros()).seconds();
-    let is_proposed = |of: &&AgreementView| visitor.proposed.contains(&of.id);
+    let is_proposed = |agreement: &&AgreementView| visitor.proposed.contains(&agreement.id);
     let (proposed, others): (Vec<_>, Vec<_>) = found.reservations.iter().partition(is_proposed);
-    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|of| text::is_final(of));
-    let lines = |of: Vec<&AgreementView>| of.into_iter().map(|view| line_of(view, now)).collect();
+    let (past, coming): (Vec<_>, Vec<_>) = others.into_iter().partition(|other| text::is_final(other));
+    let lines =
+        |agreements: Vec<&AgreementView>| agreements.into_iter().map(|view| line_of(view, now)).collect();
     let base = base_address(&api, &headers);
     let shown = Reservations {
         frame: visitor.frame("Reservations"),
@@ -147,14 +148,16 @@ fn start_of_day(text: &str, later: i64) -> Option<i64> {
 }
 
 fn filter_form(api: &Api, asked: &Values) -> FilterForm {
-    let choice = |field: &str, value: &str, label: &str| Choice {
+    let choice = |field: &str, value: &str, label: &str| FilterChoice {
         value: value.to_owned(),
         label: label.to_owned(),
         is_chosen: asked.trimmed(field) == value,
     };
     let standings = STANDINGS.iter().map(|(word, label)| choice("state", word, label));
     let resources = api.negotiation.offered_resources().resources;
-    let resources = resources.iter().map(|of| choice("resource", &of.name, &of.name));
+    let resources = resources
+        .iter()
+        .map(|resource| choice("resource", &resource.name, &resource.name));
     FilterForm {
         is_used: asked
             .iter()
@@ -182,13 +185,13 @@ fn address_of_page(asked: &Values, place: ReservationPlace) -> String {
     format!("/portal/reservations?{}", query.finish())
 }
 
-fn line_of(view: &AgreementView, now: i64) -> Line {
+fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
     let (start, end) = text::shown_time(view);
     let resource = view
         .resource
         .as_ref()
         .map_or_else(String::new, |name| format!(" of {name}"));
-    Line {
+    ReservationLine {
         id: view.id,
         name: text::name(view),
         party: view.party.clone(),

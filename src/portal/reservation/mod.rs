@@ -17,15 +17,15 @@ use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
-    AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, FlatRequest, FlexibilityView, Input,
-    PaymentView, Shown, TerminateRequest, TimelineView,
+    AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, FlatRequest,
+    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
 };
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
 use crate::portal::path::Path;
 use crate::portal::request::values_of_request::{form_address, values_of_request};
 use crate::portal::reservation::picture::Picture;
-use crate::portal::reservation::words::{Happening, Promise, is_about_nodes, plain};
+use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, plain};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
 use crate::portal::{Answer, Frame, render_page};
@@ -56,8 +56,8 @@ struct AgreementPage {
     picture: Option<Picture>,
     reasons: Reasons,
     /// The payments so far.
-    payments: Vec<Happening>,
-    happenings: Vec<Happening>,
+    payments: Vec<TimelineEntry>,
+    happenings: Vec<TimelineEntry>,
     promises: Vec<Promise>,
     outputs: Vec<Output>,
     /// All files that can be downloaded; none where there are none yet or none any more.
@@ -120,7 +120,7 @@ pub(in crate::portal) async fn show_agreement_page(
 ) -> Answer {
     let visitor = session::signed_in(&api, &headers, Some(id)).await?;
     let scope = || scope_of_caller(&visitor.caller);
-    let Shown {
+    let AgreementDetails {
         view,
         room,
         request,
@@ -158,7 +158,7 @@ pub(in crate::portal) async fn show_agreement_page(
         promises: view
             .guarantees
             .iter()
-            .map(|of| Promise::of(of, &view, has_deadline))
+            .map(|guarantee| Promise::of(guarantee, &view, has_deadline))
             .collect(),
         outputs,
         files,
@@ -171,9 +171,9 @@ pub(in crate::portal) async fn show_agreement_page(
     render_page(StatusCode::OK, &shown)
 }
 
-fn happenings_of(timeline: &TimelineView, is_shown: impl Fn(&str) -> bool) -> Vec<Happening> {
+fn happenings_of(timeline: &TimelineView, is_shown: impl Fn(&str) -> bool) -> Vec<TimelineEntry> {
     let events = timeline.events.iter().filter(|event| is_shown(&event.kind));
-    events.map(Happening::of).collect()
+    events.map(TimelineEntry::of).collect()
 }
 
 /// The address of the form filled in as a lost reservation of the visitor's was, with its times as far as they are to come; none for
@@ -204,8 +204,13 @@ fn address_as_before(
 
 impl Reasons {
     fn of(explained: &ExplanationView, has_deadline: bool) -> Self {
-        let moves = explained.moves.iter().filter(|of| !is_about_nodes(&of.why));
-        let moves: Vec<_> = moves.map(|of| format!("Then: {}", plain(&of.why))).collect();
+        let moves = explained
+            .moves
+            .iter()
+            .filter(|one_move| !is_about_nodes(&one_move.why));
+        let moves: Vec<_> = moves
+            .map(|one_move| format!("Then: {}", plain(&one_move.why)))
+            .collect();
         let has_moved = !moves.is_empty();
         let sentence = |text: &String| {
             if has_moved {
@@ -385,15 +390,15 @@ async fn render_confirmation(api: &Api, visitor: &Visitor, id: Uuid, has_changed
     // Its version is read before the costs: where it changes in between, the confirmation is asked for again.
     let view = api.negotiation.show_agreement(scope.clone(), id).await?.view;
     let ending = api.negotiation.cost_of_ending(scope, id, party).await?;
-    let payments = |of: &[PaymentView]| {
-        let payment = |of: &PaymentView| Payment {
-            amount: of.amount.to_string(),
-            reason: match &of.reason {
-                Some(reason) => format!("{} ({reason})", title_of_entry(&of.kind)),
-                None => title_of_entry(&of.kind).to_owned(),
+    let payments = |payments: &[PaymentView]| {
+        let payment = |payment: &PaymentView| Payment {
+            amount: payment.amount.to_string(),
+            reason: match &payment.reason {
+                Some(reason) => format!("{} ({reason})", title_of_entry(&payment.kind)),
+                None => title_of_entry(&payment.kind).to_owned(),
             },
         };
-        of.iter().map(payment).collect()
+        payments.iter().map(payment).collect()
     };
     let name = text::name(&view);
     let confirm = Confirm {

@@ -115,7 +115,7 @@ impl Picture {
 
     fn of(rows: &[Kind], title: String, now: i64, is_large: bool) -> Option<Self> {
         let all = || rows.iter().flat_map(|(_, _, spans)| spans);
-        let (first, last) = (all().map(|of| of.0).min()?, all().map(|of| of.1).max()?);
+        let (first, last) = (all().map(|each| each.0).min()?, all().map(|each| each.1).max()?);
         let axis = Axis {
             first,
             seconds: (last - first).max(1),
@@ -203,7 +203,7 @@ fn planned(view: &AgreementView) -> Vec<Span> {
 fn slots_of_pieces(pieces: &[PieceView]) -> Vec<Span> {
     let pieces = pieces.iter();
     let pieces: Vec<_> = pieces
-        .map(|of| (Some(&of.planned_start), Some(&of.planned_end)))
+        .map(|piece| (Some(&piece.planned_start), Some(&piece.planned_end)))
         .collect();
     spans(&pieces)
 }
@@ -218,7 +218,7 @@ fn real(view: &AgreementView, now: i64) -> Vec<Span> {
     let mut times: Vec<(Option<String>, Option<String>)> = view
         .pieces
         .iter()
-        .map(|of| (of.started.clone(), end(&of.ended)))
+        .map(|piece| (piece.started.clone(), end(&piece.ended)))
         .collect();
     if times.is_empty() {
         times.push((view.started.clone(), end(&view.ended)));

@@ -4,14 +4,14 @@ use crate::negotiation::{AgreementView, EventView, GuaranteeView, TimelineView};
 use crate::portal::text::{self, capitalised, moment};
 
 /// Something that happened, as a person reads it.
-pub(in crate::portal) struct Happening {
+pub(in crate::portal) struct TimelineEntry {
     pub(in crate::portal) at: String,
     pub(in crate::portal) title: &'static str,
     /// The particulars; empty where the title says it all.
     pub(in crate::portal) detail: String,
 }
 
-impl Happening {
+impl TimelineEntry {
     pub(in crate::portal) fn of(event: &EventView) -> Self {
         let (title, detail) = told(&event.kind, &event.detail);
         Self {
@@ -225,7 +225,7 @@ mod tests {
             event("penalty", "28 EUR: COMPLETION is violated"),
             event("charged", "1 EUR: change"),
         ];
-        let told = Happening::of(&events[1]);
+        let told = TimelineEntry::of(&events[1]);
         assert_eq!(
             (told.title, told.detail.as_str()),
             ("Money was paid for a broken guarantee", "28 EUR")

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::schema::{Tables, be_patient, kind_of, only_copied, read_tables};
 use super::{CopyError, Progress};
 use crate::store::engine::bulk::Kind;
-use crate::store::engine::connect::{Missing, connect_to_database};
+use crate::store::engine::connect::{IfMissing, connect_to_database};
 use crate::store::engine::hosts::APPLICATION;
 use crate::store::engine::migrations::{self, NEWEST};
 use crate::store::engine::transaction::Transaction;
@@ -32,7 +32,7 @@ struct Head {
 
 /// The counts of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Loaded {
+pub struct RestoreCounts {
     /// Rows of all tables.
     pub rows: u64,
 }
@@ -46,7 +46,7 @@ pub async fn check_empty(url: &str) -> Result<(), CopyError> {
     if file.is_some_and(|path| !Path::new(path.strip_prefix("//").unwrap_or(path)).exists()) {
         return Ok(());
     }
-    let database = connect_to_database(url, APPLICATION, Missing::Refuse).await?;
+    let database = connect_to_database(url, APPLICATION, IfMissing::Refuse).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
     refuse_content(&mut transaction).await?;
     Ok(transaction.rollback().await?)
@@ -71,8 +71,8 @@ pub async fn restore_database(
     from: &mut (dyn BufRead + Send),
     (signed, restore): (SignedLines, &Restore<'_>),
     progress: Progress<'_>,
-) -> Result<Loaded, CopyError> {
-    let database = connect_to_database(url, APPLICATION, Missing::Create).await?;
+) -> Result<RestoreCounts, CopyError> {
+    let database = connect_to_database(url, APPLICATION, IfMissing::Create).await?;
     let mut transaction = Transaction::begin(&database.writers).await?;
     be_patient(&mut transaction).await?;
     migrations::wait_for_other_migrations(&mut transaction).await?;
@@ -88,7 +88,7 @@ pub async fn restore_database(
     append_restore(&mut transaction, restore).await?;
     transaction.commit().await?;
     database.close().await;
-    Ok(Loaded { rows })
+    Ok(RestoreCounts { rows })
 }
 
 async fn load_tables(

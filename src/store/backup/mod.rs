@@ -10,8 +10,8 @@ mod load;
 mod save;
 mod schema;
 
-pub use load::{Loaded, check_empty, restore_database};
-pub use save::Saved;
+pub use load::{RestoreCounts, check_empty, restore_database};
+pub use save::CopyCounts;
 
 use std::io;
 

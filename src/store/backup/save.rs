@@ -14,7 +14,7 @@ const RUNNING: &str = "SELECT COUNT(*) AS running FROM agreements WHERE service 
 
 /// The counts of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Saved {
+pub struct CopyCounts {
     /// Rows of all tables.
     pub rows: u64,
     /// The version of the schema.
@@ -37,7 +37,7 @@ impl Store {
         signed: SignedLines,
         to: &mut (dyn Write + Send),
         progress: Progress<'_>,
-    ) -> Result<Saved, CopyError> {
+    ) -> Result<CopyCounts, CopyError> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
         be_patient(connection).await?;
@@ -64,7 +64,7 @@ impl Store {
             let why = format!("it has a table {other}, which no backup would have");
             return Err(Error::Schema(why).into());
         }
-        Ok(Saved {
+        Ok(CopyCounts {
             rows,
             schema,
             running,

@@ -14,8 +14,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::change::Change;
-use super::held::Held;
-use super::known::confirm_end;
+use super::held_nodes::HeldNodes;
+use super::known_trail::confirm_end;
 use super::lease::no_lease_row;
 use super::tables::{Failure, Tables};
 use super::trail::Trail;
@@ -115,16 +115,16 @@ impl Store {
     }
 
     /// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
-    async fn nodes_held_before(&self, batch: &[Change]) -> Result<Held> {
-        let needed = Held::needed(batch);
+    async fn nodes_held_before(&self, batch: &[Change]) -> Result<HeldNodes> {
+        let needed = HeldNodes::needed(batch);
         if needed.is_empty() {
-            return Ok(Held::default());
+            return Ok(HeldNodes::default());
         }
         let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
         let readers = &self.database.readers;
         let mut connection = readers.acquire().await?;
         let read = connection.read_bulk(&bulk::NODES_OF, &needed, Binding::of);
-        Ok(Held::of(readers.answer(ANSWER_WAIT, read).await??))
+        Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
     }
 
     /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or

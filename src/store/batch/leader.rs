@@ -15,7 +15,7 @@ use sqlx::postgres::PgConnection;
 
 use super::lease::{DECIDER, LOCK_NUMBER, Lease, NAME_SESSION, STARTING};
 use crate::store::database::Store;
-use crate::store::engine::connect::Place;
+use crate::store::engine::connect::DatabasePlace;
 use crate::store::engine::hosts::APPLICATION;
 use crate::store::engine::{Error, Result, silent_database};
 
@@ -60,12 +60,12 @@ pub struct Candidate {
     began: Option<Instant>,
     /// Whether it has seen a leader: its session has the name of one that stands by.
     stands_by: bool,
-    seen: Option<Seen>,
+    seen: Option<LeaderState>,
 }
 
 /// The leader as it was last seen.
 #[derive(Debug)]
-struct Seen {
+struct LeaderState {
     pid: i32,
     session_name: String,
     beat: String,
@@ -77,7 +77,7 @@ struct Seen {
 
 /// The result of a look at the lead.
 #[derive(Debug)]
-pub enum Look {
+pub enum LeaderLook {
     /// It is this process's.
     Leads(Lease),
     /// Another process has it: its name, where it has one.
@@ -98,7 +98,7 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn has_process(&self, name: &str) -> Result<bool> {
-        let Place::Server(hosts) = &self.database.place else {
+        let DatabasePlace::Server(hosts) = &self.database.place else {
             return Ok(false);
         };
         let mut session = hosts.connect(WAITING).await?;
@@ -110,7 +110,7 @@ impl Store {
 
     /// This process as one that stands by; none on SQLite, where no other process can.
     pub fn candidate(&self) -> Option<Candidate> {
-        matches!(self.database.place, Place::Server(_)).then(|| Candidate {
+        matches!(self.database.place, DatabasePlace::Server(_)).then(|| Candidate {
             store: self.clone(),
             session: None,
             began: None,
@@ -127,7 +127,7 @@ impl Candidate {
     ///
     /// # Errors
     /// [`Error::Unavailable`]; a later look may succeed.
-    pub async fn look(&mut self) -> Result<Look> {
+    pub async fn look(&mut self) -> Result<LeaderLook> {
         let looked = tokio::time::timeout(LOOK_WAIT, self.look_at_lock()).await;
         let looked = looked.unwrap_or_else(|_| Err(silent_database().into()));
         if looked.is_err() {
@@ -137,13 +137,13 @@ impl Candidate {
         }
         match looked? {
             Some(follows) => Ok(follows),
-            None => self.lead().await.map(Look::Leads),
+            None => self.lead().await.map(LeaderLook::Leads),
         }
     }
 
     /// Looks for the lock; none where it is ours from now on.
-    async fn look_at_lock(&mut self) -> Result<Option<Look>> {
-        let Place::Server(hosts) = &self.store.database.place else {
+    async fn look_at_lock(&mut self) -> Result<Option<LeaderLook>> {
+        let DatabasePlace::Server(hosts) = &self.store.database.place else {
             return Err(Error::LeaseHeld("a file has one process".to_owned()));
         };
         let session = match &mut self.session {
@@ -172,7 +172,7 @@ impl Candidate {
         let Some(leader) = leader else {
             // It has gone since.
             self.seen = None;
-            return Ok(Some(Look::Follows(None)));
+            return Ok(Some(LeaderLook::Follows(None)));
         };
         if !self.stands_by {
             let named = sqlx::query(NAME_SESSION).bind(hosts.name_of_session(STANDBY));
@@ -197,7 +197,7 @@ impl Candidate {
         }
         let process = process.map(str::to_owned);
         self.seen = Some(seen);
-        Ok(Some(Look::Follows(process)))
+        Ok(Some(LeaderLook::Follows(process)))
     }
 
     /// Makes a lease of the session that has the lock.
@@ -228,12 +228,16 @@ fn silence_allowed(session: &str) -> Duration {
 }
 
 /// A leader as it is seen now, after it was seen `before`.
-fn note_seen(before: Option<Seen>, (pid, session_name, beat): (i32, String, String), now: Instant) -> Seen {
+fn note_seen(
+    before: Option<LeaderState>,
+    (pid, session_name, beat): (i32, String, String),
+    now: Instant,
+) -> LeaderState {
     let same = before.filter(|seen| {
         let is_same = seen.pid == pid && seen.beat == beat && seen.session_name == session_name;
         is_same && now.duration_since(seen.looked) < LOOK_LATE
     });
-    Seen {
+    LeaderState {
         since: same.map_or(now, |seen| seen.since),
         pid,
         session_name,

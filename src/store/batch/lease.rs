@@ -20,10 +20,10 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 use uuid::Uuid;
 
-use super::known::{confirm_end, is_same_end};
+use super::known_trail::{confirm_end, is_same_end};
 use super::trail::Trail;
 use crate::store::database::{ANSWER_WAIT, Store};
-use crate::store::engine::connect::Place;
+use crate::store::engine::connect::DatabasePlace;
 use crate::store::engine::hosts::Hosts;
 use crate::store::engine::{Columns, Connection, Engine, Error, Result, silent_database, statements};
 
@@ -78,8 +78,10 @@ impl Store {
     /// [`Error::LeaseHeld`] where another process has it.
     pub async fn acquire_lease(&self) -> Result<Lease> {
         let lock = match &self.database.place {
-            Place::File { lock, .. } => Lock::File(lock_lease_file_soon(lock).await?),
-            Place::Server(hosts) => Lock::Session(Some(lock_lease_session(hosts, POSTGRES_WAIT).await?)),
+            DatabasePlace::File { lock, .. } => Lock::File(lock_lease_file_soon(lock).await?),
+            DatabasePlace::Server(hosts) => {
+                Lock::Session(Some(lock_lease_session(hosts, POSTGRES_WAIT).await?))
+            }
         };
         self.lease_under_lock(lock, None).await
     }
@@ -87,8 +89,8 @@ impl Store {
     /// The lease under the lock that a session has. Its process counts as one that starts until [`Store::check_lease`] is first called.
     pub(super) async fn lease_of_session(&self, mut session: Box<PgConnection>) -> Result<Lease> {
         let name = |role| match &self.database.place {
-            Place::Server(hosts) => Some(hosts.name_of_session(role)),
-            Place::File { .. } => None,
+            DatabasePlace::Server(hosts) => Some(hosts.name_of_session(role)),
+            DatabasePlace::File { .. } => None,
         };
         let named = sqlx::query(NAME_SESSION)
             .bind(name(STARTING))
@@ -263,7 +265,7 @@ impl Store {
         if let Err(over @ (Error::LeaseLost | Error::Damaged(_))) = self.check_lease(lease).await {
             return Err(over);
         }
-        if let (Lock::Session(None), Place::Server(hosts)) = (&lease.lock, &self.database.place) {
+        if let (Lock::Session(None), DatabasePlace::Server(hosts)) = (&lease.lock, &self.database.place) {
             // Asked first, as another process that has the lock is waited for.
             lease.confirm(self.epoch().await?)?;
             lease.lock = Lock::Session(Some(lock_lease_session(hosts, POSTGRES_RETAKE_WAIT).await?));

@@ -3,11 +3,11 @@
 
 pub(super) mod change;
 pub(super) mod commit;
-pub(super) mod held;
-pub(super) mod known;
+pub(super) mod free_space;
+pub(super) mod held_nodes;
+pub(super) mod known_trail;
 pub(super) mod leader;
 pub(super) mod lease;
-pub(super) mod room;
 pub(super) mod sums;
 pub(super) mod tables;
 pub(super) mod trail;

@@ -10,7 +10,7 @@ use crate::store::engine::{Columns, Error, Result, Value, statements};
 
 /// A table with a sum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Summed {
+pub(in crate::store) enum SummedTable {
     Bindings,
     Executions,
     Ledger,
@@ -18,7 +18,7 @@ pub(in crate::store) enum Summed {
     Successions,
 }
 
-impl Summed {
+impl SummedTable {
     pub(in crate::store) const ALL: [Self; 5] = [
         Self::Bindings,
         Self::Executions,
@@ -71,11 +71,11 @@ impl Summed {
     }
 }
 
-/// The sum of each table, in the order of [`Summed::ALL`].
+/// The sum of each table, in the order of [`SummedTable::ALL`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::store) struct Sums([u128; Summed::ALL.len()]);
+pub(in crate::store) struct TableSums([u128; SummedTable::ALL.len()]);
 
-impl Sums {
+impl TableSums {
     /// Reads them as they are written: nothing, where no row has been added yet.
     pub(in crate::store) fn parse(text: &str) -> Result<Self> {
         let mut sums = Self::default();
@@ -94,29 +94,29 @@ impl Sums {
         Ok(sums)
     }
 
-    pub(in crate::store) fn of(&self, table: Summed) -> u128 {
+    pub(in crate::store) fn of(&self, table: SummedTable) -> u128 {
         self.0[table as usize]
     }
 
     /// Adds a row.
-    pub(in crate::store) fn add(&mut self, table: Summed, values: &[Value<'_>]) {
+    pub(in crate::store) fn add(&mut self, table: SummedTable, values: &[Value<'_>]) {
         let sum = &mut self.0[table as usize];
         *sum = sum.wrapping_add(table.part(values));
     }
 
     /// Takes a row away.
-    pub(in crate::store) fn take(&mut self, table: Summed, values: &[Value<'_>]) {
+    pub(in crate::store) fn take(&mut self, table: SummedTable, values: &[Value<'_>]) {
         self.take_part(table, table.part(values));
     }
 
     /// Takes the part of a row away.
-    pub(in crate::store) fn take_part(&mut self, table: Summed, part: u128) {
+    pub(in crate::store) fn take_part(&mut self, table: SummedTable, part: u128) {
         let sum = &mut self.0[table as usize];
         *sum = sum.wrapping_sub(part);
     }
 }
 
-impl fmt::Display for Sums {
+impl fmt::Display for TableSums {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [first, others @ ..] = &self.0;
         write!(f, "{first}")?;
@@ -135,18 +135,18 @@ mod tests {
         let rows: Vec<_> = (0..4)
             .map(|_| [Value::from(Uuid::now_v7()), Value::from(Uuid::now_v7())])
             .collect();
-        let mut sums = Sums::default();
-        assert_eq!(Sums::parse("").unwrap(), sums);
+        let mut sums = TableSums::default();
+        assert_eq!(TableSums::parse("").unwrap(), sums);
         for row in &rows {
-            sums.add(Summed::Successions, row);
+            sums.add(SummedTable::Successions, row);
         }
-        assert_eq!(Sums::parse(&sums.to_string()).unwrap(), sums);
+        assert_eq!(TableSums::parse(&sums.to_string()).unwrap(), sums);
         for wrong in ["1", "1 2 3 4 5 6", "1 2 3 4 -5", "1 2 3 4 x"] {
-            Sums::parse(wrong).unwrap_err();
+            TableSums::parse(wrong).unwrap_err();
         }
         for row in rows.iter().rev() {
-            sums.take(Summed::Successions, row);
+            sums.take(SummedTable::Successions, row);
         }
-        assert_eq!(sums, Sums::default());
+        assert_eq!(sums, TableSums::default());
     }
 }

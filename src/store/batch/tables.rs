@@ -8,15 +8,15 @@ use scheduler::Interval;
 use uuid::Uuid;
 
 use super::change::Change;
-use super::held::{Held, sums_after};
-use super::sums::Sums;
-use super::trail::{Stated, Trail};
+use super::held_nodes::{HeldNodes, sums_after};
+use super::sums::TableSums;
+use super::trail::{StatedRows, Trail};
 use crate::agreement::{
     Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
 };
 use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
-use crate::store::engine::{Connection, Error, Record, Result, Stored, Value, is_contention};
+use crate::store::engine::{Connection, Error, Record, Result, StoredValue, Value, is_contention};
 use crate::store::records::agreements;
 use crate::store::records::ledger;
 use crate::store::records::negotiations;
@@ -51,7 +51,7 @@ impl From<sqlx::Error> for Failure {
 }
 
 /// Changes of bindings of one kind that follow each other in a batch and do not depend on each other.
-struct Run<'a> {
+struct BindingRun<'a> {
     kind: Binding,
     agreements: BTreeSet<Uuid>,
     values: Vec<Value<'a>>,
@@ -75,7 +75,7 @@ pub(in crate::store) struct Tables<'a> {
     /// The end of the trail after it.
     pub(in crate::store) trail: Trail,
     /// The sums after it, where it changes them and no line has stated them yet.
-    unstated: Option<Sums>,
+    unstated: Option<TableSums>,
     /// The rows of each statement of [`ALL_BULK`].
     rows: Vec<Vec<Value<'a>>>,
     /// The stored version, and the last that is in the batch.
@@ -90,7 +90,7 @@ pub(in crate::store) struct Tables<'a> {
     days: BTreeMap<(String, &'a str, i64), (i64, i64)>,
     keys: BTreeSet<(&'a str, &'a str)>,
     /// In their order, as nodes that one gives back another may get.
-    bindings: Vec<Run<'a>>,
+    bindings: Vec<BindingRun<'a>>,
 }
 
 impl<'a> Tables<'a> {
@@ -98,7 +98,7 @@ impl<'a> Tables<'a> {
     ///
     /// # Errors
     /// [`Error::Conflict`] where its changes do not fit each other.
-    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail, held: &Held) -> Result<Self> {
+    pub(in crate::store) fn of(batch: &'a [Change], trail: &Trail, held: &HeldNodes) -> Result<Self> {
         let sums = sums_after(trail.sums, batch, held);
         let mut tables = Self {
             unstated: (sums != trail.sums).then_some(sums),
@@ -134,11 +134,11 @@ impl<'a> Tables<'a> {
                 tables.push(&bulk::INSERT_CAPACITIES, row);
             }
         }
-        for ((resource, node, reporter), of) in std::mem::take(&mut tables.nodes) {
+        for ((resource, node, reporter), stored_state) in std::mem::take(&mut tables.nodes) {
             let key = [resource.into(), node.into(), reporter.into()];
             tables.push(&bulk::FORGET_NODE_STATES, key);
-            if let Some(of) = of {
-                tables.push(&bulk::INSERT_NODE_STATES, of.values());
+            if let Some(state_to_store) = stored_state {
+                tables.push(&bulk::INSERT_NODE_STATES, state_to_store.values());
             }
         }
         for ((account, currency, day), (credits, charges)) in std::mem::take(&mut tables.days) {
@@ -155,7 +155,7 @@ impl<'a> Tables<'a> {
     }
 
     fn push(&mut self, statement: &'static Bulk, row: impl IntoIterator<Item = Value<'a>>) {
-        let at = ALL_BULK.iter().position(|of| std::ptr::eq(*of, statement));
+        let at = ALL_BULK.iter().position(|each| std::ptr::eq(*each, statement));
         // All statements stand there.
         self.rows[at.expect("the statement has its place")].extend(row);
     }
@@ -163,7 +163,7 @@ impl<'a> Tables<'a> {
     fn events(&mut self, agreement: &'a Agreement, events: &'a [Event]) {
         let digest = bulk::INSERT_AGREEMENTS.digest(agreements::TABLE, &agreement.values());
         for event in events {
-            let stated = Stated {
+            let stated = StatedRows {
                 digest: Some(digest),
                 sums: self.unstated.take(),
             };
@@ -312,8 +312,9 @@ impl<'a> Tables<'a> {
                 }
                 self.push(&bulk::REMEMBER_REQUESTS, done.values());
             }
-            Change::SetNode(of) => {
-                self.nodes.insert((&of.resource, of.node, &of.reporter), Some(of));
+            Change::SetNode(node) => {
+                self.nodes
+                    .insert((&node.resource, node.node, &node.reporter), Some(node));
             }
             Change::ForgetNode {
                 resource,
@@ -366,13 +367,16 @@ impl<'a> Tables<'a> {
     }
 
     /// The run that a change of the bindings of these agreements belongs to.
-    fn run(&mut self, kind: Binding, agreements: &[Uuid]) -> &mut Run<'a> {
+    fn run(&mut self, kind: Binding, agreements: &[Uuid]) -> &mut BindingRun<'a> {
         let goes_on = self.bindings.last().is_some_and(|last| {
             last.kind == kind
-                && (kind == Binding::Bind || agreements.iter().all(|of| !last.agreements.contains(of)))
+                && (kind == Binding::Bind
+                    || agreements
+                        .iter()
+                        .all(|agreement| !last.agreements.contains(agreement)))
         });
         if !goes_on {
-            self.bindings.push(Run {
+            self.bindings.push(BindingRun {
                 kind,
                 agreements: BTreeSet::new(),
                 values: Vec::new(),
@@ -414,7 +418,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-impl Run<'_> {
+impl BindingRun<'_> {
     /// That no node is bound twice in it: a statement does not see the rows that it adds.
     fn check_owners(&self) -> Result<()> {
         let mut bound = self.bound.clone();

@@ -8,7 +8,7 @@
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-use super::sums::Sums;
+use super::sums::TableSums;
 use crate::clock::Micros;
 use crate::store::engine::digest::RowDigest;
 use crate::store::engine::{Columns, Result, hex};
@@ -21,16 +21,16 @@ pub(in crate::store) struct Trail {
     /// Its hash; empty where there is none.
     pub(in crate::store) hash: String,
     /// The sums that were stated last.
-    pub(in crate::store) sums: Sums,
+    pub(in crate::store) sums: TableSums,
 }
 
 /// What a line states of the rows that are there after it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::store) struct Stated {
+pub(in crate::store) struct StatedRows {
     /// The digest of the row of its agreement.
     pub(in crate::store) digest: Option<RowDigest>,
     /// The sums after its batch.
-    pub(in crate::store) sums: Option<Sums>,
+    pub(in crate::store) sums: Option<TableSums>,
 }
 
 impl Trail {
@@ -39,7 +39,7 @@ impl Trail {
         Ok(Self {
             number: row.integer("trail_number")?,
             hash: row.text("trail_hash")?,
-            sums: Sums::parse(&row.text("sums")?)?,
+            sums: TableSums::parse(&row.text("sums")?)?,
         })
     }
 
@@ -51,7 +51,7 @@ impl Trail {
         at: Micros,
         version: i64,
         words: [&str; 4],
-        stated: Stated,
+        stated: StatedRows,
     ) {
         let mut digest = self.next();
         digest.update(agreement.as_bytes());
@@ -67,7 +67,7 @@ impl Trail {
         at: Micros,
         party: Option<&str>,
         [kind, detail]: [&str; 2],
-        sums: Option<Sums>,
+        sums: Option<TableSums>,
     ) {
         let mut digest = self.next();
         digest.update(Uuid::max().as_bytes());
@@ -75,7 +75,7 @@ impl Trail {
         digest.update(negotiation.unwrap_or(Uuid::nil()).as_bytes());
         digest.update(at.to_be_bytes());
         digest.update([u8::from(party.is_some())]);
-        let stated = Stated { digest: None, sums };
+        let stated = StatedRows { digest: None, sums };
         self.end(digest, [kind, party.unwrap_or_default(), detail], stated);
     }
 
@@ -89,7 +89,7 @@ impl Trail {
 
     /// The texts are preceded by their lengths, so that no two lines are written the same. What is stated stands behind them: nothing, in a
     /// line that states nothing.
-    fn end<const N: usize>(&mut self, mut digest: Sha256, texts: [&str; N], stated: Stated) {
+    fn end<const N: usize>(&mut self, mut digest: Sha256, texts: [&str; N], stated: StatedRows) {
         for text in texts {
             digest.update((text.len() as u64).to_be_bytes());
             digest.update(text);

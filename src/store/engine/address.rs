@@ -36,7 +36,7 @@ pub(super) fn hosts_of_address(url: &str) -> Result<Vec<PgConnectOptions>> {
     if parts.hosts.len() > 1 && hosts.len() > 1 {
         return Err(wrong("names hosts before and behind its “?”"));
     }
-    let has_gap = |of: &[&str]| of.len() > 1 && of.iter().any(|host| host.is_empty());
+    let has_gap = |texts: &[&str]| texts.len() > 1 && texts.iter().any(|host| host.is_empty());
     if has_gap(&parts.hosts) || has_gap(&hosts) {
         return Err(wrong("has an empty host between its commas"));
     }
@@ -138,9 +138,9 @@ mod tests {
     /// Where each host of an address is: `host:port`, or the folder of its socket.
     fn places(url: &str) -> Vec<String> {
         let hosts = hosts_of_address(url).expect(url);
-        let place = |of: &PgConnectOptions| match of.get_socket() {
+        let place = |connect: &PgConnectOptions| match connect.get_socket() {
             Some(folder) => folder.display().to_string(),
-            None => format!("{}:{}", of.get_host(), of.get_port()),
+            None => format!("{}:{}", connect.get_host(), connect.get_port()),
         };
         hosts.iter().map(place).collect()
     }

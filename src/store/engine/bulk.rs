@@ -120,14 +120,14 @@ impl Connection {
     /// Runs a statement about rows, with their values row by row, and says how many rows of the database it changed.
     pub(in crate::store) async fn execute_bulk(
         &mut self,
-        of: &'static Bulk,
+        one_bulk: &'static Bulk,
         values: &[Value<'_>],
     ) -> sqlx::Result<u64> {
-        let sql = of.statement(self.engine());
+        let sql = one_bulk.statement(self.engine());
         match self {
-            Self::Sqlite(_) => self.execute(sql, &[of.json(values).into()]).await,
+            Self::Sqlite(_) => self.execute(sql, &[one_bulk.json(values).into()]).await,
             Self::Postgres(connection) => {
-                let arrays = of.arrays(values).map_err(sqlx::Error::Encode)?;
+                let arrays = one_bulk.arrays(values).map_err(sqlx::Error::Encode)?;
                 let query = sqlx::query_with(sql, arrays);
                 Ok(query.execute(&mut **connection).await?.rows_affected())
             }
@@ -139,15 +139,15 @@ impl Connection {
     /// Reads the rows of a statement about rows.
     pub(in crate::store) async fn read_bulk<T: Send>(
         &mut self,
-        of: &'static Bulk,
+        one_bulk: &'static Bulk,
         values: &[Value<'_>],
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
-        let sql = of.statement(self.engine());
+        let sql = one_bulk.statement(self.engine());
         match self {
-            Self::Sqlite(_) => self.read(sql, &[of.json(values).into()], one).await,
+            Self::Sqlite(_) => self.read(sql, &[one_bulk.json(values).into()], one).await,
             Self::Postgres(connection) => {
-                let arrays = of.arrays(values).map_err(sqlx::Error::Encode)?;
+                let arrays = one_bulk.arrays(values).map_err(sqlx::Error::Encode)?;
                 let rows = sqlx::query_with(sql, arrays).fetch_all(&mut **connection);
                 let rows = rows.await?;
                 rows.iter().map(|row| one(&Columns::Postgres(row))).collect()

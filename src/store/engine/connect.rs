@@ -54,11 +54,11 @@ pub(in crate::store) struct Database {
     pub(in crate::store) writers: Pool,
     /// On Postgres the same as the writers.
     pub(in crate::store) readers: Pool,
-    pub(in crate::store) place: Place,
+    pub(in crate::store) place: DatabasePlace,
 }
 
 /// Where the database is.
-pub(in crate::store) enum Place {
+pub(in crate::store) enum DatabasePlace {
     /// A file, with another one beside it to lock.
     File {
         lock: PathBuf,
@@ -73,7 +73,7 @@ impl Database {
     pub(in crate::store) async fn close(&self) {
         self.readers.close().await;
         self.writers.close().await;
-        if let Place::File { files, .. } = &self.place {
+        if let DatabasePlace::File { files, .. } = &self.place {
             files.close().await;
         }
     }
@@ -84,15 +84,15 @@ impl Database {
     /// [`Error::Damaged`].
     pub(in crate::store) fn confirm_files(&self) -> Result<()> {
         match &self.place {
-            Place::File { files, .. } => files.confirm(),
-            Place::Server(_) => Ok(()),
+            DatabasePlace::File { files, .. } => files.confirm(),
+            DatabasePlace::Server(_) => Ok(()),
         }
     }
 }
 
 /// The action where a SQLite file does not exist.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::store) enum Missing {
+pub(in crate::store) enum IfMissing {
     Create,
     Refuse,
 }
@@ -101,7 +101,7 @@ pub(in crate::store) enum Missing {
 pub(in crate::store) async fn connect_to_database(
     url: &str,
     application: &str,
-    missing: Missing,
+    missing: IfMissing,
 ) -> Result<Database> {
     if let Some(path) = url.strip_prefix("sqlite:") {
         return connect_to_sqlite(Path::new(path.strip_prefix("//").unwrap_or(path)), missing).await;
@@ -115,7 +115,7 @@ pub(in crate::store) async fn connect_to_database(
     ))
 }
 
-async fn connect_to_sqlite(path: &Path, missing: Missing) -> Result<Database> {
+async fn connect_to_sqlite(path: &Path, missing: IfMissing) -> Result<Database> {
     let path = create_database_file(path, missing).map_err(|error| {
         Error::Address(format!(
             "cannot open the database file {}: {error}",
@@ -158,7 +158,7 @@ async fn connect_to_sqlite(path: &Path, missing: Missing) -> Result<Database> {
     Ok(Database {
         writers: Pool::Sqlite(writers),
         readers: Pool::Sqlite(readers),
-        place: Place::File {
+        place: DatabasePlace::File {
             lock: lock.into(),
             files: Box::new(files),
         },
@@ -167,9 +167,9 @@ async fn connect_to_sqlite(path: &Path, missing: Missing) -> Result<Database> {
 
 /// Creates the file where it is missing, so that it is private from its first moment; SQLite gives its log the same
 /// permissions. Answers with the file's real path: two names of one file must not be two locks.
-fn create_database_file(path: &Path, missing: Missing) -> std::io::Result<PathBuf> {
+fn create_database_file(path: &Path, missing: IfMissing) -> std::io::Result<PathBuf> {
     OpenOptions::new()
-        .create(matches!(missing, Missing::Create))
+        .create(matches!(missing, IfMissing::Create))
         .truncate(false)
         .read(true)
         .write(true)
@@ -193,7 +193,7 @@ async fn connect_to_postgres(url: &str, application: &str) -> Result<Database> {
     Ok(Database {
         writers: Pool::Postgres(Arc::clone(&sessions)),
         readers: Pool::Postgres(sessions),
-        place: Place::Server(hosts),
+        place: DatabasePlace::Server(hosts),
     })
 }
 

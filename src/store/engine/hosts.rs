@@ -48,14 +48,14 @@ const BEGIN_SESSION_OF_SEVERAL: &str = "SELECT pg_is_in_recovery() AS standby, \
 pub(in crate::store) struct Hosts {
     /// At least one, in the order of the address.
     all: Vec<PgConnectOptions>,
-    known: Mutex<Known>,
+    known: Mutex<KnownPrimary>,
     /// When the last search ended; one goes on at a time.
     searched: tokio::sync::Mutex<Option<Instant>>,
 }
 
 /// The primary as it was last seen.
 #[derive(Debug, Clone, Copy, Default)]
-struct Known {
+struct KnownPrimary {
     /// Its place among the hosts.
     primary: usize,
     timeline: i64,
@@ -75,7 +75,7 @@ impl Hosts {
         self.all.len() > 1
     }
 
-    fn known(&self) -> Known {
+    fn known(&self) -> KnownPrimary {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -130,7 +130,7 @@ impl Hosts {
     }
 
     /// Returns when another host than this is the primary: looks again and again. With one host that never happens.
-    pub(super) async fn has_moved_from(&self, primary: usize) {
+    pub(super) async fn wait_for_other_primary(&self, primary: usize) {
         if !self.has_several() {
             std::future::pending::<()>().await;
         }
@@ -251,9 +251,9 @@ impl Hosts {
 
     /// The place of a host, as operators know it.
     fn name(&self, at: usize) -> String {
-        let name = |of: &PgConnectOptions| match of.get_socket() {
+        let name = |connect: &PgConnectOptions| match connect.get_socket() {
             Some(folder) => folder.display().to_string(),
-            None => format!("{}:{}", of.get_host(), of.get_port()),
+            None => format!("{}:{}", connect.get_host(), connect.get_port()),
         };
         self.all.get(at).map(name).unwrap_or_default()
     }

@@ -32,7 +32,7 @@ const OLDER_SESSIONS: &str = "SELECT COUNT(*) AS older FROM pg_stat_activity a W
 const CONTRACT: &str = "contract ";
 
 /// A step: its name and its text.
-type Step = (&'static str, &'static str);
+type MigrationStep = (&'static str, &'static str);
 
 /// The texts of migrations, each with its name.
 macro_rules! migrations {
@@ -42,7 +42,7 @@ macro_rules! migrations {
 }
 
 /// The steps that every database takes once: their names and texts, in order of their versions, which count from 1.
-const MIGRATIONS: &[Step] = migrations! {
+const MIGRATIONS: &[MigrationStep] = migrations! {
     "first" in "0001_first",
 };
 /// What Postgres adds to the first step.
@@ -69,7 +69,7 @@ pub(in crate::store) fn sum_of_steps(version: usize) -> Option<String> {
     Some(hex(&digest.finalize()))
 }
 
-fn needed_of(steps: &[Step]) -> usize {
+fn needed_of(steps: &[MigrationStep]) -> usize {
     let needed = steps.iter().rposition(|(name, _)| !name.starts_with(CONTRACT));
     needed.map_or(0, |last| last + 1)
 }
@@ -116,7 +116,7 @@ async fn try_migrations(writers: &Pool) -> Result<()> {
 }
 
 /// The version of the last contract step among those that are missing.
-fn last_contract_step(steps: &[Step], applied: usize, needed: usize) -> Option<usize> {
+fn last_contract_step(steps: &[MigrationStep], applied: usize, needed: usize) -> Option<usize> {
     let missing = steps.get(applied..needed)?;
     let last = missing.iter().rposition(|(name, _)| name.starts_with(CONTRACT))?;
     Some(applied + last + 1)
@@ -159,7 +159,7 @@ pub(in crate::store) async fn migrate_up_to(connection: &mut Connection, version
     apply_steps(connection, MIGRATIONS, version).await
 }
 
-async fn apply_steps(connection: &mut Connection, steps: &[Step], version: usize) -> Result<()> {
+async fn apply_steps(connection: &mut Connection, steps: &[MigrationStep], version: usize) -> Result<()> {
     connection.execute(statements::CREATE_MIGRATIONS, &[]).await?;
     let applied = applied_of(connection, steps).await?;
     let missing = steps.iter().zip(1_i64..).take(version).skip(applied);
@@ -183,7 +183,7 @@ pub(in crate::store) async fn applied_steps(connection: &mut Connection) -> Resu
     applied_of(connection, MIGRATIONS).await
 }
 
-async fn applied_of(connection: &mut Connection, steps: &[Step]) -> Result<usize> {
+async fn applied_of(connection: &mut Connection, steps: &[MigrationStep]) -> Result<usize> {
     let applied = connection.read(statements::APPLIED_MIGRATIONS, &[], |row| {
         Ok((row.integer("version")?, row.text("checksum")?))
     });
@@ -214,17 +214,17 @@ fn checksum(sql: &str, engine: Engine, version: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::engine::connect::{Missing, connect_to_database};
+    use crate::store::engine::connect::{IfMissing, connect_to_database};
     use crate::store::engine::hosts::APPLICATION;
 
     #[tokio::test]
     async fn a_database_gets_the_steps_that_it_lacks_or_stays_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", folder.path().join("bespeak.db").display());
-        let database = connect_to_database(&url, APPLICATION, Missing::Create)
+        let database = connect_to_database(&url, APPLICATION, IfMissing::Create)
             .await
             .unwrap();
-        let steps: [Step; 4] = [
+        let steps: [MigrationStep; 4] = [
             (
                 "old",
                 "CREATE TABLE t (a BIGINT NOT NULL); INSERT INTO t VALUES (1);",
@@ -266,7 +266,7 @@ mod tests {
 
     #[test]
     fn the_contract_steps_at_the_end_of_a_version_are_not_needed() {
-        let steps: [Step; 6] =
+        let steps: [MigrationStep; 6] =
             ["a", "contract a", "b", "c", "contract b", "contract c"].map(|name| (name, ""));
         assert_eq!(needed_of(&steps), 4);
         assert_eq!(needed_of(&steps[..2]), 1);

@@ -23,10 +23,10 @@ pub(super) mod migrations;
 pub(super) mod rows;
 pub(super) mod sessions;
 pub(super) mod statements;
-pub(super) mod stored;
 pub(super) mod transaction;
+pub(super) mod value_columns;
 
 pub(super) use connection::{Connection, Engine, Value};
 pub(super) use error::{Error, Result, is_contention, is_undone, silent_database};
 pub(super) use rows::{Columns, hex, read_json_column, to_json, unhex};
-pub(super) use stored::{Record, Stored, record};
+pub(super) use value_columns::{Record, StoredValue, record};

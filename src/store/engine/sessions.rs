@@ -51,7 +51,7 @@ impl Sessions {
                     }
                     got => return got,
                 },
-                () = self.hosts.has_moved_from(primary) => {}
+                () = self.hosts.wait_for_other_primary(primary) => {}
             }
         }
     }
@@ -65,7 +65,7 @@ impl Sessions {
         tokio::select! {
             biased;
             answered = tokio::time::timeout(wait, answer) => answered.map_err(|_| silent_database()),
-            () = self.hosts.has_moved_from(primary) => Err(silent_database()),
+            () = self.hosts.wait_for_other_primary(primary) => Err(silent_database()),
         }
     }
 

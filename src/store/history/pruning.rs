@@ -1,6 +1,6 @@
 //! Past executions that are no longer needed one by one become sums over hours.
 //!
-//! [`Kept`] says which executions stay: all that a prediction reads, the last ones of each application on each resource, those of
+//! [`KeptExecutions`] says which executions stay: all that a prediction reads, the last ones of each application on each resource, those of
 //! agreements that go on, and all that are young enough for a dispute. The timelines and the ledger, which record promises and
 //! their outcomes, are never pruned.
 
@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 
-use super::past::past_execution_of_row;
-use super::past::{Learned, PastExecution};
+use super::past_executions::past_execution_of_row;
+use super::past_executions::{LearnedExecutions, PastExecution};
 use crate::agreement::{Note, NoteKind};
 use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::batch::sums::Summed;
+use crate::store::batch::sums::SummedTable;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, Value, record, statements};
@@ -23,13 +23,13 @@ const HOUR: Seconds = 3_600;
 
 /// Which executions stay as they are; all others may go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptExecutions {
     /// The executions that ended since.
     pub since: Micros,
     /// This many of the last ones of each application on each resource.
     pub each: u32,
     /// The executions that are learned from.
-    pub learned: Learned,
+    pub learned: LearnedExecutions,
 }
 
 /// Sums of executions that had ended within an hour.
@@ -61,7 +61,7 @@ pub struct ExecutionHour {
 type Key = (String, String, String, &'static str, i64);
 
 /// Sums: runs, queue time, run time, bytes in and out.
-type Sums = [i64; 5];
+type ExecutionSums = [i64; 5];
 
 impl Store {
     /// Makes sums of at most `limit` executions that do not stay, the oldest, in one transaction; answers of how many. Reads all
@@ -69,7 +69,7 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`; `Error::Damaged` where the database was found not to be as it was left.
-    pub async fn prune_executions(&self, kept: &Kept, limit: u32) -> Result<usize> {
+    pub async fn prune_executions(&self, kept: &KeptExecutions, limit: u32) -> Result<usize> {
         self.known.refuse_damaged()?;
         let Some(first_learned) = self.first_of_newest(kept.learned).await? else {
             return Ok(0);
@@ -88,12 +88,12 @@ impl Store {
         }
         let mut transaction = self.begin().await?;
         let mut gone_parts = Vec::new();
-        let mut sums: BTreeMap<Key, Sums> = BTreeMap::new();
+        let mut sums: BTreeMap<Key, ExecutionSums> = BTreeMap::new();
         for PastExecution { execution, .. } in &found {
             let values = [execution.agreement.into(), execution.ended.into()];
             // The row as it is stored: one that was changed past the service is not the one in the sum, and stays found.
             let deleted = transaction.read(statements::DELETE_EXECUTION, &values, |row| {
-                Summed::Executions.part_of_row(row)
+                SummedTable::Executions.part_of_row(row)
             });
             // Another process may have been faster.
             let Some(part) = deleted.await?.pop() else {
@@ -135,7 +135,7 @@ impl Store {
         let mut trail = transaction.read_lease(statements::LOCK_TRAIL, Trail::of).await?;
         let mut stated = trail.sums;
         for part in &gone_parts {
-            stated.take_part(Summed::Executions, *part);
+            stated.take_part(SummedTable::Executions, *part);
         }
         let detail = format!(
             "{} became sums of their hours",

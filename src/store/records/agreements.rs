@@ -5,10 +5,10 @@ use uuid::Uuid;
 
 use crate::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
 use crate::clock::Micros;
-use crate::store::batch::trail::{Stated, Trail};
+use crate::store::batch::trail::{StatedRows, Trail};
 use crate::store::database::Store;
 use crate::store::engine::{
-    Columns, Error, Record, Result, Stored, Value, read_json_column, record, statements, to_json,
+    Columns, Error, Record, Result, StoredValue, Value, read_json_column, record, statements, to_json,
 };
 use crate::store::records::negotiations::Succession;
 
@@ -180,7 +180,7 @@ impl Store {
         let own = self.agreement(work).await?;
         let values = [work.into()];
         let goes_on = self.read_one(statements::GOES_ON, &values, |row| row.id("id"));
-        Ok(own.is_some_and(|of| of.state.is_final()) && goes_on.await?.is_none())
+        Ok(own.is_some_and(|each| each.state.is_final()) && goes_on.await?.is_none())
     }
 
     /// The timeline of an agreement, oldest first.
@@ -196,7 +196,7 @@ impl Store {
 record! { Event: at "at_us", kind, detail }
 record! {
     Agreement: id, party, name, template, resource, duration "duration_s", ready "ready_s", deadline "deadline_s",
-    slots "nodes" "planned_start_s" "planned_end_s" "pieces", fixed, price "price_micros" "price_currency", leeway, job,
+    slots "nodes" "planned_start_s" "planned_end_s" "pieces", fixed, price "price_micros" "price_currency", constraints "leeway", job,
     guarantees, state, service, started "started_us", ended "ended_us", outcome, created "created_us", version, origin,
     initiator_id, choices
 }
@@ -221,7 +221,7 @@ pub(in crate::store) fn read_with_succession(row: &Columns<'_>) -> Result<(Agree
 
 /// The greatest number of nodes, the first start, the last end, and the slots as JSON. Where there is only one, the columns of
 /// the row may describe it by themselves.
-impl Stored for Slots {
+impl StoredValue for Slots {
     const NOTHING: &'static [Value<'static>] = &[
         Value::Integer(None),
         Value::Integer(None),
@@ -264,7 +264,7 @@ pub(in crate::store) fn event_row<'a>(
     trail: &mut Trail,
     agreement: &'a Agreement,
     event: &'a Event,
-    stated: Stated,
+    stated: StatedRows,
 ) -> [Value<'a>; 11] {
     let (kind, detail) = (event.kind.word(), &*event.detail);
     let (state, service) = (agreement.state.word(), agreement.service.word());

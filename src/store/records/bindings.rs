@@ -36,7 +36,7 @@ impl Store {
 /// By resource, node and start.
 pub(in crate::store) fn sort_bindings(mut bindings: Vec<Binding>) -> Vec<Binding> {
     let order = |one: &Binding, other: &Binding| {
-        let key = |of: &Binding| (of.node, of.interval.start);
+        let key = |binding: &Binding| (binding.node, binding.interval.start);
         one.resource.cmp(&other.resource).then(key(one).cmp(&key(other)))
     };
     bindings.sort_unstable_by(order);

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::agreement::{Money, Spender, Wording};
 use crate::clock::Micros;
 use crate::store::database::Store;
-use crate::store::engine::{Columns, Record, Result, Stored, Value, record, statements};
+use crate::store::engine::{Columns, Record, Result, StoredValue, Value, record, statements};
 
 /// Where a decision is to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct AcceptanceEndpoint {
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Undecided {
+pub struct UndecidedAgreement {
     /// Which.
     pub agreement: Uuid,
     /// Its party.
@@ -68,9 +68,10 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`, `Error::Corrupt`.
-    pub async fn undecided_agreements(&self, after: Uuid, limit: u32) -> Result<Vec<Undecided>> {
+    pub async fn undecided_agreements(&self, after: Uuid, limit: u32) -> Result<Vec<UndecidedAgreement>> {
         let values = [after.into(), limit.into()];
-        self.read(statements::UNDECIDED, &values, Undecided::of).await
+        self.read(statements::UNDECIDED, &values, UndecidedAgreement::of)
+            .await
     }
 
     /// At most `limit` calls that are due by `now`, the longest due first, and at most `of_each` about the agreements of one
@@ -119,12 +120,12 @@ impl Store {
     }
 }
 
-record! { Undecided: agreement, party, document "document" "template", acceptance "acceptance" "reference_parameters", offer,
+record! { UndecidedAgreement: agreement, party, document "document" "template", acceptance "acceptance" "reference_parameters", offer,
 spender "api_key" "cap_micros" "cap_currency" }
 record! { CallBack: id, agreement, address, body, attempts, due "due_us", since "created_us" }
 
 /// The key, which is null where there is none, and its cap.
-impl Stored for Spender {
+impl StoredValue for Spender {
     const NOTHING: &'static [Value<'static>] = &[Value::Id(None), Value::Integer(None), Value::Text(None)];
 
     fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
@@ -141,7 +142,7 @@ impl Stored for Spender {
 }
 
 /// The address, which is null where there is none, and the parameters.
-impl Stored for Option<AcceptanceEndpoint> {
+impl StoredValue for Option<AcceptanceEndpoint> {
     const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Text(None)];
 
     fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
@@ -151,9 +152,9 @@ impl Stored for Option<AcceptanceEndpoint> {
     }
 
     fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let of = self.as_ref();
-        let address = of.map(|of| of.address.as_str());
-        let parameters = of.and_then(|of| of.parameters.as_deref());
+        let call_back = self.as_ref();
+        let address = call_back.map(|each| each.address.as_str());
+        let parameters = call_back.and_then(|each| each.parameters.as_deref());
         values.extend([address, parameters].map(|text| Value::Text(text.map(Into::into))));
     }
 }

@@ -13,7 +13,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::postgres::PgListener;
 
 use crate::store::database::Store;
-use crate::store::engine::connect::Place;
+use crate::store::engine::connect::DatabasePlace;
 use crate::store::engine::hosts::Hosts;
 use crate::store::engine::{Engine, Error, Result, silent_database};
 
@@ -42,8 +42,8 @@ impl Store {
     /// The listener for changes of keys; `None` where they need not be kept.
     pub fn key_changes(&self) -> Option<KeyChanges> {
         match &self.database.place {
-            Place::File { .. } => None,
-            Place::Server(hosts) => Some(KeyChanges {
+            DatabasePlace::File { .. } => None,
+            DatabasePlace::Server(hosts) => Some(KeyChanges {
                 hosts: Arc::clone(hosts),
                 listener: None,
             }),

@@ -43,8 +43,8 @@ impl Store {
             offers.entry(offer.negotiation).or_default().push(offer);
         }
         let with_offers = |negotiation: NegotiationInstance| {
-            let of = offers.remove(&negotiation.id).unwrap_or_default();
-            (negotiation, of)
+            let one_offer = offers.remove(&negotiation.id).unwrap_or_default();
+            (negotiation, one_offer)
         };
         Ok(negotiations.into_iter().map(with_offers).collect())
     }
@@ -211,8 +211,8 @@ impl Store {
     /// # Errors
     /// `Error::Unavailable`.
     pub async fn succession(&self, agreement: Uuid) -> Result<Succession> {
-        let of = [agreement.into()];
-        let rows = self.read(statements::SUCCESSIONS, &of, |row| {
+        let arguments = [agreement.into()];
+        let rows = self.read(statements::SUCCESSIONS, &arguments, |row| {
             Ok((row.id("old")?, row.id("new")?))
         });
         let mut found = Succession::default();

@@ -5,8 +5,8 @@ use uuid::Uuid;
 use super::key_changes::NOTIFY;
 use crate::agreement::{Note, NoteKind};
 use crate::clock::Micros;
-use crate::store::batch::known::confirm_end;
-use crate::store::batch::sums::Sums;
+use crate::store::batch::known_trail::confirm_end;
+use crate::store::batch::sums::TableSums;
 use crate::store::batch::trail::Trail;
 use crate::store::database::{ANSWER_WAIT, Store};
 use crate::store::engine::bulk;
@@ -128,7 +128,7 @@ pub(in crate::store) async fn append_note(
     connection: &mut Connection,
     trail: &mut Trail,
     note: &Note,
-    sums: Option<Sums>,
+    sums: Option<TableSums>,
 ) -> Result<()> {
     let line = note_row(trail, note, sums);
     connection.execute_bulk(&bulk::INSERT_NOTES, &line).await?;
@@ -155,7 +155,11 @@ pub(in crate::store) fn read_note_row(row: &Columns<'_>) -> Result<TrailLine> {
 }
 
 /// The columns of [`crate::store::engine::bulk::INSERT_NOTES`]: a line that the trail goes on by, with the sums that it states.
-pub(in crate::store) fn note_row(trail: &mut Trail, note: &Note, sums: Option<Sums>) -> [Value<'static>; 9] {
+pub(in crate::store) fn note_row(
+    trail: &mut Trail,
+    note: &Note,
+    sums: Option<TableSums>,
+) -> [Value<'static>; 9] {
     let words = [note.kind.word(), &note.detail];
     let about = (note.subject, note.negotiation);
     trail.append_note(about, note.at, note.party.as_deref(), words, sums);

@@ -70,23 +70,27 @@ impl Store {
     ///
     /// # Errors
     /// `Error::Unavailable`.
-    pub async fn register_call_back(&self, mut of: Registration, most: usize) -> Result<bool> {
+    pub async fn register_call_back(&self, mut registration: Registration, most: usize) -> Result<bool> {
         let mut transaction = self.begin().await?;
         // One after the other, and between two batches.
-        of.told = transaction
+        registration.told = transaction
             .read_lease(statements::LOCK_TRAIL, Trail::of)
             .await?
             .number;
         let others = transaction
-            .read(statements::REGISTRATIONS, &[(&of.party).into()], |row| {
-                row.text("name")
-            })
+            .read(
+                statements::REGISTRATIONS,
+                &[(&registration.party).into()],
+                |row| row.text("name"),
+            )
             .await?;
-        if others.iter().filter(|name| **name != of.name).count() >= most {
+        if others.iter().filter(|name| **name != registration.name).count() >= most {
             transaction.rollback().await?;
             return Ok(false);
         }
-        transaction.execute(statements::REGISTER, &of.values()).await?;
+        transaction
+            .execute(statements::REGISTER, &registration.values())
+            .await?;
         transaction.commit().await?;
         Ok(true)
     }

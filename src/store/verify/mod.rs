@@ -19,11 +19,11 @@
 //! loads for the sweep of I1, and how far each timeline has come: a few numbers per agreement.
 
 mod engine;
-mod life;
 mod money;
 mod offers;
 mod pieces;
 mod sweep;
+mod timeline;
 mod trail;
 
 use std::collections::BTreeMap;
@@ -43,8 +43,8 @@ use crate::store::records::agreements;
 use crate::store::records::bindings;
 use crate::store::records::bindings::Binding;
 use crate::store::signed_heads::{Head, SignedLines};
-use life::Life;
 pub(super) use sweep::{Capacity, find_overbooked_peaks};
+use timeline::TimelineCheck;
 
 /// Agreements read at a time: a service that starts keeps the memory of one page for its allocator.
 const PAGE: u32 = 1_000;
@@ -298,7 +298,7 @@ struct Verification {
 }
 
 impl Verification {
-    fn page(&mut self, page: Page, lives: &mut BTreeMap<Uuid, Life>) {
+    fn page(&mut self, page: Page, lives: &mut BTreeMap<Uuid, TimelineCheck>) {
         let Page {
             agreements,
             mut bindings,
@@ -311,7 +311,7 @@ impl Verification {
             let life = lives.remove(&agreement.id);
             let bindings = bindings.remove(&agreement.id).unwrap_or_default();
             let mut found = Findings::of(agreement.id, &mut self.findings);
-            life::check_life((&agreement, digest), life.as_ref(), &mut found);
+            timeline::check_life((&agreement, digest), life.as_ref(), &mut found);
             let entries = entries.remove(&agreement.id).unwrap_or_default();
             pieces::check_pieces(&agreement, life.as_ref(), &mut found);
             money::check_money(&agreement, &entries, &mut found);
@@ -377,7 +377,7 @@ fn check_bindings(
     let most = capacities
         .into_iter()
         .flatten()
-        .map(|of| of.nodes)
+        .map(|capacity| capacity.nodes)
         .max()
         .unwrap_or(0);
     let start = agreement.placement().start;
@@ -414,7 +414,9 @@ fn check_bindings(
             let nodes = counted(agreement.nodes(), "node");
             format!("it has begun with {nodes} and has {count}")
         });
-        let kept = bindings.iter().all(|of| of.interval.end == occupied.end);
+        let kept = bindings
+            .iter()
+            .all(|binding| binding.interval.end == occupied.end);
         found.must(kept, Invariant::I5, || {
             format!("some of its nodes are not its own until {}", occupied.end)
         });
@@ -465,7 +467,8 @@ impl Page {
         let values = [after.into(), PAGE.into()];
         let rows = connection.read(oldest, &values, |row| {
             let digest = bulk::INSERT_AGREEMENTS.stored_digest(agreements::TABLE, row);
-            let read = agreements::read_agreement_row(row).and_then(|of| Ok((of, digest?)));
+            let read =
+                agreements::read_agreement_row(row).and_then(|agreement_row| Ok((agreement_row, digest?)));
             Ok((row.id("id")?, read))
         });
         let rows = rows.await?;

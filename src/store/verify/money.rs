@@ -87,11 +87,18 @@ fn check_compensations(agreement: &Agreement, entries: &[&Entry], party: &Accoun
         (PostingKind::Reward, GuaranteeState::Fulfilled),
     ] {
         let mut owed: i128 = 0;
-        for guarantee in agreement.guarantees.iter().filter(|of| of.state == state) {
+        for guarantee in agreement
+            .guarantees
+            .iter()
+            .filter(|guarantee| guarantee.state == state)
+        {
             let mut values = guarantee.values.clone();
             let to_party = (values.obligated == Obligated::Provider) == (kind == PostingKind::Penalty);
             for compensation in values.for_state(state) {
-                let worth = compensation.worth.of(agreement.price).map_or(0, |of| of.micros);
+                let worth = compensation
+                    .worth
+                    .of(agreement.price)
+                    .map_or(0, |each| each.micros);
                 let sum = i128::from(worth) * i128::from(compensation.paid);
                 owed += if to_party { sum } else { -sum };
             }

@@ -28,7 +28,7 @@ struct Row {
 /// The offers of one answer, or all for a change of one agreement, that are held on one resource, and the nodes that their party has
 /// there anyway.
 #[derive(Default)]
-struct Choice {
+struct OfferChoice {
     held: Vec<Stretch>,
     base: Vec<Stretch>,
 }
@@ -39,7 +39,7 @@ pub(super) async fn check_offers(
     check: &mut Verification,
     which: &'static str,
 ) -> Result<()> {
-    let mut choices: BTreeMap<(Uuid, String), Choice> = BTreeMap::new();
+    let mut choices: BTreeMap<(Uuid, String), OfferChoice> = BTreeMap::new();
     let mut after = Uuid::nil();
     loop {
         let values = [after.into(), PAGE.into()];
@@ -69,7 +69,7 @@ pub(super) async fn check_offers(
     Ok(())
 }
 
-fn collect_choice(row: Row, choices: &mut BTreeMap<(Uuid, String), Choice>) {
+fn collect_choice(row: Row, choices: &mut BTreeMap<(Uuid, String), OfferChoice>) {
     if !row.offer.is_held() {
         return;
     }

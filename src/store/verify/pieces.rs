@@ -5,11 +5,11 @@ use scheduler::counted;
 
 use super::Findings;
 use super::Invariant::{I5, I6};
-use super::life::Life;
+use super::timeline::TimelineCheck;
 use crate::agreement::{Agreement, ServiceState};
 use crate::store::records::bindings::Binding;
 
-pub(super) fn check_pieces(agreement: &Agreement, life: Option<&Life>, found: &mut Findings) {
+pub(super) fn check_pieces(agreement: &Agreement, life: Option<&TimelineCheck>, found: &mut Findings) {
     let pieces = agreement.slots.pieces();
     if pieces.is_empty() {
         return;
@@ -51,7 +51,10 @@ pub(super) fn check_piece_bindings(agreement: &Agreement, bindings: &[Binding], 
     let mut known = 0;
     for (piece, number) in agreement.slots.iter().zip(1..=begun) {
         let time = piece.occupied();
-        let own: Vec<_> = bindings.iter().filter(|of| time.contains(of.interval)).collect();
+        let own: Vec<_> = bindings
+            .iter()
+            .filter(|binding| time.contains(binding.interval))
+            .collect();
         known += own.len();
         let runs = number == begun && agreement.service == ServiceState::Processing;
         // Of one that has ended within its first second nothing is left.
@@ -63,7 +66,7 @@ pub(super) fn check_piece_bindings(agreement: &Agreement, bindings: &[Binding], 
                 piece.nodes
             )
         });
-        let kept = !runs || own.iter().all(|of| of.interval.end == time.end);
+        let kept = !runs || own.iter().all(|each| each.interval.end == time.end);
         found.must(kept, I5, || {
             format!(
                 "some nodes of its piece {number} are not its own until {}",

@@ -149,8 +149,8 @@ mod tests {
         ) {
             let loads: Vec<_> = loads.into_iter().map(|(at, length, n)| load(at, at + length, n)).collect();
             let mut capacities: Vec<_> = capacities.into_iter().map(|(at, n)| capacity(at, n)).collect();
-            capacities.sort_by_key(|of| of.since);
-            capacities.dedup_by_key(|of| second_of(of.since));
+            capacities.sort_by_key(|capacity| capacity.since);
+            capacities.dedup_by_key(|capacity| second_of(capacity.since));
             let peaks = find_overbooked_peaks(&loads, &capacities);
             for second in 0..60 {
                 let used: u32 = loads
@@ -160,7 +160,7 @@ mod tests {
                     .sum();
                 // The capacity at the second's first and last microsecond, whichever was more.
                 let there = |micros: i64| {
-                    let last = capacities.iter().rev().find(|of| of.since <= micros);
+                    let last = capacities.iter().rev().find(|capacity| capacity.since <= micros);
                     last.unwrap_or(&capacities[0]).nodes
                 };
                 let most = there(second * 1_000_000).max(there(second * 1_000_000 + 999_999));

@@ -7,20 +7,20 @@ use std::collections::btree_map::Entry;
 
 use uuid::Uuid;
 
-use super::life::{Life, Step};
+use super::timeline::{TimelineCheck, TimelineStep};
 use super::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE, Verification};
 use crate::agreement::{AgreementState, EventKind, ServiceState};
 use crate::clock::Micros;
-use crate::store::batch::sums::{Summed, Sums};
-use crate::store::batch::trail::{Stated, Trail};
+use crate::store::batch::sums::{SummedTable, TableSums};
+use crate::store::batch::trail::{StatedRows, Trail};
 use crate::store::engine::{Columns, Connection, Error, Result, Value, statements};
 use crate::store::records::notes::{self, TrailLine};
 use crate::store::signed_heads::{KnownLine, SignedLines};
 
 /// A stored line, with its place in the chain as its columns say.
-struct Stored {
+struct StoredLine {
     line: TrailLine,
-    stated: Stated,
+    stated: StatedRows,
     /// The change that it tells of, where it is an agreement's.
     change: Option<Change>,
 }
@@ -29,7 +29,7 @@ struct Change {
     version: i64,
     state: String,
     service: String,
-    step: Result<Step>,
+    step: Result<TimelineStep>,
 }
 
 /// Follows the chain, and answers with the timelines of the agreements and the chain's end. Finds the first place where the chain
@@ -38,7 +38,7 @@ pub(super) async fn check_trail(
     connection: &mut Connection,
     check: &mut Verification,
     mut signed: SignedLines,
-) -> Result<(BTreeMap<Uuid, Life>, Trail)> {
+) -> Result<(BTreeMap<Uuid, TimelineCheck>, Trail)> {
     let mut lives = BTreeMap::new();
     let end = read_trail_end(connection, statements::TRAIL).await?;
     let restores = read_restores(connection, &signed).await?;
@@ -93,8 +93,12 @@ pub(super) async fn check_trail(
 }
 
 /// The rows of each table with a sum add up to what the trail states.
-async fn check_sums(connection: &mut Connection, stated: &Sums, findings: &mut Vec<Finding>) -> Result<()> {
-    for table in Summed::ALL {
+async fn check_sums(
+    connection: &mut Connection,
+    stated: &TableSums,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
+    for table in SummedTable::ALL {
         let mut sum: u128 = 0;
         let added = connection.each_row(table.statement(), |row| {
             match table.part_of_row(row) {
@@ -178,7 +182,7 @@ async fn hash_of_line(connection: &mut Connection, number: i64) -> Result<Option
 }
 
 /// A restore that the trail tells of.
-struct Restored {
+struct TrailRestore {
     number: i64,
     at: Micros,
     /// Only such a one explains why a signed line is gone.
@@ -186,14 +190,14 @@ struct Restored {
 }
 
 /// The restores that the trail tells of.
-async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<Restored>> {
+async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Result<Vec<TrailRestore>> {
     let lines = connection.read(statements::RESTORES, &[], notes::read_note_row);
     let mut restores = Vec::new();
     for line in lines.await? {
         let before = hash_of_line(connection, line.number - 1)
             .await?
             .unwrap_or_default();
-        restores.push(Restored {
+        restores.push(TrailRestore {
             number: line.number,
             at: line.at,
             is_signed: known.is_restore((line.number - 1, &before), line.at, &line.detail),
@@ -203,28 +207,28 @@ async fn read_restores(connection: &mut Connection, known: &SignedLines) -> Resu
 }
 
 /// Whether a line was known before the database was restored to an earlier one.
-fn is_gone_rightly(line: &KnownLine, restores: &[Restored]) -> bool {
+fn is_gone_rightly(line: &KnownLine, restores: &[TrailRestore]) -> bool {
     let head = &line.head;
-    restores.iter().any(|of| {
-        let explains = of.is_signed || !line.is_signed;
-        explains && of.number <= head.number && head.at <= of.at
+    restores.iter().any(|restore| {
+        let explains = restore.is_signed || !line.is_signed;
+        explains && restore.number <= head.number && head.at <= restore.at
     })
 }
 
 fn written_anew_in_words(line: &KnownLine) -> String {
-    let (number, was) = (line.head.number, was_known_in_words(line));
+    let (number, was) = (line.head.number, known_in_words(line));
     format!("line {number} is not what {was}: it was written anew")
 }
 
 fn gone_in_words(line: &KnownLine, end: &Trail) -> String {
-    let (number, was) = (line.head.number, was_known_in_words(line));
+    let (number, was) = (line.head.number, known_in_words(line));
     format!(
         "line {number} {was} and is not there: it ends with line {}",
         end.number
     )
 }
 
-fn was_known_in_words(line: &KnownLine) -> &'static str {
+fn known_in_words(line: &KnownLine) -> &'static str {
     if line.is_signed {
         "was signed"
     } else {
@@ -237,7 +241,7 @@ pub(super) async fn read_lives_between(
     connection: &mut Connection,
     between: [Value<'_>; 2],
     findings: &mut Vec<Finding>,
-) -> Result<BTreeMap<Uuid, Life>> {
+) -> Result<BTreeMap<Uuid, TimelineCheck>> {
     let mut lives = BTreeMap::new();
     let steps = connection.read(statements::LIVE_STEPS, &between, |row| {
         Ok((row.id("subject")?, read_step(row, row.integer("version")?)))
@@ -268,7 +272,7 @@ fn other_end_in_words(trail: &Trail, end: Option<&Trail>) -> String {
 }
 
 /// Goes on by a line. Answers with its fault, if it has one.
-fn follow_trail_line(trail: &mut Trail, Stored { line, stated, change }: &Stored) -> Option<String> {
+fn follow_trail_line(trail: &mut Trail, StoredLine { line, stated, change }: &StoredLine) -> Option<String> {
     let subject = line.subject;
     let whose = if let Some(change) = change {
         let words = [&*line.kind, &line.detail, &change.state, &change.service];
@@ -293,16 +297,16 @@ fn follow_trail_line(trail: &mut Trail, Stored { line, stated, change }: &Stored
 
 /// Goes on with an agreement's timeline.
 fn add_to_timeline(
-    lives: &mut BTreeMap<Uuid, Life>,
+    lives: &mut BTreeMap<Uuid, TimelineCheck>,
     agreement: Uuid,
-    step: Result<Step>,
+    step: Result<TimelineStep>,
     findings: &mut Vec<Finding>,
 ) -> Result<()> {
     let mut found = Findings::of(agreement, findings);
     match step {
         Ok(step) => match lives.entry(agreement) {
             Entry::Vacant(place) => {
-                place.insert(Life::begin(step));
+                place.insert(TimelineCheck::begin(step));
             }
             Entry::Occupied(mut life) => life.get_mut().go_on(step, &mut found),
         },
@@ -316,7 +320,7 @@ fn trail_finding(what: String) -> Finding {
     Finding::new(Invariant::I10, "audit trail".to_owned(), what)
 }
 
-fn stored_trail_line(row: &Columns<'_>) -> Result<Stored> {
+fn stored_trail_line(row: &Columns<'_>) -> Result<StoredLine> {
     let change = match row.maybe_integer("version")? {
         Some(version) => Some(Change {
             version,
@@ -326,17 +330,19 @@ fn stored_trail_line(row: &Columns<'_>) -> Result<Stored> {
         }),
         None => None,
     };
-    let stated = Stated {
+    let stated = StatedRows {
         digest: row.maybe_id("digest")?.map(Uuid::into_bytes),
         // Sums that cannot be read are not those that were written: the hash says so.
-        sums: row.maybe_text("sums")?.and_then(|sums| Sums::parse(&sums).ok()),
+        sums: row
+            .maybe_text("sums")?
+            .and_then(|sums| TableSums::parse(&sums).ok()),
     };
     let line = notes::read_note_row(row)?;
-    Ok(Stored { line, stated, change })
+    Ok(StoredLine { line, stated, change })
 }
 
-fn read_step(row: &Columns<'_>, version: i64) -> Result<Step> {
-    Ok(Step {
+fn read_step(row: &Columns<'_>, version: i64) -> Result<TimelineStep> {
+    Ok(TimelineStep {
         seq: row.integer("seq")?,
         kind: row.word("kind", EventKind::from_word)?,
         version,

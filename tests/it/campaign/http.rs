@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::templates::{Advised, Demands};
 use crate::support::client::{Answer, Client};
-use crate::support::negotiation::{Counter, Said, counters, message, replacing};
+use crate::support::negotiation::{Counter, SentOffer, counters, message, replacing};
 use crate::support::offers::{Offer, date_time, file, hours_ahead};
 use crate::support::random::Random;
 use crate::support::run;
@@ -34,7 +34,7 @@ const CONFIGURATION: &str = "[[resource]]\nname = \"local\"\nkind = \"local\"\nn
 
 /// The known state of an offer of the service.
 #[derive(Clone)]
-struct Known {
+struct KnownOffer {
     party: usize,
     counter: Counter,
     negotiation: Uuid,
@@ -62,21 +62,21 @@ pub(super) struct World {
     pub(super) advised: Advised,
     /// The party, and the agreement that is replaced.
     pub(super) negotiations: Vec<(usize, Uuid, Option<Uuid>)>,
-    offers: Vec<Known>,
+    offers: Vec<KnownOffer>,
     pub(super) agreements: Vec<(usize, Uuid)>,
     keyed: Vec<Keyed>,
     /// The last state that was seen of each object.
     pub(super) states: BTreeMap<String, String>,
-    told: Told,
+    told: RunLog,
 }
 
 /// The steps of a run, to look into a failure.
-struct Told {
+struct RunLog {
     seed: u64,
     lines: Vec<String>,
 }
 
-impl Drop for Told {
+impl Drop for RunLog {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let from = self.lines.len().saturating_sub(30);
@@ -131,7 +131,7 @@ async fn live(url: &str, seed: u64) {
         agreements: Vec::new(),
         keyed: Vec::new(),
         states: BTreeMap::new(),
-        told: Told {
+        told: RunLog {
             seed,
             lines: Vec::new(),
         },
@@ -255,11 +255,15 @@ impl World {
     /// A negotiation, mostly the party's own, and whether it is; one that does not exist now and then.
     fn negotiation(&mut self, party: usize) -> (Uuid, Option<Uuid>, bool) {
         match self.random.choose(&self.negotiations).copied() {
-            Some((of, id, replaces)) if of == party || self.random.below(3) == 0 => {
-                (id, replaces, of == party)
+            Some((owner, id, replaces)) if owner == party || self.random.below(3) == 0 => {
+                (id, replaces, owner == party)
             }
             _ => {
-                let own = self.negotiations.iter().rev().find(|(of, ..)| *of == party);
+                let own = self
+                    .negotiations
+                    .iter()
+                    .rev()
+                    .find(|(negotiation, ..)| *negotiation == party);
                 match own.copied().filter(|_| self.random.below(8) > 0) {
                     Some((_, id, replaces)) => (id, replaces, true),
                     None => (Uuid::nil(), None, false),
@@ -270,7 +274,7 @@ impl World {
 
     fn agreement(&mut self, party: usize) -> (Uuid, bool) {
         match self.random.choose(&self.agreements).copied() {
-            Some((of, id)) => (id, of == party),
+            Some((owner, id)) => (id, owner == party),
             None => (Uuid::nil(), false),
         }
     }
@@ -281,7 +285,7 @@ impl World {
     }
 
     fn learn(&mut self, party: usize, (negotiation, replaces): (Uuid, Option<Uuid>), answer: &Answer) {
-        let known = |counter| Known {
+        let known = |counter| KnownOffer {
             party,
             counter,
             negotiation,
@@ -329,9 +333,9 @@ impl World {
             .map(|known| known.counter.id.clone());
         let states = ["Solicited", "Solicited", "Acceptable", "Advisory", "Rejected"];
         let state = states[self.random.below(states.len())];
-        let mut said = Said {
+        let mut said = SentOffer {
             state,
-            ..Said::solicited(&format!("o-{}", self.random.below(300)), self.wanted())
+            ..SentOffer::solicited(&format!("o-{}", self.random.below(300)), self.wanted())
         };
         if let Some(to) = to.filter(|_| state == "Rejected" || self.random.below(3) == 0) {
             said.to = to;
@@ -339,7 +343,10 @@ impl World {
         let mut offers = vec![said];
         if self.random.below(4) == 0 {
             let wanted = self.wanted();
-            offers.push(Said::solicited(&format!("p-{}", self.random.below(300)), wanted));
+            offers.push(SentOffer::solicited(
+                &format!("p-{}", self.random.below(300)),
+                wanted,
+            ));
         }
         let path = format!("/negotiations/{id}/offers");
         let answer = self
@@ -371,9 +378,9 @@ impl World {
         let path = format!("/negotiations/{id}/advertisements");
         let kind = self.kind();
         let body = if kind == XML {
-            let said = Said {
+            let said = SentOffer {
                 state: "Advisory",
-                ..Said::solicited(&format!("a-{}", self.random.below(300)), self.wanted())
+                ..SentOffer::solicited(&format!("a-{}", self.random.below(300)), self.wanted())
             };
             message("AdvertiseInput", &[said])
         } else {

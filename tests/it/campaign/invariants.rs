@@ -38,40 +38,47 @@ impl Campaign<'_> {
             let gone = |node: u32| {
                 states
                     .get(node as usize)
-                    .is_some_and(|of| of.state == NodeState::Down)
+                    .is_some_and(|state| state.state == NodeState::Down)
             };
             let down = (0..resource.capacity).filter(|node| gone(*node)).count();
             let stay = resource.capacity - u32::try_from(down).expect("few");
-            let here: Vec<_> = live.iter().filter(|of| of.resource == resource.name).collect();
+            let here: Vec<_> = live
+                .iter()
+                .filter(|live| live.resource == resource.name)
+                .collect();
             if resource.is_retired() {
                 // Pieces to come of work that has begun stay where the work is saved.
-                let goes_on = |of: &&Agreement| of.is_being_carried_out() || of.slots_begun() > 0;
-                assert!(here.iter().copied().all(|of| goes_on(&of)), "{when}: {here:?}");
+                let goes_on =
+                    |agreement: &&Agreement| agreement.is_being_carried_out() || agreement.slots_begun() > 0;
+                assert!(
+                    here.iter().copied().all(|each| goes_on(&each)),
+                    "{when}: {here:?}"
+                );
                 self.seen.extend((!here.is_empty()).then_some(Aim::Retiring));
             }
             // Work keeps nodes that leave until it ends.
             let bound: Vec<_> = bindings
                 .iter()
-                .filter(|of| of.resource == resource.name)
+                .filter(|binding| binding.resource == resource.name)
                 .collect();
             let leaving: Vec<Interval> = bound
                 .iter()
-                .filter(|of| of.node >= resource.capacity)
-                .map(|of| of.interval)
+                .filter(|bound| bound.node >= resource.capacity)
+                .map(|bound| bound.interval)
                 .collect();
             self.seen.extend((!leaving.is_empty()).then_some(Aim::Leaving));
-            let loads: Vec<_> = here.iter().flat_map(|of| of.loads()).collect();
+            let loads: Vec<_> = here.iter().flat_map(|each| each.loads()).collect();
             // What is used and what is left change at these instants only. An agreement that ended within this second has its nodes
             // until the second is over.
             let begins = loads.iter().map(|(load, _)| load.start);
-            let changes = leaving.iter().flat_map(|of| [of.start, of.end]);
+            let changes = leaving.iter().flat_map(|leaving| [leaving.start, leaving.end]);
             let instants = begins.chain(changes).map(|at| at.max(now + 2));
             let instants: BTreeSet<Time> = instants.filter(|at| *at < now + AHEAD).collect();
             for at in instants {
                 let second = Interval::of(at, 1);
                 let used = loads.iter().filter(|(load, _)| load.contains(second));
                 let used: u32 = used.map(|(_, nodes)| nodes).sum();
-                let leaving = leaving.iter().filter(|of| of.contains(second)).count();
+                let leaving = leaving.iter().filter(|leaving| leaving.contains(second)).count();
                 let left = stay + u32::try_from(leaving).expect("few");
                 assert!(
                     used <= left,
@@ -80,7 +87,7 @@ impl Campaign<'_> {
                 );
             }
             for binding in bound {
-                let runs = here.iter().any(|of| of.id == binding.agreement);
+                let runs = here.iter().any(|each| each.id == binding.agreement);
                 // An agreement that was lost within this second has had its nodes until the second is over.
                 let lasts = binding.interval.end > now + 1;
                 assert!(
@@ -89,7 +96,7 @@ impl Campaign<'_> {
                 );
             }
         }
-        let again = |of: &Agreement| of.job.as_ref().is_some_and(|job| job.restarts > 0);
+        let again = |agreement: &Agreement| agreement.job.as_ref().is_some_and(|job| job.restarts > 0);
         self.saw(Aim::Restarted, live.iter().any(again));
     }
 
@@ -135,8 +142,11 @@ impl Campaign<'_> {
                 "{when}"
             );
             // Work that has lost its place may have got another of its sizes.
-            let keeps = |of: &Agreement| !of.leeway.pieces_differ && of.leeway.shapes.is_empty();
-            let size = |of: &Agreement| keeps(of).then_some((of.nodes(), of.duration));
+            let keeps = |agreement: &Agreement| {
+                !agreement.constraints.pieces_differ && agreement.constraints.shapes.is_empty()
+            };
+            let size =
+                |agreement: &Agreement| keeps(agreement).then_some((agreement.nodes(), agreement.duration));
             assert_eq!(size(&stored), size(one), "{when}");
             let more = stored.slots.pieces().len() > one.slots.pieces().len();
             assert!(

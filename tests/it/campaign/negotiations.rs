@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use bespeak::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use bespeak::planner::{
-    About, Acceptance, Ask, Bargain, Error, Initiation, Lost, NegotiationEnd, OfferWords, Proposal, Proposed,
-    Quote, Suggestion, Weights, best_candidates,
+    Acceptance, Bargain, Error, Initiation, NegotiationEnd, OfferLoss, OfferOrigin, OfferRequest, OfferWords,
+    ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
 };
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ impl Campaign<'_> {
 
     /// The best of a quote as offers that answer another one.
     fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> Bargain {
-        let best = quote.map(|of| best_candidates(&of.candidates, Weights::default()));
+        let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
         let (id, responder) = (incoming.id, OfferCreator::Responder);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
             offer: NegotiationOffer {
@@ -65,8 +65,8 @@ impl Campaign<'_> {
     }
 
     fn learn(&mut self, offers: Vec<NegotiationOffer>) {
-        let held = offers.iter().filter(|of| of.is_held());
-        self.told.standing.extend(held.map(|of| of.id));
+        let held = offers.iter().filter(|offer| offer.is_held());
+        self.told.standing.extend(held.map(|held| held.id));
         self.told.offers.extend(offers);
     }
 
@@ -96,8 +96,8 @@ impl Campaign<'_> {
             duration: about.duration,
         }];
         (asked.ready, asked.deadline) = (Some(about.ready), Some(about.deadline));
-        let ask = Ask {
-            about: About::Proposal(Box::new(suggestion)),
+        let ask = OfferRequest {
+            about: OfferOrigin::Proposal(Box::new(suggestion)),
             proposal: asked,
             others: None,
             weights: Weights::default(),
@@ -105,7 +105,9 @@ impl Campaign<'_> {
         let quote = match self.domain.planner.quote(ask).await {
             Ok(quote) if !quote.candidates.is_empty() => quote,
             Ok(_)
-            | Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_) | Error::Unavailable) => {
+            | Err(
+                Error::NotFound | Error::Lost(OfferLoss::Replaced) | Error::Conflict(_) | Error::Unavailable,
+            ) => {
                 return;
             }
             Err(why) => panic!("{why}"),
@@ -116,7 +118,7 @@ impl Campaign<'_> {
             OfferCreator::Responder,
             OfferState::Advisory,
         );
-        let proposed = Proposed {
+        let proposed = ProposedNegotiation {
             offers: self.exchange(root, Some(&quote)),
             document: "<opening/>".into(),
             negotiation: negotiation.clone(),
@@ -166,7 +168,7 @@ impl Campaign<'_> {
         let Some(negotiation) = self.random.choose(&self.told.negotiations).cloned() else {
             return;
         };
-        let mut asked = Proposal {
+        let mut asked = Request {
             party: negotiation.party.clone(),
             ..self.negotiable()
         };
@@ -181,8 +183,8 @@ impl Campaign<'_> {
             nodes: (shape.nodes / 2).max(1),
             ..*shape
         });
-        let ask = Ask {
-            about: About::Negotiation(negotiation.id),
+        let ask = OfferRequest {
+            about: OfferOrigin::Negotiation(negotiation.id),
             proposal: asked,
             others: other.map(|shape| vec![shape]),
             weights: Weights::default(),
@@ -192,14 +194,22 @@ impl Campaign<'_> {
             // Until it is told that a piece is over, it is not known where the next ones may lie.
             Err(Error::Unavailable) if negotiation.agreement.is_some() => return,
             // Work that has begun keeps its size and its job.
-            Err(Error::NotFound | Error::Lost(Lost::Replaced) | Error::Conflict(_) | Error::Stale(_)) => {
+            Err(
+                Error::NotFound | Error::Lost(OfferLoss::Replaced) | Error::Conflict(_) | Error::Stale(_),
+            ) => {
                 return;
             }
             Err(why) => panic!("{why}"),
         };
         assert_eq!(quote.candidates.is_empty(), quote.refusal.is_some());
-        let of_it = |of: &&NegotiationOffer| of.negotiation == negotiation.id;
-        let earlier: Vec<Uuid> = self.told.offers.iter().filter(of_it).map(|of| of.id).collect();
+        let of_it = |offer: &&NegotiationOffer| offer.negotiation == negotiation.id;
+        let earlier: Vec<Uuid> = self
+            .told
+            .offers
+            .iter()
+            .filter(of_it)
+            .map(|offer| offer.id)
+            .collect();
         let answers_one = self.random.below(3) == 0;
         let parent = self.random.choose(&earlier).copied().filter(|_| answers_one);
         let solicited = self.offer(
@@ -227,7 +237,7 @@ impl Campaign<'_> {
             return;
         };
         let mut negotiations = self.told.negotiations.iter();
-        let negotiation = negotiations.find(|of| of.id == offer.negotiation);
+        let negotiation = negotiations.find(|negotiation| negotiation.id == offer.negotiation);
         let negotiation = negotiation.expect("it was opened").clone();
         let terms = offer.terms.as_ref();
         let cut = terms.is_some_and(|terms| !terms.slots.pieces().is_empty());
@@ -239,7 +249,7 @@ impl Campaign<'_> {
         let acceptance = Acceptance {
             negotiation: offer.negotiation,
             offer: offer.id,
-            proposal: Proposal {
+            proposal: Request {
                 party: negotiation.party.clone(),
                 ..words
             },
@@ -277,7 +287,7 @@ impl Campaign<'_> {
                 );
                 assert_eq!(
                     self.told.made.contains_key(&offer.id) && now < negotiation.expires,
-                    why == Lost::Accepted,
+                    why == OfferLoss::Accepted,
                     "seed {seed}: {why:?}"
                 );
             }
@@ -288,16 +298,15 @@ impl Campaign<'_> {
 
     /// With an accepted offer its siblings are released, and so are offers to replace the same agreement.
     fn forget_siblings(&mut self, accepted: &NegotiationOffer, negotiation: &NegotiationInstance) {
-        let rivals = self
-            .told
-            .negotiations
-            .iter()
-            .filter(|of| of.agreement.is_some() && of.agreement == negotiation.agreement);
-        let rivals: BTreeSet<Uuid> = rivals.map(|of| of.id).collect();
-        let released =
-            |of: &&NegotiationOffer| of.parent == accepted.parent || rivals.contains(&of.negotiation);
-        for of in self.told.offers.iter().filter(released) {
-            self.told.standing.remove(&of.id);
+        let rivals = self.told.negotiations.iter().filter(|one_negotiation| {
+            one_negotiation.agreement.is_some() && one_negotiation.agreement == negotiation.agreement
+        });
+        let rivals: BTreeSet<Uuid> = rivals.map(|rival| rival.id).collect();
+        let released = |offer: &&NegotiationOffer| {
+            offer.parent == accepted.parent || rivals.contains(&offer.negotiation)
+        };
+        for offer in self.told.offers.iter().filter(released) {
+            self.told.standing.remove(&offer.id);
         }
     }
 
@@ -328,14 +337,14 @@ impl Campaign<'_> {
         loop {
             let below = stored
                 .iter()
-                .filter(|(of, _)| of.parent.is_some_and(|of| gone.contains(&of)));
+                .filter(|(stored, _)| stored.parent.is_some_and(|parent| gone.contains(&parent)));
             let before = gone.len();
-            gone.extend(below.map(|(of, _)| of.id).collect::<Vec<_>>());
+            gone.extend(below.map(|(below, _)| below.id).collect::<Vec<_>>());
             if gone.len() == before {
                 break;
             }
         }
-        self.told.standing.retain(|of| !gone.contains(of));
+        self.told.standing.retain(|standing| !gone.contains(standing));
     }
 
     /// A party ends its negotiation; another party cannot.
@@ -353,11 +362,11 @@ impl Campaign<'_> {
         assert!(matches!(foreign, Err(Error::NotFound)), "{foreign:?}");
         match planner.end_negotiation(end(&negotiation.party)).await {
             Ok(_) => {
-                let of_it = |of: &NegotiationOffer| of.negotiation == negotiation.id;
-                for offer in self.told.offers.iter().filter(|of| of_it(of)) {
+                let of_it = |offer: &NegotiationOffer| offer.negotiation == negotiation.id;
+                for offer in self.told.offers.iter().filter(|offer| of_it(offer)) {
                     self.told.standing.remove(&offer.id);
                 }
-                self.told.offers.retain(|of| !of_it(of));
+                self.told.offers.retain(|offer| !of_it(offer));
             }
             Err(Error::NotFound) => {}
             Err(why) => panic!("{why}"),

@@ -1,13 +1,13 @@
 //! What parties ask for at random, and the price list of their provider.
 
-use bespeak::agreement::{Compensation, Currency, Money, Shape, Values, Worth};
-use bespeak::planner::{Pricing, Proposal, Scaling};
+use bespeak::agreement::{Compensation, CompensationValue, Currency, Money, Shape, Values};
+use bespeak::planner::{Pricing, Request, Scaling};
 use scheduler::Fraction;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::pricing::Discount;
 
 use super::{Aim, Campaign, RESTARTING};
-use crate::support::domain::{guarantee, proposal};
+use crate::support::harness::{guarantee, proposal};
 use crate::support::random::Random;
 
 /// Most nodes that are asked for.
@@ -31,7 +31,7 @@ fn euro() -> Currency {
 
 /// Paid to the party: half of the price, and something for each minute.
 fn penalties() -> Values {
-    let amount = Worth::Amount(Money::new(1_234, euro()));
+    let amount = CompensationValue::Amount(Money::new(1_234, euro()));
     let penalty = |worth, every| Compensation {
         worth,
         every,
@@ -39,7 +39,7 @@ fn penalties() -> Values {
     };
     Values {
         penalties: vec![
-            penalty(Worth::PricePart(50_000_000), None),
+            penalty(CompensationValue::PricePart(50_000_000), None),
             penalty(amount, Some(60)),
         ],
         ..Values::default()
@@ -57,7 +57,7 @@ fn cuts(random: &mut Random, scales: bool) -> Preemption {
 
 impl Campaign<'_> {
     /// A request of a party, which may be one for work in pieces, of several sizes, or to be run again when it is lost.
-    pub(super) fn request(&mut self, party: &str) -> Proposal {
+    pub(super) fn request(&mut self, party: &str) -> Request {
         let (aim, now, random) = (self.aim, self.now(), &mut self.random);
         let again = aim == Aim::Restarted || random.below(3) == 0;
         let runs = aim == Aim::Restarted || aim == Aim::InPieces || random.below(2) == 0;
@@ -71,14 +71,14 @@ impl Campaign<'_> {
         let nodes = 1 + u32::try_from(random.below(NODES_MAX)).expect("small");
         let scales = random.below(3) == 0;
         let fewest = if scales { 1 } else { nodes };
-        let sizes = (fewest..=nodes).rev().map(|of| Shape {
-            nodes: of,
-            duration: duration * i64::from(nodes) / i64::from(of),
+        let sizes = (fewest..=nodes).rev().map(|each| Shape {
+            nodes: each,
+            duration: duration * i64::from(nodes) / i64::from(each),
         });
         let asked = proposal(1, 1, 0..1);
         // Often longer than it takes to find another place.
         let room = random.seconds(100) + random.seconds(2) * (20 + random.seconds(300));
-        Proposal {
+        Request {
             party: party.into(),
             template: if again { RESTARTING } else { "advance-reservation" }.into(),
             shapes: sizes.collect(),
@@ -101,8 +101,8 @@ impl Campaign<'_> {
     }
 
     /// The same in a negotiation, where an offer and the words that accept it are of one template.
-    pub(super) fn negotiable(&mut self) -> Proposal {
-        Proposal {
+    pub(super) fn negotiable(&mut self) -> Request {
+        Request {
             template: "advance-reservation".into(),
             fix_at_ppm: None,
             ..self.request("physics")

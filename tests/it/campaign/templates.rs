@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::http::World;
 use crate::support::client::Client;
-use crate::support::negotiation::{Counter, Said, negotiate, open};
+use crate::support::negotiation::{Counter, SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time};
 use crate::support::random::Random;
 use crate::support::xml::texts;
@@ -74,7 +74,7 @@ impl Demands {
         let sizes = self
             .nodes
             .iter()
-            .map(|of| format!("<xs:enumeration value=\"{of}\"/>"));
+            .map(|node| format!("<xs:enumeration value=\"{node}\"/>"));
         let (least, most) = self.duration;
         let between = format!("<xs:minInclusive value=\"{least}\"/><xs:maxInclusive value=\"{most}\"/>");
         let earliest = format!("<xs:minInclusive value=\"{}\"/>", date_time(self.window.0));
@@ -91,17 +91,17 @@ impl Demands {
     }
 
     /// Whether an offer with these numbers keeps to the template and to the rules of offers.
-    fn are_met(&self, of: &Numbers) -> bool {
+    fn are_met(&self, one_numbers: &Numbers) -> bool {
         let within = |duration: i64| {
             (self.duration.0..=self.duration.1).contains(&duration)
-                && of.end - of.start >= duration
-                && (of.nodes <= self.short.0 || duration <= self.short.1)
+                && one_numbers.end - one_numbers.start >= duration
+                && (one_numbers.nodes <= self.short.0 || duration <= self.short.1)
         };
-        self.nodes.contains(&of.nodes)
-            && of.start >= self.window.0
-            && of.end <= self.window.1
-            && of.end > of.start
-            && of.duration.is_none_or(within)
+        self.nodes.contains(&one_numbers.nodes)
+            && one_numbers.start >= self.window.0
+            && one_numbers.end <= self.window.1
+            && one_numbers.end > one_numbers.start
+            && one_numbers.duration.is_none_or(within)
     }
 
     /// An offer that keeps to them, often with no time to spare.
@@ -159,10 +159,10 @@ async fn is_taken(client: &Client, content: &str) -> bool {
 }
 
 /// An offer that asks for advice, so that nothing is held for its answers.
-fn advisory(offer: &Offer, nth: usize) -> Said {
-    let said =
-        Said::solicited(&format!("o-{nth}"), offer.clone()).wishing("<bsp:MaxDeviation>2</bsp:MaxDeviation>");
-    Said {
+fn advisory(offer: &Offer, nth: usize) -> SentOffer {
+    let said = SentOffer::solicited(&format!("o-{nth}"), offer.clone())
+        .wishing("<bsp:MaxDeviation>2</bsp:MaxDeviation>");
+    SentOffer {
         state: "Advisory",
         ..said
     }
@@ -190,13 +190,13 @@ impl World {
         } else {
             let law = "<bsp:Moldability><bsp:ConstantWork>3600</bsp:ConstantWork></bsp:Moldability><bsp:MaxDeviation>";
             let duration = format!("<arp:Duration>{}</arp:Duration>", said.offer.duration);
-            Said {
+            SentOffer {
                 wishes: said.wishes.replace("<bsp:MaxDeviation>", law),
                 ..said
             }
             .replacing(&duration, "")
         };
-        let demanding = Said {
+        let demanding = SentOffer {
             id: format!("d-{nth}"),
             to: DEMANDING.to_owned(),
             ..said.clone()
@@ -204,7 +204,7 @@ impl World {
         .replacing(FREE, DEMANDING);
         let negotiation = open(&client).await;
         let counters = negotiate(&client, negotiation, &[demanding]).await;
-        for counter in counters.iter().filter(|of| of.state != "Rejected") {
+        for counter in counters.iter().filter(|counter| counter.state != "Rejected") {
             let about = format!("{:?}: {said:?}: {counter:?}", self.demands);
             let found = numbers(content(counter));
             assert!(self.demands.are_met(&found), "{found:?}: {about}");
@@ -212,7 +212,7 @@ impl World {
             self.advised.differing += usize::from(counter.text("Kind") != "Exact");
         }
         let counters = negotiate(&client, negotiation, &[said]).await;
-        for counter in counters.iter().filter(|of| of.state != "Rejected") {
+        for counter in counters.iter().filter(|counter| counter.state != "Rejected") {
             if !self.demands.are_met(&numbers(content(counter))) {
                 let content = content(counter).replace(&format!(">{FREE}<"), &format!(">{DEMANDING}<"));
                 assert!(

@@ -74,8 +74,8 @@ impl Campaign<'_> {
         let done = patient(|| planner.change_resource(order(false))).await;
         match (would, done) {
             (Ok(would), Ok(done)) => {
-                let words = |of: &ResourceChanges| -> Vec<_> {
-                    of.resources.iter().map(|(_, words)| words.clone()).collect()
+                let words = |changes: &ResourceChanges| -> Vec<_> {
+                    changes.resources.iter().map(|(_, words)| words.clone()).collect()
                 };
                 // Where an answer was lost, it was done before.
                 assert!(
@@ -138,7 +138,7 @@ impl Campaign<'_> {
         loop {
             let planner = &self.domain.planner;
             let running = patient(|| planner.running()).await.expect("it answers");
-            let over = running.iter().map(|of| of.slot().end).min();
+            let over = running.iter().map(|running| running.slot().end).min();
             let due = *planner.subscribe().borrow();
             let next = over.into_iter().chain(due).min().filter(|next| *next <= until);
             let now = next.unwrap_or(until).max(self.now());

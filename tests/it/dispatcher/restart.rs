@@ -22,10 +22,10 @@ fn is_held(folder: &JobsFolder) -> bool {
 }
 
 /// Work on one node that is run again when it is lost, with room in its window for that.
-fn work(folder: &JobsFolder) -> Proposal {
+fn work(folder: &JobsFolder) -> Request {
     let text = LOGGED.replace("$LOG", &log(folder).display().to_string());
     let proposal = Service::proposal(1, &text, 0, 300);
-    Proposal {
+    Request {
         template: RESTARTING.into(),
         deadline: proposal.deadline.map(|deadline| deadline + 600),
         ..proposal
@@ -68,7 +68,7 @@ async fn over(service: &Service, folder: &JobsFolder, id: Uuid) {
     assert_eq!(over.outcome, Some(RunOutcome::Completed));
     assert_eq!(over.job.unwrap().restarts, 1);
     let executions = service.store.executions(id).await.unwrap();
-    let outcomes: Vec<_> = executions.iter().map(|of| of.outcome).collect();
+    let outcomes: Vec<_> = executions.iter().map(|execution| execution.outcome).collect();
     assert_eq!(outcomes, [RunOutcome::Lost, RunOutcome::Completed]);
     let events = service.store.events(id).await.unwrap();
     assert!(
@@ -156,7 +156,7 @@ fn a_job_of_an_application_that_is_no_longer_offered_is_lost_and_not_tried_again
     block_on(async {
         let service = Service::start_with(&folder(), Catalogue::default()).await;
         let proposal = Service::proposal(1, "touch ran", 0, 300);
-        let proposal = Proposal {
+        let proposal = Request {
             template: RESTARTING.into(),
             deadline: proposal.deadline.map(|deadline| deadline + 3_600),
             ..proposal

@@ -14,7 +14,7 @@ fn limited(text: &str, limits: JobLimits) -> JobSpec {
 }
 
 /// Runs a job that takes too much, beside one that does not, and answers how it ended and the message that it got.
-fn excess(place: &Place, job: &JobSpec) -> (RunOutcome, String) {
+fn excess(place: &TestFolder, job: &JobSpec) -> (RunOutcome, String) {
     let beside = script("while [ ! -e over ]; do sleep 0.05; done", 600);
     let executor = place.executor();
     executor.start(&beside).unwrap();
@@ -27,7 +27,7 @@ fn excess(place: &Place, job: &JobSpec) -> (RunOutcome, String) {
 
 #[test]
 fn a_job_that_eats_memory_is_stopped_and_told_so() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // tail keeps every byte that may be in the last line: all of them. Its reader never reads.
     let text = "head -c 400000000 /dev/zero | tail | sleep 1000";
     let limits = JobLimits {
@@ -46,7 +46,7 @@ fn a_job_that_eats_memory_is_stopped_and_told_so() {
 
 #[test]
 fn a_job_whose_processes_multiply_is_stopped_with_all_of_them() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // Each becomes two, in groups of their own, until there are some two hundred. One that is refused goes on.
     let text = "exec perl -e 'for (1 .. 8) { setpgrp if defined fork } sleep 1000'";
     let limits = JobLimits {
@@ -61,7 +61,7 @@ fn a_job_whose_processes_multiply_is_stopped_with_all_of_them() {
 
 #[test]
 fn a_job_that_fills_the_disk_is_stopped_whether_with_one_file_or_many_or_names_alone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         files: Some(8 * MIB),
         ..JobLimits::default()
@@ -85,7 +85,7 @@ fn a_job_that_fills_the_disk_is_stopped_whether_with_one_file_or_many_or_names_a
 
 #[test]
 fn files_without_a_name_count_as_those_with_one() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         files: Some(8 * MIB),
         memory: Some(64 * MIB),
@@ -119,7 +119,7 @@ fn files_without_a_name_count_as_those_with_one() {
 
 #[test]
 fn memory_that_processes_share_covers_no_files_in_memory_and_a_mapped_file_counts_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         memory: Some(64 * MIB),
         ..JobLimits::default()
@@ -154,7 +154,7 @@ fn memory_that_processes_share_covers_no_files_in_memory_and_a_mapped_file_count
 
 #[test]
 fn a_process_whose_first_thread_has_ended_is_limited_as_any_other() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         memory: Some(64 * MIB),
         processes: Some(20),
@@ -194,7 +194,7 @@ fn a_process_whose_first_thread_has_ended_is_limited_as_any_other() {
 
 #[test]
 fn what_a_job_reads_is_not_held_against_it() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::write(place.path("large"), vec![1; 9 << 20]).unwrap();
     let limits = JobLimits {
         files: Some(8 * MIB),
@@ -210,7 +210,7 @@ fn what_a_job_reads_is_not_held_against_it() {
 
 #[test]
 fn a_job_is_still_limited_when_its_first_supervisor_is_gone() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let text = "while [ ! -e go ]; do sleep 0.05; done; \
         exec perl -e 'for (1 .. 100) { my $p = fork; if (defined $p && !$p) { sleep 1000; exit } } sleep 1000'";
     let limits = JobLimits {
@@ -231,7 +231,7 @@ fn a_job_is_still_limited_when_its_first_supervisor_is_gone() {
 
 #[test]
 fn each_process_of_a_job_has_limits_that_the_system_watches_over() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         memory: Some(64 * MIB),
         files: Some(8 * MIB),
@@ -251,7 +251,7 @@ fn each_process_of_a_job_has_limits_that_the_system_watches_over() {
 
 #[test]
 fn a_program_that_itself_ends_with_the_status_of_a_refused_file_keeps_it() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         files: Some(8 * MIB),
         ..JobLimits::default()
@@ -266,7 +266,7 @@ const GO_DEEP: &str =
 
 #[test]
 fn folders_deeper_than_any_path_take_neither_the_supervisor_nor_the_limit_away() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         files: Some(8 * MIB),
         ..JobLimits::default()
@@ -284,7 +284,7 @@ fn folders_deeper_than_any_path_take_neither_the_supervisor_nor_the_limit_away()
 
 #[test]
 fn a_leader_that_hides_its_mark_is_limited_and_so_is_what_it_starts_without_one() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         memory: Some(64 * MIB),
         ..JobLimits::default()
@@ -309,7 +309,7 @@ fn a_leader_that_hides_its_mark_is_limited_and_so_is_what_it_starts_without_one(
 
 #[test]
 fn what_stands_at_an_inputs_name_and_what_an_input_grows_count_as_written() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let limits = JobLimits {
         files: Some(8 * MIB),
         ..JobLimits::default()
@@ -333,7 +333,7 @@ fn what_stands_at_an_inputs_name_and_what_an_input_grows_count_as_written() {
 
 #[test]
 fn the_end_of_a_job_is_told_before_what_it_leaves_is_cleared_up_however_deep_that_is() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // With few descriptors, as a service may have them.
     fs::write(
         place.path("few"),

@@ -9,7 +9,7 @@ const EXCEEDED: RunOutcome = RunOutcome::Exceeded { limit: Limit::Files };
 
 #[test]
 fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let folders = JobFolders::new(place.folder.path(), Some(1 << 20)).unwrap();
     let executor = place.executor().among(folders.clone());
     let quiet = script("touch ready; while [ ! -e go ]; do sleep 0.05; done", 600);
@@ -50,7 +50,7 @@ fn beyond_the_quota_of_a_party_those_of_its_jobs_are_stopped_that_go_on_writing(
 
 #[test]
 fn what_is_run_again_is_looked_at_as_if_nothing_had_been_there_and_what_was_lost_counts_on() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let folders = JobFolders::new(place.folder.path(), Some(5 << 20)).unwrap();
     let executor = place.executor().among(folders.clone());
     let lost = script("head -c 3000000 /dev/zero > file", 600);
@@ -96,7 +96,7 @@ fn what_is_run_again_is_looked_at_as_if_nothing_had_been_there_and_what_was_lost
 
 #[test]
 fn what_is_wrong_with_one_partys_folders_keeps_nobody_from_looking_at_anothers() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let folders = JobFolders::new(place.folder.path(), Some(1 << 20)).unwrap();
     let executor = place.executor().among(folders.clone());
     let deep = "d=$(printf %0255d 0); for i in $(seq 20); do mkdir $d; cd -P $d; done";

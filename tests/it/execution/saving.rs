@@ -25,7 +25,7 @@ fn saving(text: &str) -> JobSpec {
 }
 
 /// Starts one, and waits until it is ready for the signal.
-fn ready(place: &Place, job: &JobSpec) -> LocalExecutor {
+fn ready(place: &TestFolder, job: &JobSpec) -> LocalExecutor {
     let executor = place.executor();
     executor.start(job).unwrap();
     wait_for("start", || place.record(job, "work/ready").exists().then_some(()));
@@ -44,7 +44,7 @@ fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_
     let text = "exec 2> /dev/null; trap 'touch told; while [ ! -e go ]; do sleep 0.05; done; exit 0' USR1; \
         touch ready; while :; do sleep 0.05; done";
     for (seen, outcome) in [(true, RunOutcome::Checkpointed), (false, RunOutcome::Lost)] {
-        let place = Place::new();
+        let place = TestFolder::new();
         let job = saving(text);
         let executor = ready(&place, &job);
         if !seen {
@@ -64,7 +64,7 @@ fn a_job_that_has_saved_its_work_says_so_by_its_status_and_is_lost_where_nobody_
 fn a_job_that_was_started_as_the_last_piece_is_told_to_save_its_work_where_that_is_decided_later_and_not_taken_back()
  {
     for (taken_back, outcome) in [(false, RunOutcome::Checkpointed), (true, RunOutcome::Killed)] {
-        let place = Place::new();
+        let place = TestFolder::new();
         let SaveWork { signal, grace } = saving("").piece.and_then(|piece| piece.save).unwrap();
         let job = script(
             "trap 'touch told; exit 0' USR1; touch ready; while :; do sleep 0.05; done",
@@ -86,7 +86,7 @@ fn a_job_that_was_started_as_the_last_piece_is_told_to_save_its_work_where_that_
 
 #[test]
 fn a_job_keeps_its_limits_while_it_saves_its_work() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let text = "trap 'head -c 400000000 /dev/zero | tail | sleep 1000' USR1; touch ready; \
         while :; do sleep 0.05; done";
     let job = JobSpec {
@@ -105,7 +105,7 @@ fn a_job_keeps_its_limits_while_it_saves_its_work() {
 
 #[test]
 fn a_job_that_is_to_stop_while_it_saves_its_work_is_terminated() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = saving("trap 'touch told; sleep 1000' USR1; touch ready; while :; do sleep 0.05; done");
     let executor = ready(&place, &job);
     tell(&executor, &job);
@@ -118,7 +118,7 @@ fn a_job_that_is_to_stop_while_it_saves_its_work_is_terminated() {
 
 #[test]
 fn a_supervisor_killed_between_the_end_of_the_program_and_its_record_leaves_a_lost_job_that_ran_once() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script(
         "echo x >> runs; touch ready; while [ ! -e go ]; do sleep 0.05; done",
         600,

@@ -16,13 +16,13 @@ fn limit_open_files(process: Pid, most: u64) {
     prlimit(Some(process), Resource::Nofile, limit).unwrap();
 }
 
-fn supervisors_log(place: &Place, job: &JobSpec) -> String {
+fn supervisors_log(place: &TestFolder, job: &JobSpec) -> String {
     fs::read_to_string(place.record(job, "supervisor.log")).unwrap_or_default()
 }
 
 #[test]
 fn a_supervisor_without_descriptors_launches_its_job_once_it_has_some() {
-    let place = Place::new();
+    let place = TestFolder::new();
     // Enough for the lock and the records, not for the pipes of a job.
     let limited = place.path("limited");
     let text = format!(
@@ -48,7 +48,7 @@ fn a_supervisor_without_descriptors_launches_its_job_once_it_has_some() {
 
 #[test]
 fn a_job_whose_supervisor_has_no_descriptor_when_it_ends_is_not_lost() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let executor = place.executor();
     let job = script("while [ ! -e go ]; do sleep 0.05; done; exit 3", 600);
     executor.start(&job).unwrap();
@@ -71,7 +71,7 @@ fn a_job_whose_supervisor_has_no_descriptor_when_it_ends_is_not_lost() {
 
 #[test]
 fn a_job_that_ends_on_a_full_disk_is_not_lost() {
-    let place = Place::new();
+    let place = TestFolder::new();
     fs::create_dir(place.path("jobs")).unwrap();
     let Some(_disk) = Disk::mounted(&place.path("jobs")) else {
         eprintln!("not tried: this user may not mount a file system that could be filled");
@@ -122,7 +122,7 @@ impl Drop for Disk {
 
 #[test]
 fn a_job_for_which_no_limit_of_files_is_said_has_one_that_breaks_no_program() {
-    let place = Place::new();
+    let place = TestFolder::new();
     let job = script("ulimit -S -n", 600);
     assert_eq!(run(&place, &job).outcome, RunOutcome::Completed);
     let files: u64 = place.output(&job, Stream::Out).trim().parse().unwrap();

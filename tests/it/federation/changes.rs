@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::domain::{Domain, Plan, start_domains, wanted};
+use super::harness::{Domain, Plan, start_domains, wanted};
+use crate::support::breakable_proxy::Break;
 use crate::support::offers::{date_time, hours_ahead, now};
-use crate::support::way::Break;
 use crate::support::{eventually, in_seconds, run};
 
 /// How long what should come within seconds may take on a busy machine.
@@ -87,10 +87,10 @@ fn the_end_of_an_agreement_at_a_peer_costs_at_least_what_the_peer_charges_as_was
             (&json!("two"), &json!("Observed"))
         );
         let own = one.agreement(id).await;
-        let names = |of: &Value| -> Vec<Value> {
-            let all = of["guarantees"].as_array().cloned().unwrap_or_default();
+        let names = |value: &Value| -> Vec<Value> {
+            let all = value["guarantees"].as_array().cloned().unwrap_or_default();
             all.into_iter()
-                .map(|of| json!([of["name"], of["state"]]))
+                .map(|each| json!([each["name"], each["state"]]))
                 .collect()
         };
         assert_eq!(names(&there), names(&own), "as ours stand");
@@ -146,7 +146,7 @@ fn an_agreement_at_a_peer_is_changed_there_for_the_fee_that_was_offered() {
         let new = accepted.json();
         assert_eq!(one.agreement(&made["id"]).await["supersededBy"], new["id"]);
         let there = two.agreements().await;
-        let of_state = |state: &str| there.iter().filter(|of| of["state"] == state).count();
+        let of_state = |state: &str| there.iter().filter(|each| each["state"] == state).count();
         assert_eq!((of_state("Observed"), of_state("Complete")), (1, 1), "{there:?}");
         settled(one, "party:requester", -500_000).await;
         settled(one, "peer:two", 500_000).await;
@@ -267,9 +267,11 @@ fn what_its_party_ends_at_a_peer_is_terminated_on_both_sides_also_where_ours_die
             "{over}"
         );
         let guarantees = over["guarantees"].as_array().cloned().unwrap_or_default();
-        let completion = guarantees.iter().find(|of| of["name"] == "COMPLETION");
+        let completion = guarantees
+            .iter()
+            .find(|guarantee| guarantee["name"] == "COMPLETION");
         assert_eq!(
-            completion.map(|of| &of["state"]),
+            completion.map(|completion| &completion["state"]),
             Some(&json!("NotDetermined")),
             "{over}"
         );

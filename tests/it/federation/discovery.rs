@@ -7,8 +7,8 @@ use crate::portal::browser::Browser;
 
 /// A domain of that name with these peers, each with its address.
 fn domain(name: &str, more: &str, peers: &[(&str, &Server)]) -> Server {
-    let peer = |(peer, of): &(&str, &Server)| {
-        let address = of.address();
+    let peer = |(peer, each): &(&str, &Server)| {
+        let address = each.address();
         format!("[[peer]]\nname = \"{peer}\"\naddress = \"http://{address}\"\nkey = \"bsp_{peer}\"\n")
     };
     let peers: String = peers.iter().map(peer).collect();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::domain::{Domain, Plan, start_domains, wanted};
+use super::harness::{Domain, Plan, start_domains, wanted};
 use crate::support::offers::hours_ahead;
 use crate::support::{eventually, run};
 
@@ -72,7 +72,7 @@ async fn all_complete(domains: &[Domain]) {
     for domain in domains {
         eventually("the agreement is complete", PATIENCE, async || {
             let all = domain.agreements().await;
-            let is_complete = |of: &Value| of["state"] == "Complete";
+            let is_complete = |value: &Value| value["state"] == "Complete";
             (!all.is_empty() && all.iter().all(is_complete)).then_some(())
         })
         .await;
@@ -171,7 +171,7 @@ fn of_a_star_the_cheapest_is_offered_and_the_others_hold_nothing_any_more() {
             eventually("what is not wanted is given back", PATIENCE, async || {
                 let list = domain.server.client().get_json("/negotiations").await;
                 let all = list["negotiations"].as_array().cloned().unwrap_or_default();
-                let is_over = |of: &Value| of["state"] != "open";
+                let is_over = |value: &Value| value["state"] != "open";
                 (domain.name == "west" || all.iter().all(is_over)).then_some(())
             })
             .await;
@@ -306,7 +306,7 @@ fn agreements_at_a_peer_cost_no_more_together_than_its_credit() {
         let own = one.agreements().await;
         let own = own
             .iter()
-            .find(|of| of["state"] == "Observed")
+            .find(|each| each["state"] == "Observed")
             .expect("one is agreed");
         let id = own["id"].as_str().unwrap_or_default();
         let path = format!("/agreements/{id}/terminate");

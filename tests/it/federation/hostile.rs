@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Mutex;
 
 use super::*;
-use crate::support::told::Told;
+use crate::support::receiver::Receiver;
 
 /// A server that answers every request with the same text, whatever it is. It keeps the heads of the requests.
 #[derive(Clone)]
@@ -88,13 +88,15 @@ fn kept_offer() -> String {
 #[test]
 fn a_peer_that_never_answers_costs_no_more_than_the_time_that_is_given() {
     run(async {
-        let silent = Told::silent().await;
+        let silent = Receiver::silent().await;
         let clock = Clock::standing_at(1_800_000_000_000_000);
         let peer = peer(&format!("http://{silent}"), "k", clock.clone());
-        let of = offer(&Offer::reserve(1, HOUR));
-        let late = peer.ask(&of, &travel(), None, Duration::from_millis(50)).await;
+        let small_offer = offer(&Offer::reserve(1, HOUR));
+        let late = peer
+            .ask(&small_offer, &travel(), None, Duration::from_millis(50))
+            .await;
         assert!(matches!(late, Err(PeerError::Unknown(..))), "{late:?}");
-        let not_asked = peer.ask(&of, &travel(), None, WITHIN).await;
+        let not_asked = peer.ask(&small_offer, &travel(), None, WITHIN).await;
         assert!(matches!(not_asked, Err(PeerError::NotAsked(_))), "{not_asked:?}");
         let health = peer.health();
         assert_eq!((health.asked, health.late), (1, 1), "{health:?}");
@@ -131,9 +133,9 @@ fn rubbish_is_no_answer_and_an_unknown_outcome() {
             let clock = Clock::standing_at(1_800_000_000_000_000);
             let peer = Parrot::saying(said.clone()).await.peer(&clock);
             let base = peer.settings().address.clone();
-            let of = offer(&Offer::reserve(1, HOUR));
+            let small_offer = offer(&Offer::reserve(1, HOUR));
             let asked = peer
-                .ask(&of, &travel(), None, WITHIN)
+                .ask(&small_offer, &travel(), None, WITHIN)
                 .await
                 .expect_err("no answer");
             let (negotiation, agreement) = (format!("{base}/negotiations/1"), format!("{base}/agreements/1"));
@@ -157,8 +159,8 @@ fn rubbish_is_no_answer_and_an_unknown_outcome() {
         let clock = Clock::standing_at(1_800_000_000_000_000);
         let busy = Parrot::saying(answer("503 Service Unavailable", "Retry-After: 7\r\n", "")).await;
         let peer = busy.peer(&clock);
-        let of = offer(&Offer::reserve(1, HOUR));
-        peer.ask(&of, &travel(), None, WITHIN)
+        let small_offer_again = offer(&Offer::reserve(1, HOUR));
+        peer.ask(&small_offer_again, &travel(), None, WITHIN)
             .await
             .expect_err("it is busy");
         assert_eq!(peer.health().not_asked_for, Some(7_000_000));

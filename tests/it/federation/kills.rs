@@ -8,10 +8,10 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::domain::{Domain, Plan, start_domains, wanted};
+use super::harness::{Domain, Plan, start_domains, wanted};
+use crate::support::breakable_proxy::Break;
 use crate::support::fixture::column;
 use crate::support::random::Random;
-use crate::support::way::Break;
 use crate::support::{eventually, run};
 
 /// How long what should come within seconds may take on a busy machine.
@@ -171,9 +171,9 @@ async fn in_states(domain: &Domain, states: &[&str]) -> BTreeSet<String> {
     let all = domain.agreements().await;
     let named = all
         .iter()
-        .filter(|of| states.contains(&of["state"].as_str().unwrap_or_default()));
+        .filter(|each| states.contains(&each["state"].as_str().unwrap_or_default()));
     named
-        .filter_map(|of| of["id"].as_str().map(ToOwned::to_owned))
+        .filter_map(|named| named["id"].as_str().map(ToOwned::to_owned))
         .collect()
 }
 
@@ -183,7 +183,7 @@ async fn behind_live(domain: &Domain) -> Vec<String> {
     let rows = "(SELECT p.address FROM peer_agreements p JOIN agreements a ON a.id = p.agreement \
                 WHERE a.state IN ('Observed', 'Complete', 'ObservedAndTerminating')) AS rows";
     let addresses = column(&url, rows, "address").await.expect("the rows can be read");
-    let ids = addresses.iter().filter_map(|of| of.rsplit('/').next());
+    let ids = addresses.iter().filter_map(|address| address.rsplit('/').next());
     ids.map(Into::into).collect()
 }
 

@@ -142,8 +142,8 @@ fn misstate(document: &mut String, random: &mut Random) {
         }
         _ => {
             // Another element's name, at both ends.
-            let name = |of: &str| {
-                of[1..]
+            let name = |text: &str| {
+                text[1..]
                     .split([' ', '>', '/', '\n'])
                     .next()
                     .unwrap_or_default()

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use crate::support::client::{Answer, Client};
-use crate::support::negotiation::{Said, counters, message, negotiate, open};
+use crate::support::negotiation::{SentOffer, counters, message, negotiate, open};
 use crate::support::offers::{Offer, file, hours_ahead};
 use crate::support::run;
 use crate::support::server::Server;
@@ -25,9 +25,9 @@ fn reserve() -> Offer {
 
 /// A message with one offer that demands this of its answer.
 fn demanding(demands: String) -> String {
-    let said = Said {
+    let said = SentOffer {
         demands,
-        ..Said::solicited("a", reserve())
+        ..SentOffer::solicited("a", reserve())
     };
     message("NegotiateInput", &[said])
 }
@@ -63,7 +63,7 @@ async fn assert_well(server: &Server) {
     assert!(memory.is_none_or(|peak| peak < MEMORY_MAX), "{memory:?} KiB");
     let client = server.client();
     let id = open(&client).await;
-    let good = negotiate(&client, id, &[Said::solicited("good", reserve())]).await;
+    let good = negotiate(&client, id, &[SentOffer::solicited("good", reserve())]).await;
     assert_eq!(good[0].state, "Acceptable");
     server.assert_verified();
 }
@@ -103,7 +103,7 @@ fn what_no_guard_would_let_through_again_is_not_kept() {
         let spread = |root: &str| {
             let element =
                 format!("<b:e xmlns:b=\"urn:b\">wsag:wsag-neg:xs:arp:{mentioned}</b:e></wsag:Context>");
-            let said = Said::solicited("spread", reserve()).replacing("</wsag:Context>", &element);
+            let said = SentOffer::solicited("spread", reserve()).replacing("</wsag:Context>", &element);
             message(root, &[said]).replacen(
                 &format!("<wsag-neg:{root}"),
                 &format!("<wsag-neg:{root}{declared}"),
@@ -138,7 +138,7 @@ fn messages_that_are_too_much_are_refused_as_a_whole() {
         let offers = format!("/negotiations/{id}/offers");
         let deep = format!("{}{}", "<x>".repeat(60), "</x>".repeat(60));
         let many: Vec<_> = (0..33)
-            .map(|n| Said::solicited(&format!("o{n}"), reserve()))
+            .map(|n| SentOffer::solicited(&format!("o{n}"), reserve()))
             .collect();
         for (body, status) in [
             (demanding(item("//jsdl:Exact", &deep)), StatusCode::BAD_REQUEST),
@@ -285,13 +285,13 @@ fn nothing_of_another_party_is_reached_by_its_id() {
         let biology = server.client_with(&server.key_for("biology", "consumer"));
         let agreement = physics.post("/agreements", reserve().xml()).await.created();
         let theirs = open(&physics).await;
-        let offer = negotiate(&physics, theirs, &[Said::solicited("a", reserve())])
+        let offer = negotiate(&physics, theirs, &[SentOffer::solicited("a", reserve())])
             .await
             .remove(0);
         let before = physics.get_json(&format!("/negotiations/{theirs}")).await;
         let mine = open(&biology).await;
         // Their negotiation, in either representation.
-        let said = Said::solicited("b", reserve());
+        let said = SentOffer::solicited("b", reserve());
         for (path, kind, body) in [
             (
                 "offers",
@@ -316,9 +316,9 @@ fn nothing_of_another_party_is_reached_by_its_id() {
             assert_eq!(answer.status, StatusCode::NOT_FOUND, "{path}: {answer:?}");
         }
         // Their offer in a negotiation of one's own, and as the offer to accept.
-        let theirs_here = Said {
+        let theirs_here = SentOffer {
             to: offer.id.clone(),
-            ..Said::solicited("c", reserve())
+            ..SentOffer::solicited("c", reserve())
         };
         let answers = negotiate(&biology, mine, &[theirs_here]).await;
         assert_eq!(answers[0].state, "Rejected", "{answers:?}");

@@ -60,7 +60,7 @@ fn events(text: &str) -> Vec<Vec<(String, String)>> {
 }
 
 fn value<'a>(event: &'a [(String, String)], name: &str) -> &'a str {
-    let found: Vec<_> = event.iter().filter(|(of, _)| of == name).collect();
+    let found: Vec<_> = event.iter().filter(|(event, _)| event == name).collect();
     assert_eq!(found.len(), 1, "{name} in {event:?}");
     &found[0].1
 }

@@ -242,7 +242,7 @@ fn a_reservation_is_moved_and_evicted_once_with_what_follows_shown_before() {
         let accounts = client.get_json("/accounts").await;
         let paid = |kind: &str| {
             let entries = accounts["entries"].as_array().expect("a list").iter();
-            entries.filter(|of| of["kind"] == kind).count()
+            entries.filter(|entry| entry["kind"] == kind).count()
         };
         assert_eq!(paid("compensation"), 1, "{accounts}");
         let trail = browser.get("/portal/operator/trail?text=misuse").await;

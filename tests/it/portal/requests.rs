@@ -26,7 +26,7 @@ async fn held(server: &Server, negotiation: &str) -> Vec<Value> {
     let offers = shown["offers"].as_array().expect("a list").clone();
     offers
         .into_iter()
-        .filter(|of| of["heldUntil"].is_string())
+        .filter(|offer| offer["heldUntil"].is_string())
         .collect()
 }
 

@@ -178,7 +178,7 @@ fn long_lists_go_on_on_further_pages_until_all_were_seen_once() {
         let start = |id: &String| {
             let found = all
                 .iter()
-                .find(|of| of["id"] == id.as_str())
+                .find(|each| each["id"] == id.as_str())
                 .expect("it is there");
             (
                 found["state"] == "Terminated",

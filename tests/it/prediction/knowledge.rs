@@ -2,7 +2,7 @@
 
 use bespeak::agreement::{Agreement, RunOutcome, Slots};
 use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::prediction::{Given, Knowledge, Machine, Work};
+use bespeak::prediction::{GivenDurations, Knowledge, Machine, Work};
 use bespeak::store::PastExecution;
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Time};
@@ -44,15 +44,15 @@ fn slot(seconds: i64) -> Interval {
 
 #[test]
 fn slots_are_sized_as_if_stopped_work_needed_twice_as_long_and_what_was_ended_from_outside_tells_nothing() {
-    let of = |outcome| {
+    let execution_with = |outcome| {
         let past: Vec<_> = (0..20).map(|at| past(100, at, 1_000 + at, outcome)).collect();
         learned(&past).slot(&SOLVE, 0.5)
     };
-    assert_eq!(of(RunOutcome::Completed), Some(100));
-    assert_eq!(of(RunOutcome::Failed { exit: 1 }), Some(100));
-    assert_eq!(of(RunOutcome::Killed), Some(200));
-    assert_eq!(of(RunOutcome::Terminated), None);
-    assert_eq!(of(RunOutcome::Lost), None);
+    assert_eq!(execution_with(RunOutcome::Completed), Some(100));
+    assert_eq!(execution_with(RunOutcome::Failed { exit: 1 }), Some(100));
+    assert_eq!(execution_with(RunOutcome::Killed), Some(200));
+    assert_eq!(execution_with(RunOutcome::Terminated), None);
+    assert_eq!(execution_with(RunOutcome::Lost), None);
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn an_estimate_counts_stopped_work_as_what_took_longer_and_says_so() {
         let known = learned(past);
         let gap = Interval::new(Time(0), Time(10_000));
         let steps = known
-            .explain(&SOLVE, gap, 100, Given::default(), 500_000)
+            .explain(&SOLVE, gap, 100, GivenDurations::default(), 500_000)
             .estimate
             .steps;
         steps.iter().map(ToString::to_string).collect()

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use bespeak::execution::slurm::{Settings, SlurmExecutor};
-use bespeak::execution::{Executor, Found, SetupCheck};
+use bespeak::execution::{CheckResult, Executor, SetupCheck};
 
 use super::service::{SOON, serve, serve_unchecked};
 use super::{Site, put_program, settings};
@@ -16,8 +16,8 @@ use crate::support::{eventually, run};
 /// The faults, each with the checked thing that has it.
 fn wrong(checks: Vec<SetupCheck>) -> Vec<(&'static str, String)> {
     let wrong = checks.into_iter().filter_map(|check| match check.found {
-        Found::Wrong(words) => Some((check.what, words)),
-        Found::Good(_) | Found::Unknown(_) => None,
+        CheckResult::Wrong(words) => Some((check.what, words)),
+        CheckResult::Good(_) | CheckResult::Unknown(_) => None,
     });
     wrong.collect()
 }
@@ -27,7 +27,7 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
     let site = Site::start();
     let checks = site.executor.check_with_job(super::PATIENCE);
     let words = format!("{checks:?}");
-    let is_good = |check: &SetupCheck| matches!(check.found, Found::Good(_));
+    let is_good = |check: &SetupCheck| matches!(check.found, CheckResult::Good(_));
     assert!(checks.len() == 9 && checks.iter().all(is_good), "{words}");
     assert!(
         site.cluster
@@ -52,20 +52,20 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
         let is_it = found.len() == 1 && found[0].0 == what && found[0].1.contains(part);
         assert!(is_it, "{what}, {part}: {found:?}");
     };
-    one(&|of| of.partition = "nosuch".into(), "partition", "nosuch");
-    one(&|of| of.nodes.push("n99".into()), "nodes", "n99");
+    one(&|each| each.partition = "nosuch".into(), "partition", "nosuch");
+    one(&|each| each.nodes.push("n99".into()), "nodes", "n99");
     one(
-        &|of| of.account.user = "no-such-user".into(),
+        &|each| each.account.user = "no-such-user".into(),
         "users",
         "no-such-user",
     );
     one(
-        &|of| of.work_dir = site.data.path().join("not-there"),
+        &|each| each.work_dir = site.data.path().join("not-there"),
         "folder",
         "not-there",
     );
     one(
-        &|of| of.configuration = Some("/no/slurm.conf".into()),
+        &|each| each.configuration = Some("/no/slurm.conf".into()),
         "programs",
         "slurm.conf",
     );
@@ -73,7 +73,11 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
     let programs = site.data.path().join("programs");
     fs::create_dir(&programs).unwrap();
     put_program(&programs.join("sinfo"), "#!/bin/sh\necho slurm 1.2.3\n");
-    one(&|of| of.programs = Some(programs.clone()), "programs", "1.2.3");
+    one(
+        &|each| each.programs = Some(programs.clone()),
+        "programs",
+        "1.2.3",
+    );
 
     // A partition that starts nothing, and nodes that are all out of use.
     site.cluster
@@ -89,7 +93,7 @@ fn each_thing_that_is_wrong_with_a_cluster_is_named_and_nothing_with_one_that_is
     let kept = site.executor.check_with_job(Duration::from_secs(1));
     let job = kept.last().expect("there are checks");
     assert!(
-        job.what == "job" && matches!(job.found, Found::Unknown(_)),
+        job.what == "job" && matches!(job.found, CheckResult::Unknown(_)),
         "{kept:?}"
     );
 }

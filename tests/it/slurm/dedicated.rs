@@ -23,7 +23,11 @@ fn with_dedicated(cluster: &Cluster, data: &Path, nodes: &[&str]) -> SlurmExecut
 #[test]
 fn slots_are_reserved_over_dedicated_nodes_and_batch_jobs_never_get_those() {
     let site = Site::start();
-    let nodes_of = |name: &str| site.cluster.reservation(name).map(|of| of["Nodes"].clone());
+    let nodes_of = |name: &str| {
+        site.cluster
+            .reservation(name)
+            .map(|reservation| reservation["Nodes"].clone())
+    };
     let executor = with_dedicated(&site.cluster, site.data.path(), &["n1", "n2"]);
     executor.prepare(&[]).unwrap();
     assert_eq!(nodes_of(DEDICATED).as_deref(), Some("n[1-2]"));

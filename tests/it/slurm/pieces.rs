@@ -37,19 +37,19 @@ pub(super) const LONG: i64 = 600;
 /// A piece that may last `seconds` seconds from now on, and gets the signal to save its work after `told` seconds.
 pub(super) fn piece(
     site: &Site,
-    of: Option<&JobSpec>,
+    one_job: Option<&JobSpec>,
     script: &str,
     signal: CheckpointSignal,
     (told, seconds): (i64, i64),
 ) -> JobSpec {
     let job = site.job(script, seconds);
-    let number = of.map_or(1, |of| of.run().slot + 1);
+    let number = one_job.map_or(1, |each| each.run().slot + 1);
     let save = SaveWork {
         signal,
         grace: (seconds - told) * MICROS_PER_SECOND,
     };
     let job = JobSpec {
-        agreement: of.map_or(job.agreement, |of| of.agreement),
+        agreement: one_job.map_or(job.agreement, |each| each.agreement),
         output_limit: 1_000,
         piece: Some(PieceSpec {
             number,
@@ -88,7 +88,7 @@ pub(super) fn end_of(site: &Site, job: &JobSpec) -> (RunOutcome, Micros) {
     let mut end = None;
     poll_until(PATIENCE, || {
         end = match site.executor.poll(job.run()) {
-            Ok(bespeak::execution::JobStatus::Ended(of)) => Some(of),
+            Ok(bespeak::execution::JobStatus::Ended(ended)) => Some(ended),
             _ => None,
         };
         end.is_some()
@@ -264,7 +264,7 @@ fn nodes_are_given_back_between_two_pieces_and_a_node_that_fails_before_the_seco
         .await;
         let second = format!("{name}.2");
         let node = cluster.reservation(&second).expect("it is held ahead")["Nodes"].clone();
-        let node = NODES.into_iter().find(|of| *of == node).expect("a node");
+        let node = NODES.into_iter().find(|each| *each == node).expect("a node");
         cluster.cut_power(node);
         let nodename = format!("nodename={node}");
         cluster.run("scontrol", &["update", &nodename, "state=down", "reason=test"]);

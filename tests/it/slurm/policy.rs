@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::service::{SOON, passes_checks, reserved, script, serve_keys, until};
 use crate::support::client::Client;
-use crate::support::negotiation::{Said, negotiate, open};
+use crate::support::negotiation::{SentOffer, negotiate, open};
 use crate::support::offers::{Offer, date_time, now};
 use crate::support::server::Server;
 use crate::support::slurm::{Cluster, NODES};
@@ -117,7 +117,7 @@ async fn is_judged_again_when_it_is_accepted(server: &mut Server, cluster: &Clus
     let later = held(&client, &wanted).await;
     let longer = held(&client, &json!({ "agreement": old, "durationSeconds": UNJUDGED })).await;
     let talks = open(&client).await;
-    let asked = [Said::solicited(
+    let asked = [SentOffer::solicited(
         "c-1",
         Offer::sleep(1, UNJUDGED).within(start, end),
     )];
@@ -219,7 +219,7 @@ fn a_job_has_what_the_policy_says_and_what_the_cluster_would_refuse_is_refused_w
         let poor = server.client_with(&key);
         is_refused(&poor, Offer::sleep(1, 60), INVALID).await;
         let talks = open(&poor).await;
-        let asked = [Said::solicited("c-1", Offer::sleep(1, 60))];
+        let asked = [SentOffer::solicited("c-1", Offer::sleep(1, 60))];
         let answers = negotiate(&poor, talks, &asked).await;
         assert_eq!(answers[0].state, "Rejected");
         // Without a job there is nothing that Slurm could refuse.

@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 use uuid::{NoContext, Timestamp, Uuid};
 
-use super::helped::NOBODY;
+use super::helper::NOBODY;
 use crate::support::offers::file;
 use crate::support::slurm::Cluster;
 use crate::support::{output_of, poll_until};
@@ -361,7 +361,7 @@ fn a_helper_does_nothing_but_what_its_own_configuration_allows() {
     let state = || {
         let mut names: Vec<_> = fs::read_dir(&work_dir)
             .unwrap()
-            .map(|of| of.unwrap().file_name())
+            .map(|dir| dir.unwrap().file_name())
             .collect();
         names.sort();
         let held = cluster.run("scontrol", &["-o", "show", "reservation"]);
@@ -412,7 +412,7 @@ fn the_unit_files_are_understood() {
     }
     let service = file("deploy/bespeak.service");
     for line in ["User=bespeak", "NoNewPrivileges=yes", "CapabilityBoundingSet="] {
-        assert!(service.lines().any(|of| of == line), "{line}");
+        assert!(service.lines().any(|each| each == line), "{line}");
     }
     let paths = names.map(|name| folder.path().join(name));
     let mut verify = Command::new("systemd-analyze");

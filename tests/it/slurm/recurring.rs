@@ -37,9 +37,9 @@ fn reserve(cluster: &Cluster, name: &str, nodes: &str, interval: Interval, flags
 }
 
 /// The interval of a reservation, as Slurm shows it in UTC.
-fn shown(of: &BTreeMap<String, String>) -> Interval {
+fn shown(texts: &BTreeMap<String, String>) -> Interval {
     let instant = |key: &str| {
-        let at: DateTime = of[key].parse().unwrap();
+        let at: DateTime = texts[key].parse().unwrap();
         Time(at.to_zoned(TimeZone::UTC).unwrap().timestamp().as_second())
     };
     Interval::new(instant("StartTime"), instant("EndTime"))

@@ -187,7 +187,10 @@ fn work_whose_node_is_lost_is_run_again_on_another_where_its_template_has_it_so(
         };
         eventually("it to run", SOON, async || (ran() == 1).then_some(())).await;
         let node = reserved(&cluster, id, 1).await;
-        let node = NODES.into_iter().find(|of| node.contains(*of)).expect("a node");
+        let node = NODES
+            .into_iter()
+            .find(|each| node.contains(*each))
+            .expect("a node");
         cluster.cut_power(node);
         let nodename = format!("nodename={node}");
         cluster.run("scontrol", &["update", &nodename, "state=down", "reason=test"]);

@@ -401,7 +401,7 @@ fn a_job_runs_once_though_the_service_and_the_controller_are_killed() {
         // A controller that forgets a job, or that it has begun, kills it when it finds it on its node, and then it is lost. What it
         // has written down with a later job it does not forget.
         eventually("its job runs", SOON, async || {
-            let runs = |[_, of, state]: &[String; 3]| *of == name && state == "RUNNING";
+            let runs = |[_, each, state]: &[String; 3]| *each == name && state == "RUNNING";
             cluster.jobs().iter().any(runs).then_some(())
         })
         .await;

@@ -17,19 +17,22 @@ on_both_engines!(
 );
 
 /// All that is shown of the past: the audit trail, and of each agreement its timeline, in both forms, and its document.
-type Shown = (
+type ShownHistory = (
     Vec<TrailLine>,
     Vec<(Uuid, Vec<Event>, Vec<TrailLine>, Option<Wording>)>,
 );
 
-async fn shown(store: &Store) -> Shown {
+async fn shown(store: &Store) -> ShownHistory {
     let mut all = Vec::new();
-    for of in store.all_agreements(None, 100).await.expect("they can be read") {
+    for stored_agreement in store.all_agreements(None, 100).await.expect("they can be read") {
         all.push((
-            of.id,
-            store.events(of.id).await.expect("it can be read"),
-            store.timeline(of.id).await.expect("it can be read"),
-            store.agreement_document(of.id).await.expect("it can be read"),
+            stored_agreement.id,
+            store.events(stored_agreement.id).await.expect("it can be read"),
+            store.timeline(stored_agreement.id).await.expect("it can be read"),
+            store
+                .agreement_document(stored_agreement.id)
+                .await
+                .expect("it can be read"),
         ));
     }
     (store.trail(0, 1_000).await.expect("it can be read"), all)
@@ -89,7 +92,7 @@ async fn damage_in_the_archive_is_found(url: String) {
         tamper(&url, damage).await;
         let found = store.verify().await.expect("it can be read");
         assert!(
-            found.iter().any(|of| of.invariant == invariant),
+            found.iter().any(|finding| finding.invariant == invariant),
             "{damage}: {found:?}"
         );
         for table in tables {

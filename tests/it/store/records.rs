@@ -206,7 +206,7 @@ async fn changes_of_one_row_in_a_batch_leave_the_last(url: String) {
     let bound = store.bindings(Time::MAX).await.expect("they are there");
     let bound: Vec<_> = bound
         .iter()
-        .map(|of| (of.node, of.interval.end.seconds(), of.agreement))
+        .map(|binding| (binding.node, binding.interval.end.seconds(), binding.agreement))
         .collect();
     assert_eq!(
         bound,
@@ -223,7 +223,10 @@ async fn changes_of_one_row_in_a_batch_leave_the_last(url: String) {
         );
     }
     let whole = store.verify().await.expect("it can be read");
-    assert!(whole.iter().all(|of| of.invariant != Invariant::I10), "{whole:?}");
+    assert!(
+        whole.iter().all(|finding| finding.invariant != Invariant::I10),
+        "{whole:?}"
+    );
 }
 
 async fn a_batch_goes_on_where_another_process_left_the_trail(url: String) {
@@ -246,7 +249,10 @@ async fn a_batch_goes_on_where_another_process_left_the_trail(url: String) {
     let numbers: Vec<_> = lines.iter().map(|line| line.number).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5, 6]);
     let whole = store.verify().await.expect("it can be read");
-    assert!(whole.iter().all(|of| of.invariant != Invariant::I10), "{whole:?}");
+    assert!(
+        whole.iter().all(|finding| finding.invariant != Invariant::I10),
+        "{whole:?}"
+    );
 }
 
 fn bind(owner: &Agreement, nodes: &[u32], start: i64, end: i64) -> Change {

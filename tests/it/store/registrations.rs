@@ -88,7 +88,7 @@ pub(crate) async fn registered(url: &str, all: &[(&str, &str)], address: &str) -
 async fn due(store: &Store, now: i64, of_each: u32) -> Vec<String> {
     let due = store.registrations_due(now, 100, of_each).await;
     let due = due.expect("they can be read");
-    due.into_iter().map(|of| of.name).collect()
+    due.into_iter().map(|due| due.name).collect()
 }
 
 async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_places(url: String) {
@@ -99,29 +99,29 @@ async fn the_longest_due_is_told_first_and_a_party_has_a_bounded_number_of_place
         ("biology", "d"),
         ("chemistry", "without an event"),
     ];
-    let (store, of) = registered(&url, &all, ADDRESS).await;
+    let (store, receivers) = registered(&url, &all, ADDRESS).await;
     add_key(&store, "chemistry", None).await;
     assert_eq!(due(&store, 10, 100).await, ["a", "b", "c", "d"]);
     assert_eq!(due(&store, 10, 2).await, ["a", "b", "d"]);
     assert_eq!(due(&store, 2, 2).await, ["a", "b"], "the others are due later");
     // One that was told something has its next turn after the others, also where it is behind.
     store
-        .note_events_told(of[0].id, 100, 9)
+        .note_events_told(receivers[0].id, 100, 9)
         .await
         .expect("it is noted");
     assert_eq!(due(&store, 10, 2).await, ["b", "c", "d"]);
     assert_eq!(due(&store, 10, 3).await, ["b", "c", "d", "a"]);
     // One that was told all has none.
     store
-        .note_events_told(of[1].id, NEWEST, 9)
+        .note_events_told(receivers[1].id, NEWEST, 9)
         .await
         .expect("it is noted");
     assert_eq!(due(&store, 10, 3).await, ["c", "d", "a"]);
 }
 
 async fn an_event_is_failing_since_its_first_failure(url: String) {
-    let (store, of) = registered(&url, &[("physics", "a")], ADDRESS).await;
-    let id = of[0].id;
+    let (store, receivers) = registered(&url, &[("physics", "a")], ADDRESS).await;
+    let id = receivers[0].id;
     let stands = async || {
         let all = store.registrations("physics").await.expect("it can be read");
         (all[0].attempts, all[0].failing, all[0].due)
@@ -138,7 +138,7 @@ async fn an_event_is_failing_since_its_first_failure(url: String) {
 }
 
 async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
-    let (store, of) = registered(&url, &[("physics", "a"), ("physics", "b")], ADDRESS).await;
+    let (store, receivers) = registered(&url, &[("physics", "a"), ("physics", "b")], ADDRESS).await;
     let other = registration("physics", "a", 1);
     assert!(
         store
@@ -152,7 +152,7 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
             .await
             .expect("it is removed")
     );
-    for gone in of {
+    for gone in receivers {
         assert!(!store.is_to_be_told(gone.id, 9).await.expect("an answer"));
         store
             .note_events_told(gone.id, NEWEST, 9)
@@ -166,8 +166,13 @@ async fn what_was_removed_or_replaced_is_told_nothing_more(url: String) {
 }
 
 async fn a_party_is_told_nothing_while_no_key_of_it_works(url: String) {
-    let (store, of) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
-    let is_told = async |now| store.is_to_be_told(of[0].id, now).await.expect("an answer");
+    let (store, receivers) = registered(&url, &[("physics", "a"), ("biology", "b")], ADDRESS).await;
+    let is_told = async |now| {
+        store
+            .is_to_be_told(receivers[0].id, now)
+            .await
+            .expect("an answer")
+    };
     assert!(is_told(4).await);
     let keys = store.keys().await.expect("they can be read");
     let of_physics = keys

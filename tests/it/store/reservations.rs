@@ -34,7 +34,9 @@ async fn a_search_in_a_long_past_goes_on_until_all_was_looked_at(url: String) {
     let starts = async |filter: &ReservationFilter, after: StartPlace| -> Vec<i64> {
         let found = store.past_reservations(filter, after, 5).await;
         let found = found.expect("they can be read").into_iter();
-        found.map(|(of, _)| of.placement().start.seconds()).collect()
+        found
+            .map(|(found, _)| found.placement().start.seconds())
+            .collect()
     };
     let end = async |filter: &ReservationFilter, after: StartPlace| {
         store.end_of_look(filter, after).await.expect("it can be read")

@@ -148,11 +148,11 @@ async fn pieces_that_take_longer_than_was_agreed_are_found_where_no_line_says_wh
     let [said, unsaid] = &all[..] else { unreachable!() };
     let batch = [create(said), create(unsaid)];
     store.commit(lease.epoch, &batch).await.expect("it is right");
-    for (of, nodes, kind) in [
+    for (owner, nodes, kind) in [
         (said, [0, 1], EventKind::Overrun),
         (unsaid, [2, 3], EventKind::Moved),
     ] {
-        let running = begun(of);
+        let running = begun(owner);
         let mut saved = Agreement {
             version: 3,
             ..running.clone()
@@ -344,8 +344,10 @@ async fn every_kind_of_damage_is_found(url: String) {
         store.close().await;
         let found = findings.iter().any(
             |Finding {
-                 invariant: of, what, ..
-             }| of == invariant && what.contains(says),
+                 invariant: found,
+                 what,
+                 ..
+             }| broken == invariant && what.contains(says),
         );
         assert!(
             found,
@@ -379,8 +381,9 @@ async fn a_second_owner_of_a_node_is_found_or_not_even_stored(url: String) {
     }
     stolen.expect("SQLite has no such constraint");
     let findings = store.verify().await.expect("it can be read");
-    let found =
-        |of: &Finding| of.invariant == Invariant::I1 && of.what.contains("node 0 has two owners from 1970");
+    let found = |finding: &Finding| {
+        finding.invariant == Invariant::I1 && finding.what.contains("node 0 has two owners from 1970")
+    };
     assert!(findings.iter().any(found), "{findings:#?}");
 }
 

@@ -27,7 +27,7 @@ const LOOKED_EVERY: Duration = Duration::from_millis(10);
 
 /// A request as it was answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct ServedRequest {
     pub(crate) method: String,
     pub(crate) path: String,
     /// Its `Range`, where it had one.
@@ -44,7 +44,7 @@ struct State {
     /// The number of times that each file has been changed.
     versions: BTreeMap<String, u32>,
     behaviours: BTreeMap<String, Behaviour>,
-    asked: Vec<Asked>,
+    asked: Vec<ServedRequest>,
     /// Files that are served without a mark of their version.
     unmarked: bool,
 }
@@ -111,7 +111,7 @@ impl DataServer {
     }
 
     /// The requests so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ServedRequest> {
         self.state().asked.clone()
     }
 
@@ -137,7 +137,7 @@ impl DataServer {
         let mut words = head[0].split(' ').map(str::to_owned);
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let path = target.split('?').next().unwrap_or_default().to_owned();
-        let asked = Asked {
+        let asked = ServedRequest {
             method: method.clone(),
             path: path.clone(),
             range: field("range"),

@@ -1,23 +1,23 @@
 //! The base of the tests: a real PostgreSQL, real servers, a client that checks every answer, offers.
 
+pub(crate) mod breakable_proxy;
 pub(crate) mod chrome;
 pub(crate) mod client;
 pub(crate) mod data_server;
-pub(crate) mod domain;
 pub(crate) mod fixture;
+pub(crate) mod harness;
 pub(crate) mod negotiation;
 pub(crate) mod offers;
 pub(crate) mod postgres;
 pub(crate) mod processes;
 pub(crate) mod proxy;
 pub(crate) mod random;
+pub(crate) mod receiver;
 pub(crate) mod server;
 pub(crate) mod sessions;
 pub(crate) mod slurm;
 pub(crate) mod small_disk;
 pub(crate) mod stores;
-pub(crate) mod told;
-pub(crate) mod way;
 pub(crate) mod xml;
 
 use std::fs;

@@ -8,7 +8,7 @@ use super::xml::texts;
 
 /// A negotiation offer, and its own context.
 #[derive(Debug, Clone)]
-pub(crate) struct Said {
+pub(crate) struct SentOffer {
     /// The request.
     pub(crate) offer: Offer,
     /// Its `OfferId`.
@@ -25,7 +25,7 @@ pub(crate) struct Said {
     pub(crate) replaced: Vec<(String, String)>,
 }
 
-impl Said {
+impl SentOffer {
     /// A first offer that asks for an answer to accept.
     pub(crate) fn solicited(id: &str, offer: Offer) -> Self {
         Self {
@@ -83,8 +83,8 @@ impl Said {
 }
 
 /// A message with offers.
-pub(crate) fn message(root: &str, offers: &[Said]) -> String {
-    let offers: String = offers.iter().map(Said::xml).collect();
+pub(crate) fn message(root: &str, offers: &[SentOffer]) -> String {
+    let offers: String = offers.iter().map(SentOffer::xml).collect();
     format!(
         "<wsag-neg:{root} xmlns:wsag-neg=\"http://schemas.ogf.org/graap/2009/11/ws-agreement-negotiation\" \
          xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:arp=\"http://www.ogf.org/graap/AR/2009/04/\" \
@@ -103,7 +103,7 @@ pub(crate) async fn open(client: &Client) -> Uuid {
 }
 
 /// Sends offers, and cuts the answers apart.
-pub(crate) async fn negotiate(client: &Client, negotiation: Uuid, offers: &[Said]) -> Vec<Counter> {
+pub(crate) async fn negotiate(client: &Client, negotiation: Uuid, offers: &[SentOffer]) -> Vec<Counter> {
     let path = format!("/negotiations/{negotiation}/offers");
     let answer = client.post(&path, message("NegotiateInput", offers)).await;
     assert_eq!(answer.status.as_u16(), 200, "{answer:?}");

@@ -23,11 +23,11 @@ impl Random {
     }
 
     /// One of several; none of none.
-    pub(crate) fn choose<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        if of.is_empty() {
+    pub(crate) fn choose<'a, T>(&mut self, choices: &'a [T]) -> Option<&'a T> {
+        if choices.is_empty() {
             None
         } else {
-            of.get(self.below(of.len()))
+            choices.get(self.below(choices.len()))
         }
     }
 }

@@ -336,7 +336,7 @@ impl Cluster {
                 let has = |entry: &str| {
                     environment
                         .split(|byte| *byte == 0)
-                        .any(|of| of == entry.as_bytes())
+                        .any(|each| each == entry.as_bytes())
                 };
                 let is_job = has(&name) && has(&configuration);
                 if is_job || has_open(&entry.path(), &log) {
@@ -594,7 +594,7 @@ fn find_processes(folder: &Path) -> usize {
             let environment = fs::read(entry.path().join("environ")).unwrap_or_default();
             environment
                 .split(|byte| *byte == 0)
-                .any(|of| of == setting.as_bytes())
+                .any(|each| each == setting.as_bytes())
         })
         .count()
 }

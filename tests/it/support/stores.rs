@@ -12,11 +12,11 @@ use super::{block_on, postgres, run};
 #[derive(Debug)]
 pub(crate) struct TestDatabase {
     url: String,
-    _kept: Kept,
+    _kept: StoreGuard,
 }
 
 #[derive(Debug)]
-enum Kept {
+enum StoreGuard {
     Folder(#[expect(dead_code, reason = "removes the folder when it is dropped")] tempfile::TempDir),
     Server(#[expect(dead_code, reason = "drops the database when it is dropped")] postgres::Database),
 }
@@ -46,7 +46,7 @@ impl TestDatabase {
         let url = format!("sqlite:{}", folder.path().join("bespeak.db").display());
         Self {
             url,
-            _kept: Kept::Folder(folder),
+            _kept: StoreGuard::Folder(folder),
         }
     }
 
@@ -63,7 +63,7 @@ impl TestDatabase {
     fn of(database: postgres::Database) -> Self {
         Self {
             url: database.url().to_owned(),
-            _kept: Kept::Server(database),
+            _kept: StoreGuard::Server(database),
         }
     }
 

@@ -68,7 +68,7 @@ impl Promise {
 
 /// Which of the nodes that could be reserved for a slot are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Choice {
+pub enum NodeChoice {
     /// Those of the lowest numbers.
     Lowest,
     /// Those with the least time between their last known work (a running job up to its limit, or another slot) and the slot;
@@ -86,14 +86,14 @@ pub struct Cluster {
     /// Seconds from the reservation of a slot's nodes to its begin.
     pub lead: Seconds,
     /// Which nodes are reserved.
-    pub choice: Choice,
+    pub choice: NodeChoice,
     /// From when on, and up to when, node-seconds are counted.
     pub measured: (Seconds, Seconds),
 }
 
 /// The outcomes of jobs and promises. Node-seconds are those of the measured time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Outcome {
+pub struct QueueOutcome {
     /// Node-seconds in which nodes that batch jobs may use did nothing while a job waited.
     pub idle_waiting: i64,
     /// Those of them in which the node was reserved for a later slot.
@@ -105,14 +105,14 @@ pub struct Outcome {
     /// Node-seconds of promised slots that were held.
     pub held: i64,
     /// When each job began, and on which nodes; `None` for one that is larger than the part of the cluster that it may use.
-    pub jobs: Vec<Option<Placed>>,
+    pub jobs: Vec<Option<PlacedJob>>,
     /// The outcome of each promise.
-    pub promises: Vec<Kept>,
+    pub promises: Vec<PromiseOutcome>,
 }
 
 /// Where a job ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedJob {
     /// When it began, in seconds.
     pub start: Seconds,
     /// Its nodes.
@@ -121,7 +121,7 @@ pub struct Placed {
 
 /// The outcome of a promise.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Kept {
+pub struct PromiseOutcome {
     /// Too few nodes could be reserved when the lead began; the others were looked for up to the slot's begin.
     pub late: bool,
     /// The nodes that it had; none where there were too few at its begin too, and the promise could not be held.

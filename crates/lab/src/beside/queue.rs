@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use scheduler::Seconds;
 
-use super::{BatchJob, Choice, Cluster, Kept, Outcome, Placed, Promise};
+use super::{BatchJob, Cluster, NodeChoice, PlacedJob, Promise, PromiseOutcome, QueueOutcome};
 
 /// Events, in their order at one time: an end makes room for a reservation, and batch jobs have the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,17 +86,17 @@ struct State<'a> {
     queue: VecDeque<usize>,
     /// Promises that have too few nodes after their lead has begun.
     short: Vec<usize>,
-    outcome: Outcome,
+    outcome: QueueOutcome,
 }
 
 /// Runs the jobs, which may be in any order, to the end of the last one, beside the promises. An event takes
 /// O(nodes + reservations that are known + jobs that wait × idle nodes) at worst, and the first of the queue a sort of the
 /// reservations that leave room for it.
-pub fn run_jobs_beside_promises(cluster: &Cluster, jobs: &[BatchJob], promises: &[Promise]) -> Outcome {
+pub fn run_jobs_beside_promises(cluster: &Cluster, jobs: &[BatchJob], promises: &[Promise]) -> QueueOutcome {
     let nodes = cluster.nodes as usize;
     let [shared, reserved_from] = match cluster.choice {
-        Choice::Dedicated(dedicated) => [nodes.saturating_sub(dedicated as usize); 2],
-        Choice::Lowest | Choice::BestFit => [nodes, 0],
+        NodeChoice::Dedicated(dedicated) => [nodes.saturating_sub(dedicated as usize); 2],
+        NodeChoice::Lowest | NodeChoice::BestFit => [nodes, 0],
     };
     let mut state = State {
         cluster,
@@ -109,10 +109,10 @@ pub fn run_jobs_beside_promises(cluster: &Cluster, jobs: &[BatchJob], promises: 
         events: BinaryHeap::new(),
         queue: VecDeque::new(),
         short: Vec::new(),
-        outcome: Outcome {
+        outcome: QueueOutcome {
             jobs: vec![None; jobs.len()],
-            promises: vec![Kept::default(); promises.len()],
-            ..Outcome::default()
+            promises: vec![PromiseOutcome::default(); promises.len()],
+            ..QueueOutcome::default()
         },
     };
     for (index, job) in jobs.iter().enumerate() {
@@ -224,7 +224,7 @@ impl State<'_> {
         }
         let free = |(number, node): (u32, &Node)| {
             let idle = promise.start - node.free_before(self.now, promise)?;
-            let is_best_fit = self.cluster.choice == Choice::BestFit;
+            let is_best_fit = self.cluster.choice == NodeChoice::BestFit;
             Some((if is_best_fit { idle } else { 0 }, number))
         };
         let nodes = (0..).zip(&self.nodes).skip(self.reserved_from);
@@ -359,7 +359,7 @@ impl State<'_> {
             self.nodes[*node].busy = Some(end);
         }
         self.at(self.now + run, Event::JobEnds(job));
-        self.outcome.jobs[job] = Some(Placed {
+        self.outcome.jobs[job] = Some(PlacedJob {
             start: self.now,
             nodes: fitting
                 .into_iter()

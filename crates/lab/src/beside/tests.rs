@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 
 use scheduler::Seconds;
 
-use super::{BatchJob, Choice, Cluster, Demand, Outcome, Promise, Scale, run_jobs_beside_promises};
+use super::{BatchJob, Cluster, Demand, NodeChoice, Promise, QueueOutcome, Scale, run_jobs_beside_promises};
 use advisor::random::Random;
 
 const NODES: u32 = 12;
 const LIMIT_MAX: usize = 100;
 const CASES: u64 = 150;
-const CHOICES: [Choice; 3] = [Choice::Lowest, Choice::BestFit, Choice::Dedicated(4)];
+const CHOICES: [NodeChoice; 3] = [NodeChoice::Lowest, NodeChoice::BestFit, NodeChoice::Dedicated(4)];
 
-fn cluster(lead: Seconds, choice: Choice) -> Cluster {
+fn cluster(lead: Seconds, choice: NodeChoice) -> Cluster {
     Cluster {
         nodes: NODES,
         lead,
@@ -59,7 +59,7 @@ fn promises(random: &mut Random, seed: u64) -> Vec<Promise> {
 fn uses(
     jobs: &[BatchJob],
     promises: &[Promise],
-    outcome: &Outcome,
+    outcome: &QueueOutcome,
     limits: bool,
 ) -> Vec<(u32, Seconds, Seconds, bool)> {
     let of_jobs = jobs.iter().zip(&outcome.jobs).flat_map(|(job, placed)| {
@@ -127,8 +127,8 @@ fn plain_easy(jobs: &[BatchJob]) -> Vec<Seconds> {
     begins.into_iter().map(|begin| begin.expect("it began")).collect()
 }
 
-fn begins(outcome: &Outcome) -> Vec<Seconds> {
-    let begin = |placed: &Option<super::Placed>| placed.as_ref().expect("it began").start;
+fn begins(outcome: &QueueOutcome) -> Vec<Seconds> {
+    let begin = |placed: &Option<super::PlacedJob>| placed.as_ref().expect("it began").start;
     outcome.jobs.iter().map(begin).collect()
 }
 
@@ -136,7 +136,7 @@ fn begins(outcome: &Outcome) -> Vec<Seconds> {
 fn without_promises_it_is_plain_easy_backfilling() {
     for case in 0..CASES {
         let jobs = jobs(&mut Random::new(case, &[1]), case % 3 == 0);
-        let outcome = run_jobs_beside_promises(&cluster(50, Choice::Lowest), &jobs, &[]);
+        let outcome = run_jobs_beside_promises(&cluster(50, NodeChoice::Lowest), &jobs, &[]);
         assert_eq!(begins(&outcome), plain_easy(&jobs), "case {case}");
         let work: Seconds = jobs.iter().map(|job| job.run * i64::from(job.nodes)).sum();
         assert_eq!((outcome.batch, outcome.held, outcome.idle_reserved), (work, 0, 0));
@@ -170,7 +170,12 @@ fn no_node_is_used_twice_and_no_limit_reaches_into_a_slot() {
 
 /// No job that began since the nodes of a slot were reserved could reach into it. One that began before may have had a limit within
 /// the slot, where it ended before the reservation was made.
-fn assert_limits_are_respected(jobs: &[BatchJob], promises: &[Promise], outcome: &Outcome, lead: Seconds) {
+fn assert_limits_are_respected(
+    jobs: &[BatchJob],
+    promises: &[Promise],
+    outcome: &QueueOutcome,
+    lead: Seconds,
+) {
     let limits = uses(jobs, &[], outcome, true);
     for (promise, kept) in promises.iter().zip(&outcome.promises) {
         let reaches = |(node, start, end, _): &&(u32, Seconds, Seconds, bool)| {
@@ -190,11 +195,11 @@ fn assert_limits_are_respected(jobs: &[BatchJob], promises: &[Promise], outcome:
 fn assert_all_is_counted(
     jobs: &[BatchJob],
     promises: &[Promise],
-    outcome: &Outcome,
-    choice: Choice,
+    outcome: &QueueOutcome,
+    choice: NodeChoice,
     lead: Seconds,
 ) {
-    let shared = if let Choice::Dedicated(dedicated) = choice {
+    let shared = if let NodeChoice::Dedicated(dedicated) = choice {
         NODES - dedicated
     } else {
         NODES
@@ -227,7 +232,7 @@ fn the_first_of_the_queue_begins_no_later_than_when_it_became_the_first_it_could
         let random = &mut Random::new(case, &[3]);
         let (jobs, promises) = (jobs(random, true), promises(random, case));
         // All reservations are known from the beginning.
-        let outcome = run_jobs_beside_promises(&cluster(10_000, Choice::BestFit), &jobs, &promises);
+        let outcome = run_jobs_beside_promises(&cluster(10_000, NodeChoice::BestFit), &jobs, &promises);
         let begins = begins(&outcome);
         let mut first_from = 0;
         for (index, job) in jobs.iter().enumerate() {
@@ -282,12 +287,12 @@ fn idle_time_before_a_slot_is_counted() {
         duration: 100,
         nodes: NODES,
     };
-    let outcome = run_jobs_beside_promises(&cluster(50, Choice::BestFit), &[job], &[promise]);
+    let outcome = run_jobs_beside_promises(&cluster(50, NodeChoice::BestFit), &[job], &[promise]);
     assert_eq!(begins(&outcome), [150]);
     let idle = 40 * i64::from(NODES);
     assert_eq!((outcome.idle_waiting, outcome.idle_reserved), (idle, idle));
     // With a lead of 20 s the job runs on two nodes, which the promise then lacks.
-    let outcome = run_jobs_beside_promises(&cluster(20, Choice::BestFit), &[job], &[promise]);
+    let outcome = run_jobs_beside_promises(&cluster(20, NodeChoice::BestFit), &[job], &[promise]);
     assert_eq!(begins(&outcome), [10]);
     assert!(outcome.promises[0].late && outcome.promises[0].nodes.is_empty());
     assert_eq!((outcome.idle_waiting, outcome.held), (0, 0));
@@ -311,9 +316,9 @@ fn best_fit_takes_the_nodes_that_are_free_last() {
         let outcome = run_jobs_beside_promises(&cluster(90, choice), &jobs, &[promise]);
         outcome.promises[0].nodes.clone()
     };
-    assert_eq!(nodes(Choice::Lowest), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(nodes(Choice::BestFit), [4, 5, 6, 7, 8, 9]);
-    assert_eq!(nodes(Choice::Dedicated(7)), [5, 6, 7, 8, 9, 10]);
+    assert_eq!(nodes(NodeChoice::Lowest), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(nodes(NodeChoice::BestFit), [4, 5, 6, 7, 8, 9]);
+    assert_eq!(nodes(NodeChoice::Dedicated(7)), [5, 6, 7, 8, 9, 10]);
 }
 
 #[test]

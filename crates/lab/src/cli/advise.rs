@@ -20,7 +20,7 @@ Examples:
 #[command(after_help = format!("{}\n\n{EXAMPLES}", command::HELP))]
 pub(super) struct Options {
     #[command(flatten)]
-    advise: command::Question,
+    advise: command::AdviseOptions,
 }
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {

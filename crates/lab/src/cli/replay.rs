@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use advisor::fault::Fault;
 use advisor::progress::ProgressLine;
-use advisor::replay::{Alternatives, Ask, Outcome, Policy, replay_asks_watched};
+use advisor::replay::{Alternatives, Policy, RequestOutcomes, UserRequest, replay_asks_watched};
 use advisor::table::rows_as_csv;
 use clap::{Args, ValueEnum};
 use lab::request_list::{REQUESTS_MAX, parse_request_list};
@@ -75,7 +75,7 @@ pub(super) struct Options {
     portfolio: bool,
     /// Fix a flexible request to its slot after this part of its wait: 0 at acceptance, up to 1, or never.
     #[arg(long, value_name = "never|0..1", default_value = "never", value_parser = parse_fixing)]
-    fix: Fixing,
+    fix: WindowFixing,
     /// A refused requester takes the nearest slot at most PHI durations outside the window. [default: takes none]
     #[arg(long, value_name = "PHI", value_parser = parse_phi)]
     alternatives: Option<Fraction>,
@@ -114,7 +114,7 @@ enum DecisionName {
 }
 
 /// After which part of the wait a window is fixed, if ever. Under this name it is one value to the command line.
-type Fixing = Option<Fraction>;
+type WindowFixing = Option<Fraction>;
 
 pub(super) fn run(options: &Options) -> Result<(), Fault> {
     let (requests, ids) = read_requests(&options.requests)?;
@@ -124,11 +124,11 @@ pub(super) fn run(options: &Options) -> Result<(), Fault> {
         Some(path) if !is_to_stdout => Some((path, create_decisions_file(path, &options.requests)?)),
         _ => None,
     };
-    let ask = |request: &Request| Ask {
+    let ask = |request: &Request| UserRequest {
         takes_alternatives: options.alternatives.is_some(),
-        ..Ask::plain(*request)
+        ..UserRequest::plain(*request)
     };
-    let asks: Vec<Ask> = requests.iter().map(ask).collect();
+    let asks: Vec<UserRequest> = requests.iter().map(ask).collect();
     let line = ProgressLine::default();
     line.starts("replay");
     let mut shown = Instant::now();
@@ -180,7 +180,7 @@ impl Options {
     }
 
     /// The whole in a few numbers.
-    fn summary(&self, requests: &[Request], outcome: &Outcome) -> String {
+    fn summary(&self, requests: &[Request], outcome: &RequestOutcomes) -> String {
         let mut refused: BTreeMap<&str, usize> = BTreeMap::new();
         for reason in outcome.refused.values() {
             *refused.entry(reason.word()).or_default() += 1;
@@ -267,7 +267,7 @@ fn create_decisions_file(path: &Path, requests: &Path) -> Result<File, Fault> {
 }
 
 /// The outcome of each request, in order of submission, as CSV.
-fn decisions_as_csv(ids: &[u64], outcome: &Outcome) -> String {
+fn decisions_as_csv(ids: &[u64], outcome: &RequestOutcomes) -> String {
     let rows = (0..).zip(ids).map(|(number, id)| {
         let taken = outcome.taken.get(&number);
         let [decision, start, end, phi, reason] = if let Some((slot, _)) = outcome.ran.get(&number) {
@@ -288,7 +288,7 @@ fn decisions_as_csv(ids: &[u64], outcome: &Outcome) -> String {
     rows_as_csv(std::iter::once(heading).chain(rows))
 }
 
-fn parse_fixing(text: &str) -> Result<Fixing, String> {
+fn parse_fixing(text: &str) -> Result<WindowFixing, String> {
     let fixed = parse_fraction(text, 1);
     if fixed.is_none() && text != "never" {
         return Err(format!(

@@ -1,7 +1,7 @@
 //! Beyond the papers: which policy earns, uses or serves most, and which differences are no more than chance.
 
 use advisor::policies::{
-    Advice, Goal, Named, ORDERS, SIGNIFICANCE, Score, THRESHOLDS, Users, compared_policies, order_name,
+    Advice, Goal, ORDERS, PolicyName, SIGNIFICANCE, Score, THRESHOLDS, Users, compared_policies, order_name,
     policies_table, score_policies,
 };
 use advisor::prices::Prices;
@@ -34,7 +34,7 @@ pub(super) fn report_policy_advice(setup: &Setup) -> Report {
         .collect();
     let finding = |advice: &Advice| {
         let best = &scores[advice.best];
-        let (policy, seen) = (Named(&best.policy), best.summary(advice.goal));
+        let (policy, seen) = (PolicyName(&best.policy), best.summary(advice.goal));
         let (as_good, others) = (advice.as_good().count(), scores.len() - 1);
         let seen = format!("{policy}: {seen}; {as_good} of {others} others cannot be told from it");
         Finding::new(format!("the policy to {} most", advice.goal.word())).seen(seen)

@@ -4,7 +4,8 @@ use scheduler::Seconds;
 
 use super::setup::Setup;
 use crate::beside::{
-    BatchJob, Choice, Cluster, Demand, Kept, Outcome, Promise, Scale, run_jobs_beside_promises,
+    BatchJob, Cluster, Demand, NodeChoice, Promise, PromiseOutcome, QueueOutcome, Scale,
+    run_jobs_beside_promises,
 };
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
@@ -69,8 +70,8 @@ impl Month {
         }
         let mut by_work: Vec<(i64, i64)> = submitted.into_iter().zip(0..).collect();
         by_work.sort_unstable();
-        let of = |at: usize| Self::of(workload, by_work[at].1);
-        let (median, busiest) = (of(by_work.len() / 2), of(by_work.len() - 1));
+        let scenario_at = |at: usize| Self::of(workload, by_work[at].1);
+        let (median, busiest) = (scenario_at(by_work.len() / 2), scenario_at(by_work.len() - 1));
         vec![("median", median), ("busiest", busiest)]
     }
 
@@ -94,7 +95,7 @@ impl Month {
     }
 
     /// Runs the jobs beside these promises.
-    pub fn run(&self, lead: Seconds, choice: Choice, promises: &[Promise]) -> Cost {
+    pub fn run(&self, lead: Seconds, choice: NodeChoice, promises: &[Promise]) -> Cost {
         let cluster = Cluster {
             nodes: self.nodes,
             lead,
@@ -130,7 +131,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn of(month: &Month, promises: &[Promise], outcome: &Outcome) -> Self {
+    fn of(month: &Month, promises: &[Promise], outcome: &QueueOutcome) -> Self {
         let hours = |seconds: i64| seconds as f64 / SECONDS_PER_HOUR;
         let (mut waits, mut slowdowns, mut too_large) = (Vec::new(), Vec::new(), 0);
         for (index, job) in month.measured_jobs() {
@@ -143,9 +144,9 @@ impl Cost {
             let slowdown = (wait + job.run) as f64 / job.run.max(SLOWDOWN_SECONDS_MIN) as f64;
             slowdowns.push(slowdown.max(1.0));
         }
-        let is_of_month = |(promise, _): &(&Promise, &Kept)| promise.start >= month.times[1];
+        let is_of_month = |(promise, _): &(&Promise, &PromiseOutcome)| promise.start >= month.times[1];
         let of_month = promises.iter().zip(&outcome.promises).filter(is_of_month);
-        let part = |(count, of): (usize, usize)| 100.0 * count as f64 / of.max(1) as f64;
+        let part = |(count, each): (usize, usize)| 100.0 * count as f64 / each.max(1) as f64;
         let late = count_holding(of_month.clone().map(|(_, kept)| kept.late));
         let broken = count_holding(of_month.map(|(_, kept)| kept.nodes.is_empty()));
         Self {
@@ -179,17 +180,17 @@ impl Cost {
 
 /// How promises get their nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Way {
-    Reserved(Seconds, Choice),
+enum NodeSupply {
+    Reserved(Seconds, NodeChoice),
     /// Dedicated, in percent of the nodes that are promised in the mean.
     Dedicated(u32),
 }
 
-impl Way {
+impl NodeSupply {
     fn all() -> Vec<Self> {
         let reserved = |choice| move |lead| Self::Reserved(lead, choice);
-        let mut ways: Vec<Self> = LEADS.map(reserved(Choice::Lowest)).to_vec();
-        ways.extend(LEADS.map(reserved(Choice::BestFit)));
+        let mut ways: Vec<Self> = LEADS.map(reserved(NodeChoice::Lowest)).to_vec();
+        ways.extend(LEADS.map(reserved(NodeChoice::BestFit)));
         ways.extend(DEDICATED.map(Self::Dedicated));
         ways
     }
@@ -203,7 +204,7 @@ impl Way {
                     _ => format!("{} h", lead / 3_600),
                 },
                 match choice {
-                    Choice::BestFit => "best fit".to_owned(),
+                    NodeChoice::BestFit => "best fit".to_owned(),
                     _ => "lowest".to_owned(),
                 },
             ],
@@ -216,7 +217,7 @@ impl Way {
             Self::Reserved(lead, choice) => month.run(lead, choice, promises),
             Self::Dedicated(percent) => {
                 let nodes = (month.nodes * share * percent).div_ceil(100 * 100);
-                month.run(LEADS[3], Choice::Dedicated(nodes), promises)
+                month.run(LEADS[3], NodeChoice::Dedicated(nodes), promises)
             }
         }
     }
@@ -228,15 +229,15 @@ struct Cell {
     /// The cost of the month without promises.
     without: Cost,
     demand: Demand,
-    way: Way,
+    way: NodeSupply,
     /// Seed by seed.
     costs: Vec<Cost>,
 }
 
 impl Cell {
     /// Over the seeds.
-    fn mean(&self, of: impl Fn(&Cost) -> f64) -> Summary {
-        summary_of_values(self.costs.iter().map(of))
+    fn mean(&self, function: impl Fn(&Cost) -> f64) -> Summary {
+        summary_of_values(self.costs.iter().map(function))
     }
 
     fn idled(&self) -> Summary {
@@ -246,7 +247,7 @@ impl Cell {
     /// A row of the table.
     fn row(&self, months: &[(&str, Month)]) -> Vec<String> {
         let broken = self.mean(|cost| cost.broken_percent);
-        let mean = |of: fn(&Cost) -> f64| self.mean(of).mean;
+        let mean = |function: fn(&Cost) -> f64| self.mean(function).mean;
         let [lead, nodes] = self.way.names();
         let (month, slots) = (months[self.month].0, self.demand.scale.name());
         let names = vec![
@@ -277,7 +278,7 @@ impl Cell {
 
 pub(super) fn report_slots_beside_queue(setup: &Setup) -> Report {
     let months = Month::median_and_busiest(setup.workload);
-    let alone = |(_, month): &(&str, Month)| month.run(0, Choice::Lowest, &[]);
+    let alone = |(_, month): &(&str, Month)| month.run(0, NodeChoice::Lowest, &[]);
     let without: Vec<Cost> = setup.workers.map(&months, alone);
     let mut tasks = Vec::new();
     for (month, scale, shares) in [
@@ -290,7 +291,7 @@ pub(super) fn report_slots_beside_queue(setup: &Setup) -> Report {
             tasks.extend((0..SEEDS).map(|seed| (month, Demand { share, scale }, seed as u64)));
         }
     }
-    let ways = Way::all();
+    let ways = NodeSupply::all();
     let run: Vec<Vec<Cost>> = setup.workers.map(&tasks, |(month, demand, seed)| {
         let month = &months[*month].1;
         let promises = month.promises(setup.seed.wrapping_add(*seed), *demand);
@@ -351,7 +352,7 @@ fn describe_months(months: &[(&str, Month)], without: &[Cost]) -> String {
 fn beside_findings(cells: &[Cell]) -> Vec<Finding> {
     const LONGEST: usize = LEADS.len() - 1;
     // In the order of the ways: by lead, on the lowest numbers and then by best fit.
-    let pairs: Vec<_> = (cells.chunks(Way::all().len()))
+    let pairs: Vec<_> = (cells.chunks(NodeSupply::all().len()))
         .map(|of_demand| of_demand[..2 * LEADS.len()].split_at(LEADS.len()))
         .collect();
     let rows = || pairs.iter().flat_map(|(lowest, fit)| [lowest, fit]);
@@ -385,7 +386,7 @@ fn beside_figure(cells: &[Cell]) -> Figure {
         });
         Series::new(format!("{share} % promised"), points)
     });
-    let groups = Way::all().into_iter().map(|way| way.names().join(" "));
+    let groups = NodeSupply::all().into_iter().map(|way| way.names().join(" "));
     Figure::new("Node-hours idled for each held, by lead and choice of nodes, median month")
         .x("lead and nodes")
         .y("node-hours idled for each held")

@@ -13,7 +13,7 @@ use crate::report::{
     Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
 };
 use advisor::flexible::{
-    LOADS, Run, draw_flexible_jobs, flexible_asks, play_flexible_run, utilisation_percent,
+    LOADS, WindowRun, draw_flexible_jobs, flexible_asks, play_flexible_run, utilisation_percent,
 };
 use advisor::statistics::Summary;
 use advisor::workload::WINDOW_SECONDS;
@@ -28,32 +28,38 @@ pub(super) fn report_bound(setup: &Setup) -> Report {
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
         let of_load = |load| {
-            let of = |order| {
-                let outcome = play_flexible_run(capacity, window, &draws, &Run::flexible(load, PHI, order));
+            let utilisation_of = |order| {
+                let outcome =
+                    play_flexible_run(capacity, window, &draws, &WindowRun::flexible(load, PHI, order));
                 utilisation_percent(capacity, &outcome, load)
             };
             let span = Interval::new(Time(0), Time(WINDOW_SECONDS * 100 / i64::from(load)));
-            let asks = flexible_asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
+            let asks = flexible_asks(window, &draws, &WindowRun::flexible(load, PHI, Order::Edf));
             let requests: Vec<Request> = asks.iter().map(|ask| ask.request).collect();
             let used = optimum::bound_node_seconds(capacity, &requests, span) as f64;
             let most = 100.0 * used / (f64::from(capacity) * span.duration() as f64);
-            [of(Order::Fifo), of(Order::Edf), of(Order::Mdf), most]
+            [
+                utilisation_of(Order::Fifo),
+                utilisation_of(Order::Edf),
+                utilisation_of(Order::Mdf),
+                most,
+            ]
         };
         LOADS.map(of_load).concat()
     });
     let by_load = played.chunks(NAMES.len());
     let gains: Vec<Summary> = (by_load.clone())
-        .map(|of| Summary::of_differences(&of[2], &of[1]))
+        .map(|each| Summary::of_differences(&each[2], &each[1]))
         .collect();
     let seen: Vec<Vec<Summary>> = by_load
-        .map(|of| of.iter().map(|values| Summary::of(values)).collect())
+        .map(|each| each.iter().map(|values| Summary::of(values)).collect())
         .collect();
     let texts: Vec<String> = (LOADS.iter().zip(&seen))
         .map(|(load, seen)| {
             let [fifo, edf, mdf, most] = [0, 1, 2, 3].map(|policy: usize| seen[policy].mean);
-            let part = |of: f64| 100.0 * of / most;
-            let closed = |of: f64| 100.0 * (of - fifo) / (most - fifo).max(f64::MIN_POSITIVE);
-            let [(edf, edf_closed), (mdf, mdf_closed)] = [edf, mdf].map(|of| (part(of), closed(of)));
+            let part = |value: f64| 100.0 * value / most;
+            let closed = |value: f64| 100.0 * (value - fifo) / (most - fifo).max(f64::MIN_POSITIVE);
+            let [(edf, edf_closed), (mdf, mdf_closed)] = [edf, mdf].map(|each| (part(each), closed(each)));
             let load = load_name(*load);
             format!("{edf:.0} / {mdf:.0} % and {edf_closed:.0} / {mdf_closed:.0} % ({load})")
         })

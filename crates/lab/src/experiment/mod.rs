@@ -81,7 +81,8 @@ pub const ALL: &[Experiment] = &[
 
 /// The experiments of a name; `all` is every one. Empty if there is none.
 pub fn experiments_named(name: &str) -> Vec<&'static Experiment> {
-    let has = |of: &&Experiment| name == "all" || of.name == name || of.alias == Some(name);
+    let has =
+        |experiment: &&Experiment| name == "all" || experiment.name == name || experiment.alias == Some(name);
     ALL.iter().filter(has).collect()
 }
 

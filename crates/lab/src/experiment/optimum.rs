@@ -15,7 +15,7 @@ use crate::report::{
     Finding, Report, count_holding, join_results, report_table, spread_cells, summary_of_values,
 };
 use crate::whole_seconds;
-use advisor::flexible::{Run, draw_flexible_jobs, flexible_asks, play_flexible_run};
+use advisor::flexible::{WindowRun, draw_flexible_jobs, flexible_asks, play_flexible_run};
 use advisor::random::Random;
 use advisor::statistics::Summary;
 use advisor::workload::{Job, Window};
@@ -55,7 +55,7 @@ const OPTIMUM: usize = 9;
 const BOUND: usize = 10;
 
 /// Utilisation in percent by run, [`NAMES`], of one instance; `None` where the solver gave up.
-type Solved = Option<[f64; NAMES.len()]>;
+type SolvedInstance = Option<[f64; NAMES.len()]>;
 
 /// A few jobs of a window on a small machine, submitted so often that they offer `offered` percent of its work.
 fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offered: u32) -> Window {
@@ -85,21 +85,22 @@ fn optimum_instance(seed: u64, window: &Window, capacity: u32, number: u64, offe
     }
 }
 
-fn solve_window(seed: u64, window: &Window) -> Solved {
+fn solve_window(seed: u64, window: &Window) -> SolvedInstance {
     let draws = draw_flexible_jobs(seed, window);
-    let requests = |run: &Run| -> Vec<Request> {
+    let requests = |run: &WindowRun| -> Vec<Request> {
         let asks = flexible_asks(window, &draws, run);
         asks.iter().map(|ask| ask.request).collect()
     };
-    let rigid = requests(&Run::rigid(100));
-    let flexible = requests(&Run::flexible(100, PHI, Order::Edf));
+    let rigid = requests(&WindowRun::rigid(100));
+    let flexible = requests(&WindowRun::flexible(100, PHI, Order::Edf));
     let last = flexible.iter().map(|request| request.deadline).max()?;
     let span = Interval::new(Time(0), last);
     let part = |area: Seconds| 100.0 * area as f64 / (f64::from(NODES) * span.duration() as f64);
-    let ran = |run: Run| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
-    let in_order = |order| ran(Run::flexible(100, PHI, order));
+    let ran =
+        |run: WindowRun| 100.0 * play_flexible_run(NODES, window, &draws, &run).utilisation(NODES, span);
+    let in_order = |order| ran(WindowRun::flexible(100, PHI, order));
     Some([
-        ran(Run::rigid(100)),
+        ran(WindowRun::rigid(100)),
         part(find_optimum(NODES, &rigid)?.area),
         in_order(Order::Fifo),
         in_order(Order::Bjf),
@@ -151,8 +152,8 @@ impl Cell {
     }
 
     /// A run in percent of another.
-    fn share(&self, run: usize, of: usize) -> f64 {
-        100.0 * self.runs[run].mean / self.runs[of].mean.max(f64::MIN_POSITIVE)
+    fn share(&self, run: usize, one_number: usize) -> f64 {
+        100.0 * self.runs[run].mean / self.runs[one_number].mean.max(f64::MIN_POSITIVE)
     }
 
     /// A row of the table.
@@ -181,7 +182,7 @@ impl Cell {
 pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
     let (seed, capacity) = (setup.seed, setup.workload.capacity);
     // By load and window: the instances.
-    let solved: Vec<Vec<Vec<Solved>>> = setup.play(|window| {
+    let solved: Vec<Vec<Vec<SolvedInstance>>> = setup.play(|window| {
         let of_load = |offered| {
             let solve =
                 |number| solve_window(seed, &optimum_instance(seed, window, capacity, number, offered));
@@ -189,7 +190,7 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
         };
         OFFERED.map(of_load).to_vec()
     });
-    let instances: Vec<&Solved> = solved.iter().flatten().flatten().collect();
+    let instances: Vec<&SolvedInstance> = solved.iter().flatten().flatten().collect();
     let unsolved = instances.iter().filter(|instance| instance.is_none()).count();
     let is_above = |runs: &&[f64; NAMES.len()]| {
         let exceeds = |run: &f64, most: f64| *run > most + 1e-9;
@@ -197,14 +198,18 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
             || runs[FIFO..OPTIMUM].iter().any(|run| exceeds(run, runs[OPTIMUM]))
             || exceeds(&runs[OPTIMUM], runs[BOUND])
     };
-    let above = instances.iter().filter_map(|of| of.as_ref()).filter(is_above);
+    let above = instances
+        .iter()
+        .filter_map(|instance| instance.as_ref())
+        .filter(is_above);
     let checked = (instances.len(), unsolved, above.count());
-    let of_window = |window: &Vec<Solved>, run: usize| {
+    let of_window = |window: &Vec<SolvedInstance>, run: usize| {
         summary_of_values(window.iter().flatten().map(|runs| runs[run])).mean
     };
-    let summary =
-        |windows: &[Vec<Solved>], run| summary_of_values(windows.iter().map(|window| of_window(window, run)));
-    let cell = |windows: &Vec<Vec<Solved>>| Cell {
+    let summary = |windows: &[Vec<SolvedInstance>], run| {
+        summary_of_values(windows.iter().map(|window| of_window(window, run)))
+    };
+    let cell = |windows: &Vec<Vec<SolvedInstance>>| Cell {
         runs: (0..NAMES.len()).map(|run| summary(windows, run)).collect(),
     };
     let cells: Vec<Cell> = solved.iter().map(cell).collect();
@@ -238,8 +243,8 @@ pub(super) fn report_optimum_distances(setup: &Setup) -> Report {
 
 /// `instances` of which some are `unsolved` and others have a policy `above` what is possible.
 fn optimum_findings(cells: &[Cell], (instances, unsolved, above): (usize, usize, usize)) -> Vec<Finding> {
-    let by_load = |of: &dyn Fn(&Cell) -> f64| {
-        let texts = cells.iter().map(|cell| format!("{:.0}", of(cell)));
+    let by_load = |function: &dyn Fn(&Cell) -> f64| {
+        let texts = cells.iter().map(|cell| format!("{:.0}", function(cell)));
         format!("{} %", join_results(texts))
     };
     let share = |run| by_load(&|cell| cell.share(run, OPTIMUM));

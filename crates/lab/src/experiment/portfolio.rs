@@ -6,9 +6,9 @@ use scheduler::Order;
 use super::setup::Setup;
 use crate::figure::{Figure, Series};
 use crate::report::{Finding, Report, count_holding, join_results, mean_cells, report_table, spread_cells};
-use advisor::flexible::{LOADS, Run, draw_flexible_jobs, flexible_asks};
+use advisor::flexible::{LOADS, WindowRun, draw_flexible_jobs, flexible_asks};
 use advisor::policies::order_name;
-use advisor::replay::{Ask, Outcome, Policy, replay_asks};
+use advisor::replay::{Policy, RequestOutcomes, UserRequest, replay_asks};
 use advisor::statistics::Summary;
 
 /// The orders that are compared.
@@ -38,8 +38,8 @@ fn portfolio_policies() -> Vec<Policy> {
 }
 
 /// Accepted node-seconds in percent of the requested ones.
-fn accepted_percent(asks: &[Ask], outcome: &Outcome) -> f64 {
-    let area = |counts: &dyn Fn(&Ask) -> bool| {
+fn accepted_percent(asks: &[UserRequest], outcome: &RequestOutcomes) -> f64 {
+    let area = |counts: &dyn Fn(&UserRequest) -> bool| {
         let counted = asks.iter().filter(|ask| counts(ask));
         counted.map(|ask| ask.request.area()).sum::<u128>() as f64
     };
@@ -51,7 +51,7 @@ pub(super) fn report_portfolio(setup: &Setup) -> Report {
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
         let of_load = |load| {
-            let asks = flexible_asks(window, &draws, &Run::flexible(load, PHI, Order::Edf));
+            let asks = flexible_asks(window, &draws, &WindowRun::flexible(load, PHI, Order::Edf));
             let accepted = |policy: &Policy| {
                 let outcome = replay_asks(setup.workload.capacity, *policy, &asks);
                 accepted_percent(&asks, &outcome)
@@ -88,8 +88,8 @@ fn gain_over_edf(of_load: &[Vec<f64>], policy: usize) -> Summary {
 }
 
 fn portfolio_findings(values: &[&[Vec<f64>]]) -> Vec<Finding> {
-    let by_load = |of: &dyn Fn(&[Vec<f64>]) -> f64| {
-        join_results(values.iter().map(|of_load| format!("{:+.2}", of(of_load))))
+    let by_load = |function: &dyn Fn(&[Vec<f64>]) -> f64| {
+        join_results(values.iter().map(|of_load| format!("{:+.2}", function(of_load))))
     };
     let mean = |values: &Vec<f64>| Summary::of(values).mean;
     let best = |of_load: &[Vec<f64>]| of_load[..ORDERS.len()].iter().map(mean).fold(f64::MIN, f64::max);

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use super::adaptive::protocol::Outcome;
+use super::adaptive::protocol::WindowOutcome;
 use super::prediction::replay;
 use crate::report::Report;
 use advisor::parallel::Workers;
@@ -21,7 +21,7 @@ pub struct Setup<'a> {
     /// Jobs of a run of paper 003, and runs.
     pub servers: ServerRuns,
     /// Shared by the figures of paper 002.
-    pub(super) adaptive: OnceLock<Vec<Vec<Outcome>>>,
+    pub(super) adaptive: OnceLock<Vec<Vec<WindowOutcome>>>,
     /// Shared by the experiments of paper 004.
     pub(super) prediction: OnceLock<replay::Results>,
     times: Mutex<Vec<(String, f64)>>,

@@ -7,7 +7,7 @@ use advisor::lublin;
 use advisor::statistics::Summary;
 use advisor::swf::Trace;
 use advisor::workload::Workload;
-use lab::beside::{Choice, Demand, Scale};
+use lab::beside::{Demand, NodeChoice, Scale};
 use lab::experiment::beside::{Cost, LEADS, Month};
 
 const SEEDS: [u64; 2] = [1, 2];
@@ -24,11 +24,11 @@ fn trace() -> Option<Workload> {
 }
 
 /// Means over the seeds.
-fn mean(costs: &[Cost], of: impl Fn(&Cost) -> f64) -> f64 {
-    Summary::of(&costs.iter().map(of).collect::<Vec<_>>()).mean
+fn mean(costs: &[Cost], function: impl Fn(&Cost) -> f64) -> f64 {
+    Summary::of(&costs.iter().map(function).collect::<Vec<_>>()).mean
 }
 
-fn costs(month: &Month, share: u32, scale: Scale, lead: i64, choice: Choice) -> Vec<Cost> {
+fn costs(month: &Month, share: u32, scale: Scale, lead: i64, choice: NodeChoice) -> Vec<Cost> {
     let of_seed = |seed| month.run(lead, choice, &month.promises(seed, Demand { share, scale }));
     SEEDS.map(of_seed).to_vec()
 }
@@ -39,7 +39,7 @@ fn the_earlier_nodes_are_reserved_the_more_idle_and_the_fewer_promises_are_broke
     let months = Month::median_and_busiest(&workload);
     assert_eq!(months[1].1.index, 21, "the busiest month of the log");
     let month = &months[0].1;
-    for choice in [Choice::Lowest, Choice::BestFit] {
+    for choice in [NodeChoice::Lowest, NodeChoice::BestFit] {
         let by_lead = LEADS.map(|lead| costs(month, 5, Scale::Jobs, lead, choice));
         for pair in by_lead.windows(2) {
             assert!(
@@ -71,7 +71,7 @@ fn which_nodes_are_reserved_matters_little_beside_the_lead() {
             Cost::reserved_idle,
         )
     };
-    let (lowest, fit) = (idle(Choice::Lowest), idle(Choice::BestFit));
+    let (lowest, fit) = (idle(NodeChoice::Lowest), idle(NodeChoice::BestFit));
     assert!((fit - lowest).abs() < 0.25 * lowest, "{fit} against {lowest}");
 }
 
@@ -80,9 +80,9 @@ fn the_same_seed_gives_the_same_costs_and_dedicated_nodes_count_in_full() {
     let workload = lublin::generate_lublin_jobs(1, 80 * 86_400);
     let month = &Month::median_and_busiest(&workload)[1].1;
     let run = |choice| costs(month, 10, Scale::Jobs, LEADS[1], choice);
-    assert_eq!(run(Choice::BestFit), run(Choice::BestFit));
+    assert_eq!(run(NodeChoice::BestFit), run(NodeChoice::BestFit));
     let hours = 30.0 * 24.0 * 16.0;
-    for cost in run(Choice::Dedicated(16)) {
+    for cost in run(NodeChoice::Dedicated(16)) {
         assert!(
             cost.reserved_idle_hours + cost.held_hours > hours - 1.0,
             "16 nodes for a month: {cost:?}"

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use advisor::flexible::utilisation_percent;
-use advisor::replay::{Alternatives, Ask, Policy, replay_asks};
+use advisor::replay::{Alternatives, Policy, UserRequest, replay_asks};
 use advisor::swf::Trace;
 use advisor::workload::{Filter, Window, Workload};
 use scheduler::{Fraction, Interval, Order, Request, Time};
@@ -143,7 +143,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
             } else {
                 "jobs_flexible"
             };
-            let asks: Vec<Ask> = part[jobs].as_array().unwrap().iter().map(ask).collect();
+            let asks: Vec<UserRequest> = part[jobs].as_array().unwrap().iter().map(ask).collect();
             let outcome = replay_asks(CAPACITY, policy, &asks);
             let expected = &part["expected"][mode];
             let starts: BTreeMap<u64, i64> = expected["starts"]
@@ -170,7 +170,11 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
                 "{mode}: {utilisation} against {clipped}"
             );
             if let Some(phis) = expected["phi_of_alternatives"].as_array() {
-                let seen: Vec<f64> = outcome.taken.values().map(advisor::replay::Taken::phi).collect();
+                let seen: Vec<f64> = outcome
+                    .taken
+                    .values()
+                    .map(advisor::replay::TakenAlternative::phi)
+                    .collect();
                 assert_eq!(seen.len(), phis.len());
                 for (seen, expected) in seen.iter().zip(phis) {
                     assert!(
@@ -183,7 +187,7 @@ fn replays_give_the_starts_alternatives_and_utilisation_of_the_reference() {
     }
 }
 
-fn ask(row: &Value) -> Ask {
+fn ask(row: &Value) -> UserRequest {
     let request = Request {
         id: whole(&row[0]).unsigned_abs(),
         submitted: Time(whole(&row[1])),
@@ -198,8 +202,8 @@ fn ask(row: &Value) -> Ask {
             .window()
             .contains(Interval::of(request.ready, request.duration))
     );
-    Ask {
+    UserRequest {
         takes_alternatives: true,
-        ..Ask::plain(request)
+        ..UserRequest::plain(request)
     }
 }

@@ -30,7 +30,7 @@ fn without_a_trace_there_is_a_full_report_too() {
         .split("](")
         .skip(1)
         .filter_map(|rest| rest.split_once(')'))
-        .map(|of| of.0)
+        .map(|each| each.0)
         .collect();
     assert!(figures.len() > 20);
     for figure in figures {

@@ -71,9 +71,9 @@ impl Tally {
 }
 
 /// Which lists and orders are measured.
-struct Only(Vec<String>);
+struct ListFilter(Vec<String>);
 
-impl Only {
+impl ListFilter {
     fn cases(&self) -> impl Iterator<Item = (Kind, &'static str, Order)> {
         let named = |name: &str| self.0.iter().any(|only| only == name);
         let kinds = KINDS.map(|kind| (format!("{kind:?}"), kind));
@@ -117,7 +117,7 @@ impl Bar {
 
 /// The last decisions about lists: without a budget, with one, and by the plain algorithm.
 #[expect(clippy::cast_precision_loss, reason = "shares are shown to three digits")]
-fn lists(only: &Only, waiting: i64, decisions: i64) -> Vec<Bar> {
+fn lists(only: &ListFilter, waiting: i64, decisions: i64) -> Vec<Bar> {
     let mut bars = vec![
         Bar::new(format!("lists of {waiting}, without a budget"), 2.0, "× plain"),
         Bar::new(format!("lists of {waiting}, within the budget"), 2.0, "× plain"),
@@ -186,7 +186,7 @@ fn lists(only: &Only, waiting: i64, decisions: i64) -> Vec<Bar> {
 }
 
 /// Decisions within the budget, and the explanations of refusals, with `waiting` requests waiting.
-fn waiting(only: &Only, waiting: i64, decisions: i64) -> Vec<Bar> {
+fn waiting(only: &ListFilter, waiting: i64, decisions: i64) -> Vec<Bar> {
     let mut bars = vec![
         Bar::new(
             format!("admission with {waiting} waiting, 99th percentile"),
@@ -270,7 +270,7 @@ fn main() {
     let numbers: Vec<i64> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let number = |at: usize, or: i64| numbers.get(at).copied().unwrap_or(or);
     let what = arguments.first().map(String::as_str);
-    let only = Only(arguments.clone());
+    let only = ListFilter(arguments.clone());
     let bars: Vec<Bar> = match what {
         Some("lists") => lists(&only, number(0, 1_000), number(1, i64::MAX)),
         Some("waiting") => waiting(&only, number(0, 100_000), number(1, 300)),
@@ -291,10 +291,10 @@ fn main() {
         most,
         unit,
         seen,
-        of,
+        of: bar,
     } in bars
     {
-        let what = format!("deciding: {what}, worst in {of} ({unit})");
+        let what = format!("deciding: {what}, worst in {bar} ({unit})");
         println!("{}", verdict_row(&what, measure::Bar::AtMost(most), seen));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{NODES, OBJECTIVES, booked, measure, micros, tasks};
 use crate::shared::Mix;
-use scheduler::domain::{Domain, Forecast, Forecasts, Foreseen, Objective, Resource, Task};
+use scheduler::domain::{Domain, Forecast, Forecasts, ForeseenTimes, Objective, Resource, Task};
 use scheduler::measure::{Bar, verdict_row};
 use scheduler::{Interval, Rate, Seconds, SlotTree, Time};
 use std::ops::Range;
@@ -18,13 +18,13 @@ const HOUR: Seconds = 3_600;
 
 /// For each resource the time of some work by its rate, longer by up to a third with the hour, in some reserve.
 fn foreseen(domain: &Domain<SlotTree>, work: Seconds, mix: &mut Mix) -> Forecasts {
-    let of = |resource: &Resource, mix: &mut Mix| {
+    let forecast_for = |resource: &Resource, mix: &mut Mix| {
         let least = resource.rate.duration(work);
         let phase = mix.below(24);
         let step = |hour: i64| {
             let busy = ((hour + phase) % 24 - 12).abs();
             let completion = least + least * busy / 36;
-            let foreseen = Foreseen {
+            let foreseen = ForeseenTimes {
                 hold: completion + completion / 10,
                 completion,
                 loss: i128::from(mix.next() % 10_000),
@@ -35,7 +35,7 @@ fn foreseen(domain: &Domain<SlotTree>, work: Seconds, mix: &mut Mix) -> Forecast
         Forecast::new((0..STEPS).map(step).collect())
     };
     let all = domain.iter();
-    let all = all.filter_map(|(resource, _)| Some((resource.id, Arc::new(of(resource, mix)?))));
+    let all = all.filter_map(|(resource, _)| Some((resource.id, Arc::new(forecast_for(resource, mix)?))));
     Forecasts::new(all)
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn run(each: i64, count: usize) {
         Interval::new(Time(0), Time(horizon)),
         domain
             .iter()
-            .map(|(of, _)| (of.clone(), SlotTree::new(NODES)))
+            .map(|(domain, _)| (domain.clone(), SlotTree::new(NODES)))
             .collect(),
     );
     let free = beside(&empty, "free", tasks("usual", count, horizon), &usual);

@@ -121,14 +121,14 @@ fn micros(nanoseconds: u64) -> f64 {
 
 /// The completion of the plain scan.
 fn scan(domain: &Domain<SlotTree>, task: &Task) -> Option<Time> {
-    let of = |(resource, plan): (&Resource, &SlotTree)| {
+    let candidate_on = |(resource, plan): (&Resource, &SlotTree)| {
         let duration = resource.rate.duration(task.work);
         let start = plan.earliest_fit(task.nodes, duration, task.window)?;
         Some((start + duration, resource.id))
     };
     domain
         .iter()
-        .filter_map(of)
+        .filter_map(candidate_on)
         .min()
         .map(|(completion, _)| completion)
 }
@@ -136,10 +136,12 @@ fn scan(domain: &Domain<SlotTree>, task: &Task) -> Option<Time> {
 /// Whether a change of the plan of a candidate's resource succeeds.
 fn change(
     domain: &mut Domain<SlotTree>,
-    of: &Candidate,
+    candidate: &Candidate,
     change: impl FnOnce(&mut SlotTree) -> Result<(), SlotError>,
 ) -> bool {
-    let changed = domain.change(of.resource, |plan| (change(plan).is_ok(), vec![of.slot]));
+    let changed = domain.change(candidate.resource, |plan| {
+        (change(plan).is_ok(), vec![candidate.slot])
+    });
     changed.unwrap_or(false)
 }
 

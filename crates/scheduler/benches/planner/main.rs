@@ -135,8 +135,14 @@ fn main() {
         }
         for (phase, peer, bar) in bars_of(name) {
             let rate = |plans: &[(&str, Replay)], plan: &str| {
-                let (_, replay) = plans.iter().find(|(of, _)| *of == plan)?;
-                Some(replay.phases.iter().find(|of| of.name == phase)?.rate())
+                let (_, replay) = plans.iter().find(|(one_plan, _)| *one_plan == plan)?;
+                Some(
+                    replay
+                        .phases
+                        .iter()
+                        .find(|one_phase| one_phase.name == phase)?
+                        .rate(),
+                )
             };
             let ratio = |plans: &Vec<_>| Some(rate(plans, "tree")? / rate(plans, peer)?);
             let mut ratios: Vec<f64> = rounds.iter().filter_map(ratio).collect();

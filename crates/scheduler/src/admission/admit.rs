@@ -2,9 +2,9 @@
 //! plan.
 
 use super::trial::{Attempt, Newcomer, Obstacle, Trial};
-use super::waiting::Waiting;
+use super::waiting::WaitingRequest;
 use super::work::{SEARCH, Work};
-use super::{DecisionRule, Move, NoPlace, Place, Schedule};
+use super::{DecisionRule, Move, NoPlace, RequestPlace, Schedule};
 use crate::queue::Key;
 use crate::request::Request;
 use crate::time::{Interval, Time};
@@ -18,7 +18,7 @@ const MAKESHIFT: u64 = 20_000;
 
 /// A newcomer has a place, and the slot tree holds it.
 #[derive(Debug)]
-pub(super) struct Admitted {
+pub(super) struct AdmittedRequest {
     pub(super) trial: Trial,
     /// The key that it went behind, with everything behind that at its first fit; `None` where it was placed in another way.
     behind: Option<Key>,
@@ -26,7 +26,7 @@ pub(super) struct Admitted {
     at_first_fit: bool,
 }
 
-impl Admitted {
+impl AdmittedRequest {
     /// A trial that was found in another way than algorithm 1.
     fn out_of_order(trial: Trial) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl Schedule {
     }
 
     /// Leaves the plan as it was before; the start that the newcomer would have had.
-    pub(super) fn take_back(&mut self, admitted: Admitted) -> Time {
+    pub(super) fn take_back(&mut self, admitted: AdmittedRequest) -> Time {
         let start = admitted.trial.start;
         admitted.trial.take_back(&mut self.tree);
         start
@@ -79,28 +79,28 @@ impl Schedule {
         &mut self,
         request: &Request,
         work: &mut Work,
-    ) -> Result<Admitted, NoPlace> {
+    ) -> Result<AdmittedRequest, NoPlace> {
         let tries = self.tries;
         let refused = match self.admit(request, work) {
             Err(refused) if tries > 0 && !refused.cut_short => refused,
             decided => return decided,
         };
         let trial = self.attempt(work).run_portfolio(request, tries);
-        trial.map(Admitted::out_of_order).ok_or(refused)
+        trial.map(AdmittedRequest::out_of_order).ok_or(refused)
     }
 
     /// Algorithm 1: the change that lets `request` in, which the slot tree then holds.
     ///
     /// # Errors
     /// Where it has no place, or none was found with the work that may be done.
-    pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<Admitted, NoPlace> {
+    pub(super) fn admit(&mut self, request: &Request, work: &mut Work) -> Result<AdmittedRequest, NoPlace> {
         let mut newcomer = self.newcomer(request, work);
         let found = match self.admit_by_order(&mut newcomer, work) {
             Err(Obstacle::Spent) => {
                 self.cut_short += 1;
                 let mut work = Work::of(MAKESHIFT);
                 let trial = self.attempt(&mut work).run_makeshift(&newcomer);
-                trial.map(Admitted::out_of_order)
+                trial.map(AdmittedRequest::out_of_order)
             }
             Err(_) => None,
             Ok(admitted) => return Ok(admitted),
@@ -110,15 +110,19 @@ impl Schedule {
     }
 
     /// Finds a place for a newcomer by the orders alone, without a makeshift.
-    fn admit_by_order(&mut self, newcomer: &mut Newcomer, work: &mut Work) -> Result<Admitted, Obstacle> {
+    fn admit_by_order(
+        &mut self,
+        newcomer: &mut Newcomer,
+        work: &mut Work,
+    ) -> Result<AdmittedRequest, Obstacle> {
         if self.rule == DecisionRule::Standing
             && let Some(start) = newcomer.standing
         {
             let trial = self.attempt(work).run_standing(&newcomer.request, start);
-            return Ok(Admitted::out_of_order(trial));
+            return Ok(AdmittedRequest::out_of_order(trial));
         }
         let trial = self.place_again(Some(newcomer), None, work)?;
-        Ok(Admitted {
+        Ok(AdmittedRequest {
             at_first_fit: newcomer.first_fit.is_none_or(|start| start == trial.start),
             behind: Some(newcomer.behind),
             trial,
@@ -198,7 +202,7 @@ impl Schedule {
     }
 
     /// Takes over an admission: the start of `request`, and the moves of others.
-    pub(super) fn commit(&mut self, admitted: &Admitted, request: &Request) -> (Time, Vec<Move>) {
+    pub(super) fn commit(&mut self, admitted: &AdmittedRequest, request: &Request) -> (Time, Vec<Move>) {
         let start = admitted.trial.start;
         let moved = self.apply(&admitted.trial, admitted.behind);
         self.check_place(request, start, start);
@@ -228,12 +232,12 @@ impl Schedule {
                 self.waiting.loosen(*h);
             }
         }
-        for of in &moved {
-            if let Some((request, _)) = self.waiting_at(of.id) {
+        for one_move in &moved {
+            if let Some((request, _)) = self.waiting_at(one_move.id) {
                 if behind.is_none() {
-                    self.waiting.loosen_around(request.slot(of.from));
+                    self.waiting.loosen_around(request.slot(one_move.from));
                 }
-                self.check_place(&request, of.from, of.to);
+                self.check_place(&request, one_move.from, one_move.to);
             }
         }
         moved.sort_unstable();
@@ -267,12 +271,12 @@ impl Schedule {
         self.memory.set_grain(self.waiting.usual_length());
         self.memory.forget(h);
         self.memory.note_change(request.slot(start));
-        self.known_as(request.id, Place::Waiting(h));
+        self.known_as(request.id, RequestPlace::Waiting(h));
         h
     }
 
     /// Takes out a waiting request; the slot tree and its number are left as they are.
-    pub(super) fn take_out_waiting(&mut self, h: u32) -> Option<Waiting> {
+    pub(super) fn take_out_waiting(&mut self, h: u32) -> Option<WaitingRequest> {
         let waiting = self.waiting.remove(h);
         let waiting = self.expect_kept(waiting)?;
         self.memory.forget(h);

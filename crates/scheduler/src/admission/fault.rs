@@ -4,11 +4,11 @@
 //! for, the schedule cannot tell which of the two is right. It notes the first such fault and goes on. Its owner looks at
 //! [`Schedule::fault`] before a decision is used, and rebuilds the schedule from the store.
 
-use super::{Place, Schedule};
+use super::{RequestPlace, Schedule};
+use crate::counts_in_words::counted;
 use crate::request::Request;
 use crate::slot_tree::SlotError;
 use crate::time::{Interval, Time};
-use crate::words::counted;
 use std::fmt;
 
 /// Why a schedule must not be used any more.
@@ -117,7 +117,7 @@ impl Schedule {
     }
 
     /// Notes where a request is kept that had no place so far.
-    pub(super) fn known_as(&mut self, id: u64, place: Place) {
+    pub(super) fn known_as(&mut self, id: u64, place: RequestPlace) {
         if self.by_id.insert(id, place).is_some() {
             self.report(Fault::SameId { id });
         }

@@ -1,14 +1,14 @@
 //! Moving up: waiting requests are placed where they can start earlier, while no caller waits.
 
 use super::work::{LOOK, SEARCH, Work};
-use super::{Move, Schedule, Waiting};
+use super::{Move, Schedule, WaitingRequest};
 use crate::queue::Key;
 use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
 
 /// The result of a slice of improvement.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Improved {
+pub struct Improvement {
     /// The requests that moved to an earlier start, by id: each once, also where it moved several times.
     pub moved: Vec<Move>,
     /// Whether nothing is left to look at.
@@ -28,7 +28,7 @@ impl Schedule {
         work: u64,
         moves_max: usize,
         mut may_move: impl FnMut(u64) -> bool,
-    ) -> Improved {
+    ) -> Improvement {
         self.advance(now);
         let mut done = false;
         let mut moved: BTreeMap<u64, Move> = BTreeMap::new();
@@ -41,20 +41,22 @@ impl Schedule {
             };
             work.spend(LOOK);
             let looked_at = self.waiting.get(h).copied();
-            if let Some(waiting) = looked_at.filter(|of| may_move(of.request.id)) {
+            if let Some(waiting) = looked_at.filter(|looked_at| may_move(looked_at.request.id)) {
                 // Taken out, searched, and placed back.
                 work.spend(3 * SEARCH);
-                if let Some(of) = self.move_up_alone(h) {
+                if let Some(one_move) = self.move_up_alone(h) {
                     let freed = waiting.slot();
                     self.waiting.loosen(h);
                     self.waiting.loosen_around(freed);
                     // It may have moved before, and the place that it left is free for it again.
-                    let known = moved.entry(of.id);
-                    known.and_modify(|known| known.to = of.to).or_insert(of);
+                    let known = moved.entry(one_move.id);
+                    known
+                        .and_modify(|known| known.to = one_move.to)
+                        .or_insert(one_move);
                 }
             }
         }
-        Improved {
+        Improvement {
             moved: moved.into_values().collect(),
             done,
             work: given - work.left(),
@@ -63,7 +65,7 @@ impl Schedule {
 
     /// Has a waiting request looked at again by [`Schedule::improve_some`].
     pub fn look_again(&mut self, id: u64) {
-        if let Some(super::Place::Waiting(h)) = self.by_id.get(&id) {
+        if let Some(super::RequestPlace::Waiting(h)) = self.by_id.get(&id) {
             self.waiting.loosen(*h);
         }
     }
@@ -72,7 +74,7 @@ impl Schedule {
     /// placed again by the next decision. O(n log n).
     pub fn find_improvable(&mut self) {
         self.waiting.freshen(self.now);
-        let queue: Vec<(u32, Waiting)> = self
+        let queue: Vec<(u32, WaitingRequest)> = self
             .waiting
             .behind(Key::FIRST)
             .map(|(_, h, waiting)| (h, *waiting))
@@ -83,7 +85,7 @@ impl Schedule {
         }
         self.tree.tighten_all();
         self.waiting.tighten_behind(Key::FIRST);
-        for (h, Waiting { request, start, .. }) in queue {
+        for (h, WaitingRequest { request, start, .. }) in queue {
             let window = request.window_at(self.now);
             let first = tree.earliest_fit(request.nodes, request.duration, window);
             if first != Some(start) {
@@ -107,7 +109,7 @@ impl Schedule {
 
     /// Moves one request up as the plan stands, where it gains enough.
     fn move_up_alone(&mut self, h: u32) -> Option<Move> {
-        let Waiting { request, start, .. } = *self.waiting.get(h)?;
+        let WaitingRequest { request, start, .. } = *self.waiting.get(h)?;
         let ready = request.window_at(self.now).start;
         let gain = self.least_gain.of(&request, start);
         if start - ready < gain {

@@ -60,7 +60,7 @@ impl Marks {
             .range((key, u32::MAX)..=(first, u32::MAX).max((key, u32::MAX)));
         let within = queue.range((first, u32::MAX)..=(last, u32::MAX));
         let after = self.single.range((last, u32::MAX)..);
-        let not = move |of: &&(Key, u32)| **of != (key, u32::MAX);
+        let not = move |each: &&(Key, u32)| **each != (key, u32::MAX);
         before.filter(not).chain(within).chain(after).copied()
     }
 }

@@ -18,7 +18,7 @@ const STRETCHES_MAX: i64 = 64;
 
 /// The outcome for one request, once.
 #[derive(Debug, Clone, Copy)]
-struct Outcome {
+struct PlacementOutcome {
     /// It follows from the plan from here
     ready: Time,
     /// to here,
@@ -31,12 +31,12 @@ struct Outcome {
 
 /// The new place of a request, if any.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found(pub(super) Option<Time>);
+pub(super) struct NewPlace(pub(super) Option<Time>);
 
 /// The last two outcomes of each request: mostly one without any newcomer near and one with the last one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Memory {
-    outcomes: Vec<[Option<Outcome>; 2]>,
+    outcomes: Vec<[Option<PlacementOutcome>; 2]>,
     /// How often the standing plan has changed, by stretch; none where nothing is remembered.
     versions: Vec<u64>,
     /// Stretches are 2 to this power seconds long.
@@ -82,19 +82,19 @@ impl Memory {
     }
 
     /// The outcome for request `h`, ready at `ready`, after such moves.
-    pub(super) fn recall(&mut self, h: u32, ready: Time, moves: &Moves) -> Option<Found> {
-        let of = *self.outcomes.get(h as usize)?;
-        let holds = |outcome: Option<Outcome>| {
+    pub(super) fn recall(&mut self, h: u32, ready: Time, moves: &Moves) -> Option<NewPlace> {
+        let one_outcome = *self.outcomes.get(h as usize)?;
+        let holds = |outcome: Option<PlacementOutcome>| {
             outcome
                 .filter(|o| o.ready == ready && self.plan(Interval::new(ready, o.end), moves) == Some(o.plan))
         };
-        if let Some(outcome) = holds(of[0]) {
-            return Some(Found(outcome.start));
+        if let Some(outcome) = holds(one_outcome[0]) {
+            return Some(NewPlace(outcome.start));
         }
-        let outcome = holds(of[1])?;
+        let outcome = holds(one_outcome[1])?;
         // An outcome that holds again is worth more than the last one.
         self.outcomes[h as usize].swap(0, 1);
-        Some(Found(outcome.start))
+        Some(NewPlace(outcome.start))
     }
 
     /// Remembers the outcome of the plan in `region` for request `h`.
@@ -108,7 +108,7 @@ impl Memory {
         }
         let [first, second] = &mut self.outcomes[h];
         let place = if first.is_none() { first } else { second };
-        *place = Some(Outcome {
+        *place = Some(PlacementOutcome {
             ready: region.start,
             end: region.end,
             plan,

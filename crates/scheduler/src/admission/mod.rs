@@ -20,10 +20,10 @@
 mod admit;
 mod blocks;
 mod exchange;
+mod fallback;
 mod fault;
 mod improve;
 mod intervals;
-mod makeshift;
 mod marks;
 mod memory;
 mod portfolio;
@@ -39,13 +39,13 @@ use crate::slot_tree::{SlotError, SlotTree};
 use crate::time::{Interval, Seconds, Time};
 use memory::Memory;
 use std::collections::BTreeMap;
-use waiting::{Waiting, WaitingList};
+use waiting::{WaitingList, WaitingRequest};
 use work::LOOK;
 
 pub(crate) use work::Work;
 
 pub use fault::Fault;
-pub use improve::Improved;
+pub use improve::Improvement;
 pub use portfolio::TRIES;
 pub use waiting::LeastGain;
 
@@ -151,8 +151,8 @@ crate::worded! {
 
 /// Where an accepted request is kept.
 #[derive(Debug, Clone, Copy)]
-enum Place {
-    Waiting(u32),
+enum RequestPlace {
+    WaitingRequest(u32),
     /// Under its completion time.
     Running(Time),
 }
@@ -187,7 +187,7 @@ pub struct Schedule {
     tree: SlotTree,
     now: Time,
     waiting: WaitingList,
-    by_id: BTreeMap<u64, Place>,
+    by_id: BTreeMap<u64, RequestPlace>,
     /// By completion time and id.
     running: BTreeMap<(Time, u64), Placement>,
     /// The results of attempts about waiting requests.
@@ -334,7 +334,7 @@ impl Schedule {
             self.waiting.loosen(h);
         } else {
             self.memory.note_change(slot);
-            self.known_as(request.id, Place::Running(slot.end));
+            self.known_as(request.id, RequestPlace::Running(slot.end));
             self.running.insert((slot.end, request.id), request.placed(start));
         }
         Ok(())
@@ -352,8 +352,8 @@ impl Schedule {
     /// Takes out a request that waits or runs, and frees the rest of its slot, which is the answer.
     fn take_out(&mut self, id: u64) -> Option<Interval> {
         let placement = match self.by_id.remove(&id)? {
-            Place::Waiting(h) => self.take_out_waiting(h)?.placement(),
-            Place::Running(end) => {
+            RequestPlace::Waiting(h) => self.take_out_waiting(h)?.placement(),
+            RequestPlace::Running(end) => {
                 let placement = self.running.remove(&(end, id));
                 self.expect_kept(placement)?
             }
@@ -368,7 +368,7 @@ impl Schedule {
 
     /// Fixes a waiting request to its current slot, as its requester or the provider may ask; whether it waits.
     pub fn fix(&mut self, id: u64) -> bool {
-        let Some(Place::Waiting(h)) = self.by_id.get(&id).copied() else {
+        let Some(RequestPlace::Waiting(h)) = self.by_id.get(&id).copied() else {
             return false;
         };
         self.fix_to_slot(h);
@@ -386,14 +386,14 @@ impl Schedule {
     /// Where an accepted request lies; `None` once it has completed.
     pub fn placement(&self, id: u64) -> Option<Placement> {
         match self.by_id.get(&id)? {
-            Place::Waiting(h) => self.waiting.get(*h).map(Waiting::placement),
-            Place::Running(end) => self.running.get(&(*end, id)).copied(),
+            RequestPlace::Waiting(h) => self.waiting.get(*h).map(WaitingRequest::placement),
+            RequestPlace::Running(end) => self.running.get(&(*end, id)).copied(),
         }
     }
 
     /// All placements that have not completed: the running ones by completion, then the waiting ones by start. O(n log n).
     pub fn placements(&self) -> impl Iterator<Item = Placement> + '_ {
-        let waiting = self.waiting.by_start().into_iter().map(Waiting::placement);
+        let waiting = self.waiting.by_start().into_iter().map(WaitingRequest::placement);
         self.running.values().copied().chain(waiting)
     }
 
@@ -414,7 +414,7 @@ impl Schedule {
 
     /// A waiting request, its window as fixed by now, and its start; `None` where no such request waits. O(log n).
     pub fn waiting_at(&self, id: u64) -> Option<(Request, Time)> {
-        let Place::Waiting(h) = *self.by_id.get(&id)? else {
+        let RequestPlace::Waiting(h) = *self.by_id.get(&id)? else {
             return None;
         };
         let waiting = self.waiting.get(h)?;
@@ -447,7 +447,7 @@ impl Schedule {
             };
             let placement = waiting.placement();
             let (id, end) = (placement.id, placement.slot.end);
-            self.by_id.insert(id, Place::Running(end));
+            self.by_id.insert(id, RequestPlace::Running(end));
             self.running.insert((end, id), placement);
         }
         while let Some(entry) = self.running.first_entry() {

@@ -4,7 +4,7 @@
 //! fit, in one order after the other. The one that finds no place goes first in the next try.
 
 use super::trial::{Attempt, Trial};
-use super::waiting::Waiting;
+use super::waiting::WaitingRequest;
 use super::work::SEARCH;
 use crate::queue::{Key, Order};
 use crate::request::Request;
@@ -52,7 +52,7 @@ impl Attempt<'_> {
     /// where no order has a place for all of them.
     fn try_orders(
         &mut self,
-        lifted: &[(u32, Waiting)],
+        lifted: &[(u32, WaitingRequest)],
         newcomer: &Request,
         tries: usize,
     ) -> Option<(Trial, Vec<Time>)> {
@@ -60,7 +60,9 @@ impl Attempt<'_> {
         self.standing_fit(newcomer)?;
         for order in ORDERS {
             let requests = lifted.iter().map(|(_, waiting)| &waiting.request);
-            let keys = requests.chain([newcomer]).map(|of| order.key(of, self.now));
+            let keys = requests
+                .chain([newcomer])
+                .map(|request| order.key(request, self.now));
             let mut queue: Vec<(Key, usize)> = keys.zip(0..).collect();
             queue.sort_unstable();
             for _ in 0..tries.div_ceil(ORDERS.len()) {
@@ -89,7 +91,7 @@ impl Attempt<'_> {
     fn place_in_order(
         &mut self,
         trial: &mut Trial,
-        lifted: &[(u32, Waiting)],
+        lifted: &[(u32, WaitingRequest)],
         newcomer: &Request,
         queue: &[(Key, usize)],
     ) -> Result<Vec<Time>, usize> {
@@ -102,7 +104,7 @@ impl Attempt<'_> {
             let start = found.filter(|_| !self.work.is_spent()).ok_or(place)?;
             self.lay(trial, request.slot(start), -i64::from(request.nodes));
             match starts.get_mut(*at) {
-                Some(of) => *of = start,
+                Some(known_start) => *known_start = start,
                 None => trial.start = start,
             }
         }
@@ -110,10 +112,10 @@ impl Attempt<'_> {
     }
 
     /// The requests that can move and lie where the newcomer could, or where one of these could.
-    fn in_reach(&mut self, newcomer: &Request) -> Vec<(u32, Waiting)> {
+    fn in_reach(&mut self, newcomer: &Request) -> Vec<(u32, WaitingRequest)> {
         let now = self.now;
         let list = self.list;
-        let can_move = |waiting: &Waiting| waiting.request.slack(now) > 0;
+        let can_move = |waiting: &WaitingRequest| waiting.request.slack(now) > 0;
         let window = newcomer.window_at(now);
         let mut reach = window;
         for (_, waiting) in list.meeting(Key::FIRST, window, self.work) {

@@ -1,7 +1,7 @@
 //! A waiting request leaves for another resource, so that a newcomer finds a place here.
 
 use super::trial::Obstacle;
-use super::{Place, Schedule};
+use super::{RequestPlace, Schedule};
 use crate::request::Request;
 use crate::time::Time;
 
@@ -36,7 +36,7 @@ impl Schedule {
     /// Takes a waiting request out and leaves all others where they are; answers with it, its window as fixed by now, and its
     /// start. [`Schedule::restore`] puts it back. `None` where no such request waits.
     pub fn withdraw(&mut self, id: u64) -> Option<(Request, Time)> {
-        let Place::Waiting(_) = self.by_id.get(&id)? else {
+        let RequestPlace::Waiting(_) = self.by_id.get(&id)? else {
             return None;
         };
         let waiting = self.waiting_at(id);

@@ -11,8 +11,8 @@
 //! the plan. The requests placed so far are in the plan, which may therefore hold more than its capacity until their turn has
 //! come.
 
-use super::memory::{Found, Memory, Moves};
-use super::waiting::{LeastGain, Waiting, WaitingList};
+use super::memory::{Memory, Moves, NewPlace};
+use super::waiting::{LeastGain, WaitingList, WaitingRequest};
 use super::work::{BORDER, LOOK, SEARCH, TURN, VISIT, Work};
 use crate::queue::Key;
 use crate::request::Request;
@@ -27,7 +27,7 @@ const REACH_WORK_MAX: u64 = 2_000;
 
 /// Why a request is to be placed again.
 #[derive(Debug, Clone, Copy)]
-struct Turn {
+struct PlacementTurn {
     handle: u32,
     /// Starts before its old one that are to be tried: from here
     from: Time,
@@ -37,7 +37,7 @@ struct Turn {
     contested: bool,
 }
 
-impl Turn {
+impl PlacementTurn {
     /// Also for another reason.
     fn join(&mut self, other: Self) {
         self.from = self.from.min(other.from);
@@ -52,7 +52,7 @@ pub(super) enum Obstacle {
     /// The newcomer found no place.
     Newcomer,
     /// A waiting request found none.
-    Waiting {
+    WaitingRequest {
         /// Its place in the queue.
         key: Key,
         /// Where the newcomer had been placed.
@@ -216,7 +216,7 @@ impl Attempt<'_> {
             let (key, turn) = match next {
                 Some((key, handle)) => {
                     let Some(waiting) = list.get(handle) else { continue };
-                    let mut turn = Turn {
+                    let mut turn = PlacementTurn {
                         handle,
                         from: waiting.request.window_at(self.now).start,
                         until: waiting.start,
@@ -241,7 +241,7 @@ impl Attempt<'_> {
             };
             let request = &waiting.request;
             let window = request.window_at(self.now);
-            let start = if let Some(Found(start)) = self.memory.recall(turn.handle, window.start, &moves) {
+            let start = if let Some(NewPlace(start)) = self.memory.recall(turn.handle, window.start, &moves) {
                 start
             } else {
                 let start = self.new_start(key, &turn, waiting);
@@ -285,17 +285,17 @@ impl Attempt<'_> {
     }
 
     /// The first fit of a newcomer when nothing behind it is there.
-    fn newcomers_start(&mut self, of: &Newcomer) -> Option<Time> {
+    fn newcomers_start(&mut self, one_newcomer: &Newcomer) -> Option<Time> {
         // With the later ones still there it cannot start earlier, so only the time before matters.
-        let end = of.request.window_at(self.now).end - (of.request.duration - 1);
-        let starts = (of.not_before, of.standing.unwrap_or(end));
-        let sooner = self.first_fit(of.behind, &of.request, starts, None);
-        sooner.or(of.standing)
+        let end = one_newcomer.request.window_at(self.now).end - (one_newcomer.request.duration - 1);
+        let starts = (one_newcomer.not_before, one_newcomer.standing.unwrap_or(end));
+        let sooner = self.first_fit(one_newcomer.behind, &one_newcomer.request, starts, None);
+        sooner.or(one_newcomer.standing)
     }
 
     /// The first fit of a request at its turn.
-    fn new_start(&mut self, key: Key, turn: &Turn, waiting: &Waiting) -> Option<Time> {
-        let Waiting { request, start, .. } = waiting;
+    fn new_start(&mut self, key: Key, turn: &PlacementTurn, waiting: &WaitingRequest) -> Option<Time> {
+        let WaitingRequest { request, start, .. } = waiting;
         let own = Some(waiting.slot());
         let until = if turn.contested {
             turn.until
@@ -361,12 +361,12 @@ impl Attempt<'_> {
     }
 
     /// Notes the requests behind `key` with slots that meet the added one: they must be checked whether they can stay.
-    fn note_in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, Turn>) {
+    fn note_in_the_way(&mut self, key: Key, added: Interval, agenda: &mut BTreeMap<Key, PlacementTurn>) {
         let list = self.list;
         let mut noted = 0;
         for (handle, waiting) in list.meeting(key, added, self.work) {
             noted += TURN;
-            let turn = Turn {
+            let turn = PlacementTurn {
                 handle,
                 from: Time::MAX,
                 until: Time::MIN,
@@ -378,17 +378,17 @@ impl Attempt<'_> {
     }
 
     /// Notes the requests behind `key` that could start earlier because of the freed interval.
-    fn note_moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, Turn>) {
+    fn note_moving_up(&mut self, key: Key, freed: Interval, agenda: &mut BTreeMap<Key, PlacementTurn>) {
         let list = self.list;
         let mut noted = 0;
-        for (handle, waiting) in list.could_use(freed, self.work) {
+        for (handle, waiting) in list.requests_near(freed, self.work) {
             if waiting.key <= key {
                 continue;
             }
             noted += TURN;
             let request = &waiting.request;
             let ready = request.window_at(self.now).start;
-            let turn = Turn {
+            let turn = PlacementTurn {
                 handle,
                 from: ready.max(freed.start - (request.duration - 1)),
                 until: waiting.start.min(freed.end),
@@ -417,7 +417,7 @@ impl Attempt<'_> {
         if count > most {
             return Err(Obstacle::Spent);
         }
-        let queue: Vec<(Key, u32, Waiting)> = self
+        let queue: Vec<(Key, u32, WaitingRequest)> = self
             .list
             .behind(behind)
             .map(|(key, handle, waiting)| (key, handle, *waiting))
@@ -450,7 +450,7 @@ impl Attempt<'_> {
         &mut self,
         trial: &mut Trial,
         mut newcomer: Option<&mut Newcomer>,
-        mut rest: &[(Key, u32, Waiting)],
+        mut rest: &[(Key, u32, WaitingRequest)],
     ) -> Result<Vec<Time>, Obstacle> {
         loop {
             if let Some(Newcomer {
@@ -496,8 +496,8 @@ impl Attempt<'_> {
     }
 
     /// The first fit of a lifted request; its old start where an earlier one gains too little.
-    pub(super) fn start_lifted(&mut self, waiting: &Waiting) -> Option<Time> {
-        let Waiting { request, start, .. } = waiting;
+    pub(super) fn start_lifted(&mut self, waiting: &WaitingRequest) -> Option<Time> {
+        let WaitingRequest { request, start, .. } = waiting;
         let found = self.standing_fit(request)?;
         let stays = found < *start
             && *start - found < self.least_gain.of(request, *start)
@@ -506,7 +506,7 @@ impl Attempt<'_> {
     }
 }
 
-fn note_turn(agenda: &mut BTreeMap<Key, Turn>, key: Key, turn: Turn) {
+fn note_turn(agenda: &mut BTreeMap<Key, PlacementTurn>, key: Key, turn: PlacementTurn) {
     let noted = agenda.entry(key);
     noted.and_modify(|noted| noted.join(turn)).or_insert(turn);
 }

@@ -23,13 +23,13 @@ const FEW: usize = 32;
 
 /// A waiting request, its start, and its place in the queue at present.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Waiting {
+pub(super) struct WaitingRequest {
     pub(super) request: Request,
     pub(super) start: Time,
     pub(super) key: Key,
 }
 
-impl Waiting {
+impl WaitingRequest {
     pub(super) fn slot(&self) -> Interval {
         self.request.slot(self.start)
     }
@@ -82,7 +82,7 @@ pub(super) struct WaitingList {
     order: Order,
     fixing: Option<Fraction>,
     /// By handle; handles are used again.
-    entries: Vec<Option<Waiting>>,
+    entries: Vec<Option<WaitingRequest>>,
     vacant: Vec<u32>,
     queue: BTreeSet<(Key, u32)>,
     /// The keys are of an earlier time.
@@ -128,24 +128,24 @@ impl WaitingList {
         self.order
     }
 
-    pub(super) fn get(&self, handle: u32) -> Option<&Waiting> {
+    pub(super) fn get(&self, handle: u32) -> Option<&WaitingRequest> {
         self.entries.get(handle as usize)?.as_ref()
     }
 
     /// The entry of a handle, to be damaged.
     #[cfg(test)]
-    pub(super) fn entry_mut(&mut self, handle: u32) -> &mut Option<Waiting> {
+    pub(super) fn entry_mut(&mut self, handle: u32) -> &mut Option<WaitingRequest> {
         &mut self.entries[handle as usize]
     }
 
     /// All of them with their handles, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Waiting)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &WaitingRequest)> {
         numbered_waiting(&self.entries)
     }
 
     /// All of them by start.
-    pub(super) fn by_start(&self) -> Vec<&Waiting> {
-        let mut all: Vec<&Waiting> = self.iter().map(|(_, waiting)| waiting).collect();
+    pub(super) fn by_start(&self) -> Vec<&WaitingRequest> {
+        let mut all: Vec<&WaitingRequest> = self.iter().map(|(_, waiting)| waiting).collect();
         all.sort_unstable_by_key(|waiting| (waiting.start, waiting.request.id));
         all
     }
@@ -156,7 +156,7 @@ impl WaitingList {
     }
 
     /// Those behind a key, in order.
-    pub(super) fn behind(&self, key: Key) -> impl Iterator<Item = (Key, u32, &Waiting)> {
+    pub(super) fn behind(&self, key: Key) -> impl Iterator<Item = (Key, u32, &WaitingRequest)> {
         let behind = self.queue.range((key, u32::MAX)..);
         behind.filter_map(|(key, handle)| Some((*key, *handle, self.get(*handle)?)))
     }
@@ -176,7 +176,7 @@ impl WaitingList {
             // A resource does not hold 2³² requests at a time: the slot tree's indices end first.
             u32::try_from(self.entries.len() - 1).expect("fewer than 2³² requests wait")
         });
-        let waiting = Waiting {
+        let waiting = WaitingRequest {
             request: *request,
             start,
             key: self.order.key(request, now),
@@ -187,7 +187,7 @@ impl WaitingList {
     }
 
     /// Takes out a request.
-    pub(super) fn remove(&mut self, handle: u32) -> Option<Waiting> {
+    pub(super) fn remove(&mut self, handle: u32) -> Option<WaitingRequest> {
         let waiting = self.entries.get_mut(handle as usize)?.take()?;
         self.forget(handle, &waiting);
         self.queue.remove(&(waiting.key, handle));
@@ -200,7 +200,7 @@ impl WaitingList {
     pub(super) fn shift(&mut self, handle: u32, to: Time) -> Option<Move> {
         let old = *self.get(handle)?;
         self.forget(handle, &old);
-        self.note(handle, Waiting { start: to, ..old });
+        self.note(handle, WaitingRequest { start: to, ..old });
         Some(old.moved_to(to))
     }
 
@@ -214,14 +214,15 @@ impl WaitingList {
             }
         }
         let all = || numbered_waiting(&self.entries);
-        self.slots.replace(all().map(|(handle, of)| (of.slot(), handle)));
+        self.slots
+            .replace(all().map(|(handle, each)| (each.slot(), handle)));
         self.spans
-            .replace(all().filter_map(|(handle, of)| Some((of.span()?, handle))));
+            .replace(all().filter_map(|(handle, each)| Some((each.span()?, handle))));
         self.fixings = fixing_times(self.fixing, &self.entries);
         moved
     }
 
-    fn note(&mut self, handle: u32, waiting: Waiting) {
+    fn note(&mut self, handle: u32, waiting: WaitingRequest) {
         self.slots.insert(waiting.slot(), handle);
         if let Some(span) = waiting.span() {
             self.spans.insert(span, handle);
@@ -232,7 +233,7 @@ impl WaitingList {
         self.entries[handle as usize] = Some(waiting);
     }
 
-    fn forget(&mut self, handle: u32, waiting: &Waiting) {
+    fn forget(&mut self, handle: u32, waiting: &WaitingRequest) {
         self.slots.remove(waiting.slot(), handle);
         if let Some(span) = waiting.span() {
             self.spans.remove(span, handle);
@@ -253,7 +254,7 @@ impl WaitingList {
         let old = *self.get(handle)?;
         let request = old.request.fixed_to(old.start);
         let key = self.order.key(&request, now);
-        let new = Waiting { request, key, ..old };
+        let new = WaitingRequest { request, key, ..old };
         self.forget(handle, &old);
         self.queue.remove(&(old.key, handle));
         self.unmark(handle, old.key);
@@ -324,7 +325,7 @@ impl WaitingList {
     /// Marks a request as not known to lie at its first fit, unless it lies at the beginning of its window: it cannot start earlier,
     /// and its place is free of all others in the plan.
     pub(super) fn loosen(&mut self, handle: u32) {
-        if let Some(waiting) = self.get(handle).filter(|of| of.start > of.request.ready) {
+        if let Some(waiting) = self.get(handle).filter(|each| each.start > each.request.ready) {
             let key = waiting.key;
             self.loose.add(key, handle);
             self.unseen.add(key, handle);
@@ -346,7 +347,7 @@ impl WaitingList {
     /// The same of all that may be able to start earlier now that something in `freed` is free.
     pub(super) fn loosen_around(&mut self, freed: Interval) {
         let mut work = Work::of(STRAY * LOOSENED_MAX);
-        let reached = self.could_use(freed, &mut work);
+        let reached = self.requests_near(freed, &mut work);
         let reached: Vec<u32> = reached.map(|(handle, _)| handle).collect();
         if work.is_spent() {
             return self.loosen_all();
@@ -380,7 +381,7 @@ impl WaitingList {
         key: Key,
         interval: Interval,
         work: &'a mut Work,
-    ) -> impl Iterator<Item = (u32, &'a Waiting)> {
+    ) -> impl Iterator<Item = (u32, &'a WaitingRequest)> {
         // Near the end of the queue there are fewer behind the key than near the interval.
         let few = self.count_behind(key, FEW) <= FEW;
         let behind = self.queue.range((key, u32::MAX)..).map(|(_, handle)| *handle);
@@ -394,24 +395,24 @@ impl WaitingList {
     }
 
     /// The requests with slots that meet `interval`.
-    pub(super) fn lying_in(&self, interval: Interval) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn lying_in(&self, interval: Interval) -> impl Iterator<Item = &WaitingRequest> {
         let near = self.slots.near(interval).filter_map(|handle| self.get(handle));
         near.filter(move |waiting| waiting.slot().meets(interval))
     }
 
     /// The requests that start in `interval`.
-    pub(super) fn starting_in(&self, interval: Interval) -> impl Iterator<Item = &Waiting> {
+    pub(super) fn starting_in(&self, interval: Interval) -> impl Iterator<Item = &WaitingRequest> {
         let starting = self.slots.starting_in(interval);
         starting.filter_map(|handle| self.get(handle))
     }
 
     /// The requests that may be able to start earlier when something in `freed` is free, as far as the work lasts: each one that
     /// is looked at counts.
-    pub(super) fn could_use<'a>(
+    pub(super) fn requests_near<'a>(
         &'a self,
         freed: Interval,
         work: &'a mut Work,
-    ) -> impl Iterator<Item = (u32, &'a Waiting)> {
+    ) -> impl Iterator<Item = (u32, &'a WaitingRequest)> {
         let looked = self.spans.near(freed).take_while(move |_| work.looks(STRAY));
         looked.filter_map(move |handle| {
             let waiting = self.get(handle)?;
@@ -426,19 +427,19 @@ impl WaitingList {
 }
 
 /// The requests of a list with their handles, in no order.
-fn numbered_waiting(entries: &[Option<Waiting>]) -> impl Iterator<Item = (u32, &Waiting)> {
+fn numbered_waiting(entries: &[Option<WaitingRequest>]) -> impl Iterator<Item = (u32, &WaitingRequest)> {
     let numbered = (0_u32..).zip(entries);
     numbered.filter_map(|(handle, entry)| Some((handle, entry.as_ref()?)))
 }
 
 /// When each of them is fixed.
-fn fixing_times(fixing: Option<Fraction>, entries: &[Option<Waiting>]) -> BTreeSet<(Time, u32)> {
-    let at = |(handle, of)| Some((fixed_from(fixing, of)?, handle));
+fn fixing_times(fixing: Option<Fraction>, entries: &[Option<WaitingRequest>]) -> BTreeSet<(Time, u32)> {
+    let at = |(handle, each)| Some((fixed_from(fixing, each)?, handle));
     numbered_waiting(entries).filter_map(at).collect()
 }
 
 /// When a request is fixed: after `fixing` of its wait from submission to start.
-fn fixed_from(fixing: Option<Fraction>, waiting: &Waiting) -> Option<Time> {
+fn fixed_from(fixing: Option<Fraction>, waiting: &WaitingRequest) -> Option<Time> {
     let fraction = fixing.filter(|_| !waiting.request.is_rigid())?;
     let submitted = waiting.request.submitted;
     Some(submitted + fraction.rounded_up(waiting.start - submitted))

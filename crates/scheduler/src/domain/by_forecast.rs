@@ -9,10 +9,10 @@
 //! (`LOOKS_MAX`). Beyond it the best placement so far is taken. If there is none, each resource that is left is searched once, for
 //! the longest time that is foreseen there: what is free for that long in the rest of the window is found, and it is the first start there.
 
-use super::forecast::{Forecast, Forecasts, Foreseen, OfResource, Step};
+use super::forecast::{Forecast, ForecastStep, Forecasts, ForeseenTimes, OfResource};
 use super::index::{DURATIONS, duration_class};
 use super::search::{DomainDecision, rank_of_start, slot_cost};
-use super::{Domain, Objective, Planned, Rank, bits};
+use super::{Domain, HasPlan, Objective, Rank, bits};
 use crate::time::{Interval, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ use std::ops::RangeInclusive;
 
 /// A resource that was not asked yet. The best comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Hope {
+pub(super) struct Contender {
     /// The best rank that it could have.
     bound: Reverse<Rank>,
     number: usize,
@@ -30,7 +30,7 @@ pub(super) struct Hope {
     by_steps: bool,
 }
 
-impl<P: Planned> Domain<P> {
+impl<P: HasPlan> Domain<P> {
     /// The forecasts by the number of the resource.
     pub(super) fn by_number<'a>(&self, forecasts: &'a Forecasts) -> Vec<Option<&'a OfResource>> {
         let mut by_number = vec![None; self.resources.len()];
@@ -46,7 +46,7 @@ impl<P: Planned> Domain<P> {
     }
 
     /// Asks the resources that have a forecast.
-    pub(super) fn by_forecast(&self, decision: &mut DomainDecision<'_>, mut hopes: BinaryHeap<Hope>) {
+    pub(super) fn by_forecast(&self, decision: &mut DomainDecision<'_>, mut hopes: BinaryHeap<Contender>) {
         while let Some(hope) = hopes.pop() {
             let (number, stretch) = (hope.number, hope.stretch);
             if decision.best.is_some_and(|best| hope.bound.0 >= best.rank) {
@@ -54,7 +54,7 @@ impl<P: Planned> Domain<P> {
             }
             if !hope.by_steps {
                 if let Some(bound) = self.bound_by_steps(decision, number, stretch) {
-                    hopes.push(Hope {
+                    hopes.push(Contender {
                         bound: Reverse(bound),
                         by_steps: true,
                         ..hope
@@ -65,11 +65,13 @@ impl<P: Planned> Domain<P> {
                     return;
                 }
                 self.search_longest(decision, number, stretch);
-            } else if let Some(of) = decision.forecasts[number] {
+            } else if let Some(forecast) = decision.forecasts[number] {
                 let starts = self.beyond(decision, stretch);
                 match decision.objective {
-                    Objective::LatestStart => self.search_backwards(decision, number, &of.forecast, starts),
-                    _ => self.search_forwards(decision, number, &of.forecast, starts),
+                    Objective::LatestStart => {
+                        self.search_backwards(decision, number, &forecast.forecast, starts)
+                    }
+                    _ => self.search_forwards(decision, number, &forecast.forecast, starts),
                 }
             }
         }
@@ -81,7 +83,7 @@ impl<P: Planned> Domain<P> {
         &self,
         decision: &mut DomainDecision<'_>,
         stretches: RangeInclusive<usize>,
-    ) -> BinaryHeap<Hope> {
+    ) -> BinaryHeap<Contender> {
         if decision.forecasts.is_empty() {
             return BinaryHeap::new();
         }
@@ -91,8 +93,8 @@ impl<P: Planned> Domain<P> {
         let matching = std::mem::take(&mut decision.open);
         let mut rest = matching.clone();
         for number in bits::all_bits(0..self.resources.len(), |word| matching[word]) {
-            if let Some(of) = decision.forecasts[number] {
-                let class = duration_class(of.least.hold);
+            if let Some(forecast) = decision.forecasts[number] {
+                let class = duration_class(forecast.least.hold);
                 bits::put_bit(&mut open[class], number, true);
                 bits::put_bit(&mut rest, number, false);
                 left += 1;
@@ -127,7 +129,7 @@ impl<P: Planned> Domain<P> {
 
     /// The best that a resource could offer by the least of its forecast if nothing starts on the near side of a stretch; `None`
     /// if it cannot offer anything.
-    fn hope(&self, decision: &DomainDecision<'_>, number: usize, stretch: usize) -> Option<Hope> {
+    fn hope(&self, decision: &DomainDecision<'_>, number: usize, stretch: usize) -> Option<Contender> {
         let foreseen = decision.forecasts[number]?.least;
         let starts = self.beyond(decision, stretch);
         let latest = decision.window.end - foreseen.hold;
@@ -135,7 +137,7 @@ impl<P: Planned> Domain<P> {
             Objective::LatestStart => latest.min(starts.end - 1),
             _ => starts.start,
         };
-        (starts.start <= start && start <= latest).then(|| Hope {
+        (starts.start <= start && start <= latest).then(|| Contender {
             bound: Reverse(self.rank(decision, number, start, foreseen)),
             number,
             stretch,
@@ -153,7 +155,7 @@ impl<P: Planned> Domain<P> {
         } else {
             let step = forecast.step(starts.start);
             let completion = step.earliest_completion(starts.start) - starts.start;
-            let foreseen = Foreseen {
+            let foreseen = ForeseenTimes {
                 completion,
                 ..step.least
             };
@@ -163,7 +165,13 @@ impl<P: Planned> Domain<P> {
         is_short.then(|| self.rank(decision, number, start, foreseen))
     }
 
-    fn rank(&self, decision: &DomainDecision<'_>, number: usize, start: Time, foreseen: Foreseen) -> Rank {
+    fn rank(
+        &self,
+        decision: &DomainDecision<'_>,
+        number: usize,
+        start: Time,
+        foreseen: ForeseenTimes,
+    ) -> Rank {
         let resource = &self.resources[number];
         let cost = slot_cost(resource.price, decision.task.nodes, foreseen.hold);
         rank_of_start(decision.objective, start, foreseen, cost, resource.id)
@@ -179,7 +187,7 @@ impl<P: Planned> Domain<P> {
     ) {
         let mut from = starts.start;
         while from < starts.end && decision.looks > 0 {
-            let of = &self.resources[number];
+            let resource = &self.resources[number];
             let here = forecast.step(from);
             let (rest, within) = (
                 Interval::new(from, starts.end),
@@ -187,10 +195,10 @@ impl<P: Planned> Domain<P> {
             );
             // Up to where the least of all that follows fits, nothing does.
             let least = here.least;
-            if decision.better_starts(of, least, rest).is_empty() {
+            if decision.better_starts(resource, least, rest).is_empty() {
                 return;
             }
-            if decision.better_starts(of, here.foreseen, within).is_empty() {
+            if decision.better_starts(resource, here.foreseen, within).is_empty() {
                 from = here.starts.end;
                 continue;
             }
@@ -239,18 +247,18 @@ impl<P: Planned> Domain<P> {
     /// Searches a plan once, for the longest time that is foreseen in the rest of the window: at each start that is free for so long, its
     /// own time is free, too.
     fn search_longest(&self, decision: &mut DomainDecision<'_>, number: usize, stretch: usize) {
-        let Some(of) = decision.forecasts[number] else {
+        let Some(forecast_of_resource) = decision.forecasts[number] else {
             return;
         };
         let starts = self.beyond(decision, stretch);
-        let longest = Foreseen::exact(of.forecast.longest_hold(starts));
+        let longest = ForeseenTimes::exact(forecast_of_resource.forecast.longest_hold(starts));
         if let Some(start) = self.fit(decision, number, longest, starts) {
-            self.take(decision, number, of.forecast.at(start), start);
+            self.take(decision, number, forecast_of_resource.forecast.at(start), start);
         }
     }
 
     /// Whether a start in a step beats the best so far, where its loss decides: it was only known that one in the step may.
-    fn beats(&self, decision: &DomainDecision<'_>, number: usize, step: &Step, start: Time) -> bool {
+    fn beats(&self, decision: &DomainDecision<'_>, number: usize, step: &ForecastStep, start: Time) -> bool {
         let decides = decision.objective == Objective::Cheapest && step.foreseen.rise != 0;
         let best = decision.best.filter(|_| decides);
         best.is_none_or(|best| self.rank(decision, number, start, step.at(start)) < best.rank)
@@ -260,7 +268,7 @@ impl<P: Planned> Domain<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::search::Meaning;
+    use crate::domain::search::TaskMeaning;
     use crate::domain::{Resource, Task};
     use crate::rate::Rate;
     use crate::refusal::Reason;
@@ -282,20 +290,20 @@ mod tests {
                 let taken = Interval::of(Time(hour * HOUR), HOUR);
                 plan.reserve(taken, 4).expect("it was free");
             }
-            let of = Resource {
+            let unlike_resource = Resource {
                 id,
                 rate: Rate::REFERENCE,
                 price: 1,
                 attributes: BTreeMap::new(),
             };
-            resources.push((of, plan));
+            resources.push((unlike_resource, plan));
             let step = |hour: i64| {
                 let loss = i128::from((37 * hour + 11 * free) % 101 * 1_000);
                 (
                     Time(hour * HOUR),
-                    Foreseen {
+                    ForeseenTimes {
                         loss,
-                        ..Foreseen::exact(HOUR)
+                        ..ForeseenTimes::exact(HOUR)
                     },
                 )
             };
@@ -322,7 +330,8 @@ mod tests {
                     except: vec![],
                     forecasts: Some(forecasts.clone()),
                 };
-                let within = |task: &Task, looks| domain.best_within(task, (Meaning::Work, objective), looks);
+                let within =
+                    |task: &Task, looks| domain.best_within(task, (TaskMeaning::Work, objective), looks);
                 let best = within(&task, usize::MAX).expect("each hour is free somewhere");
                 for looks in [0, 1, 5, 100] {
                     let found = within(&task, looks).expect("so is one with fewer looks");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The times and the loss that are foreseen of a placement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Foreseen {
+pub struct ForeseenTimes {
     /// Seconds for which the nodes are held: the length of the slot.
     pub hold: Seconds,
     /// Seconds from the start to the expected completion. More than `hold` where lost work is run again, less where the
@@ -20,7 +20,7 @@ pub struct Foreseen {
     pub rise: i128,
 }
 
-impl Foreseen {
+impl ForeseenTimes {
     /// A slot that is held for as long as the work takes.
     pub const fn exact(hold: Seconds) -> Self {
         Self {
@@ -53,26 +53,26 @@ impl Foreseen {
 
 /// Starts for which the same is foreseen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct ForecastStep {
     /// The first one reaches back to the beginning of time, the last one to its end.
     pub(super) starts: Interval,
-    pub(super) foreseen: Foreseen,
+    pub(super) foreseen: ForeseenTimes,
     /// No start in this step or a later one has less of any of the three.
-    pub(super) least: Foreseen,
+    pub(super) least: ForeseenTimes,
     /// The earliest completion of all starts in later steps.
     later: Time,
 }
 
-impl Step {
+impl ForecastStep {
     /// What is foreseen of a start in this step.
-    pub(super) fn at(&self, start: Time) -> Foreseen {
-        let Foreseen { loss, rise, .. } = self.foreseen;
+    pub(super) fn at(&self, start: Time) -> ForeseenTimes {
+        let ForeseenTimes { loss, rise, .. } = self.foreseen;
         if rise == 0 {
             return self.foreseen;
         }
         let (passed, all) = (start - self.starts.start, self.starts.duration());
         let risen = rise.saturating_mul(passed.into()).div_euclid(all.into());
-        Foreseen {
+        ForeseenTimes {
             loss: loss.saturating_add(risen),
             rise: 0,
             ..self.foreseen
@@ -99,13 +99,13 @@ impl Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forecast {
     /// By time, at least one.
-    steps: Box<[Step]>,
+    steps: Box<[ForecastStep]>,
 }
 
 impl Forecast {
     /// The same for every start. A hold and a completion are 1 s at least.
-    pub fn constant(foreseen: Foreseen) -> Self {
-        let foreseen = Foreseen {
+    pub fn constant(foreseen: ForeseenTimes) -> Self {
+        let foreseen = ForeseenTimes {
             hold: foreseen.hold.max(1),
             completion: foreseen.completion.max(1),
             ..foreseen
@@ -116,9 +116,9 @@ impl Forecast {
     /// A forecast of steps, each from an instant on to the next one; the first one also holds for every earlier start. They are
     /// sorted here; of several from the same instant on the last one counts. `None` where there is no step, or a hold or
     /// completion below 1. O(k log k) for k steps.
-    pub fn new(mut steps: Vec<(Time, Foreseen)>) -> Option<Self> {
-        let sound = |of: &Foreseen| of.hold >= 1 && of.completion >= 1;
-        if steps.is_empty() || !steps.iter().all(|(_, of)| sound(of)) {
+    pub fn new(mut steps: Vec<(Time, ForeseenTimes)>) -> Option<Self> {
+        let sound = |times: &ForeseenTimes| times.hold >= 1 && times.completion >= 1;
+        if steps.is_empty() || !steps.iter().all(|(_, step)| sound(step)) {
             return None;
         }
         steps.sort_by_key(|(from, _)| *from);
@@ -134,8 +134,8 @@ impl Forecast {
     }
 
     /// Of steps in order, at least one.
-    fn of(steps: Vec<(Time, Foreseen)>) -> Self {
-        let (mut end, mut least, mut later) = (Time(i64::MAX), None::<Foreseen>, Time(i64::MAX));
+    fn of(steps: Vec<(Time, ForeseenTimes)>) -> Self {
+        let (mut end, mut least, mut later) = (Time(i64::MAX), None::<ForeseenTimes>, Time(i64::MAX));
         let count = steps.len();
         let backwards = steps
             .into_iter()
@@ -145,10 +145,10 @@ impl Forecast {
                 let start = if number == 0 { Time(i64::MIN) } else { from };
                 let has_ends = number > 0 && end < Time(i64::MAX);
                 let rise = if has_ends { foreseen.rise } else { 0 };
-                let foreseen = Foreseen { rise, ..foreseen };
+                let foreseen = ForeseenTimes { rise, ..foreseen };
                 let of_rest = foreseen.at_least();
                 let of_rest = least.map_or(of_rest, |least| least.least(of_rest));
-                let step = Step {
+                let step = ForecastStep {
                     starts: Interval::new(start, end),
                     foreseen,
                     least: of_rest,
@@ -166,7 +166,7 @@ impl Forecast {
     }
 
     /// What is foreseen of a start. O(log k).
-    pub fn at(&self, start: Time) -> Foreseen {
+    pub fn at(&self, start: Time) -> ForeseenTimes {
         self.step(start).at(start)
     }
 
@@ -180,7 +180,7 @@ impl Forecast {
 
     /// Its steps in order: the starts for which each holds, and what is foreseen of them. The first begins with time and the
     /// last ends with it.
-    pub fn steps(&self) -> impl Iterator<Item = (Interval, Foreseen)> {
+    pub fn steps(&self) -> impl Iterator<Item = (Interval, ForeseenTimes)> {
         self.steps.iter().map(|step| (step.starts, step.foreseen))
     }
 
@@ -196,7 +196,7 @@ impl Forecast {
     }
 
     /// The step that holds a start.
-    pub(super) fn step(&self, start: Time) -> &Step {
+    pub(super) fn step(&self, start: Time) -> &ForecastStep {
         &self.steps[self.number(start)]
     }
 
@@ -217,10 +217,10 @@ impl Forecast {
     }
 
     /// The latest start of `starts` with a slot that ends by `end` where everything is free, and what is foreseen of it.
-    pub(super) fn latest_start(&self, starts: Interval, end: Time) -> Option<(Time, Foreseen)> {
+    pub(super) fn latest_start(&self, starts: Interval, end: Time) -> Option<(Time, ForeseenTimes)> {
         let mut last = starts.end - 1;
         while last >= starts.start {
-            let Step {
+            let ForecastStep {
                 starts: within,
                 foreseen,
                 ..
@@ -247,7 +247,7 @@ pub struct Forecasts {
 pub(super) struct OfResource {
     resource: u64,
     /// Less is never foreseen.
-    pub(super) least: Foreseen,
+    pub(super) least: ForeseenTimes,
     pub(super) forecast: Arc<Forecast>,
 }
 
@@ -268,15 +268,15 @@ impl Forecasts {
     /// The same with another forecast for a resource that has one. O(r).
     #[must_use]
     pub fn with(&self, resource: u64, forecast: &Arc<Forecast>) -> Self {
-        let each = self.by_resource.iter().map(|of| {
-            if of.resource == resource {
+        let each = self.by_resource.iter().map(|each| {
+            if each.resource == resource {
                 OfResource {
                     resource,
                     least: forecast.steps[0].least,
                     forecast: Arc::clone(forecast),
                 }
             } else {
-                of.clone()
+                each.clone()
             }
         });
         Self {
@@ -287,32 +287,32 @@ impl Forecasts {
     /// The forecast for a resource. O(log r).
     pub fn of(&self, resource: u64) -> Option<&Forecast> {
         let by_resource = &self.by_resource;
-        let number = by_resource.binary_search_by_key(&resource, |of| of.resource);
+        let number = by_resource.binary_search_by_key(&resource, |each| each.resource);
         Some(&by_resource[number.ok()?].forecast)
     }
 
     /// All of them by id.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Forecast)> {
-        self.each().map(|(id, of)| (id, &*of.forecast))
+        self.each().map(|(id, each)| (id, &*each.forecast))
     }
 
     pub(super) fn each(&self) -> impl Iterator<Item = (u64, &OfResource)> {
-        self.by_resource.iter().map(|of| (of.resource, of))
+        self.by_resource.iter().map(|each| (each.resource, each))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Forecast, Foreseen};
+    use super::{Forecast, ForeseenTimes};
     use crate::time::{Interval, Time};
 
-    const SLOW: Foreseen = Foreseen {
+    const SLOW: ForeseenTimes = ForeseenTimes {
         hold: 40,
         completion: 50,
         loss: 7,
         rise: 0,
     };
-    const FAST: Foreseen = Foreseen {
+    const FAST: ForeseenTimes = ForeseenTimes {
         hold: 10,
         completion: 12,
         loss: 9,
@@ -348,7 +348,7 @@ mod tests {
     /// From 100 to 110 the loss falls from 9 to −21, by 3 a second. The first and the last step have no ends.
     #[test]
     fn a_loss_is_linear_in_its_step() {
-        let falls = Foreseen { rise: -30, ..FAST };
+        let falls = ForeseenTimes { rise: -30, ..FAST };
         let steps = vec![(Time(0), falls), (Time(100), falls), (Time(110), falls)];
         let forecast = Forecast::new(steps).unwrap();
         let at = [-5, 99, 100, 101, 109, 110, 9_999].map(|t| forecast.at(Time(t)).loss);
@@ -359,8 +359,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_no_forecast() {
-        let never = Foreseen { hold: 0, ..SLOW };
-        let before = Foreseen {
+        let never = ForeseenTimes { hold: 0, ..SLOW };
+        let before = ForeseenTimes {
             completion: 0,
             ..SLOW
         };
@@ -384,7 +384,7 @@ mod tests {
             let starts = Interval::new(Time(from), Time(to));
             forecast
                 .latest_start(starts, Time(end))
-                .map(|(t, of)| (t.0, of.hold))
+                .map(|(t, latest_start)| (t.0, latest_start.hold))
         };
         assert_eq!(latest(0, 100, 120), Some((80, 40)));
         // From 60 on it would be too long.

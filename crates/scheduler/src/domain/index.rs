@@ -8,7 +8,7 @@
 //! A change of a plan touches only the stretches from which a start could reach it, and in each the size class moves by a step or
 //! two: a level per resource is kept for that.
 
-use super::{Planned, bits};
+use super::{HasPlan, bits};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 use std::collections::VecDeque;
@@ -67,7 +67,7 @@ pub(super) struct Index {
 }
 
 impl Index {
-    pub(super) fn new<P: Planned>(planned: Interval, plans: &[P]) -> Self {
+    pub(super) fn new<P: HasPlan>(planned: Interval, plans: &[P]) -> Self {
         let capacity = plans.iter().map(|p| p.plan().capacity()).max().unwrap_or(0);
         let stretches = i64::try_from(STRETCHES).unwrap_or(i64::MAX);
         let mut index = Self {
@@ -165,7 +165,7 @@ impl Index {
     }
 
     /// Takes in the plans of other resources, over the same time.
-    pub(super) fn renew<P: Planned>(&mut self, plans: &[P]) {
+    pub(super) fn renew<P: HasPlan>(&mut self, plans: &[P]) {
         let capacity = plans.iter().map(|p| p.plan().capacity()).max().unwrap_or(0);
         self.resources = plans.len();
         self.sizes = size_class(capacity.max(1)) + 1;
@@ -190,7 +190,7 @@ impl Index {
     }
 
     /// Begins at the stretch of `now`, and adds as many stretches at the end as go.
-    pub(super) fn advance<P: Planned>(&mut self, now: Time, plans: &[P]) {
+    pub(super) fn advance<P: HasPlan>(&mut self, now: Time, plans: &[P]) {
         self.now = self.now.max(now);
         while self.begin + self.width <= self.now && !self.stretches.is_empty() {
             self.stretches.pop_front();
@@ -203,14 +203,14 @@ impl Index {
     }
 
     /// Adds stretches at the end up to the full number.
-    fn fill<P: Planned>(&mut self, plans: &[P]) {
+    fn fill<P: HasPlan>(&mut self, plans: &[P]) {
         let old = self.stretches.len();
         let empty = Stretch {
             sets: vec![0; DURATIONS.len() * self.sizes * bits::bit_words(self.resources)],
             levels: vec![0; DURATIONS.len() * self.resources],
         };
         self.stretches.resize(STRETCHES, empty);
-        for (number, plan) in plans.iter().map(Planned::plan).enumerate() {
+        for (number, plan) in plans.iter().map(HasPlan::plan).enumerate() {
             if STRETCHES - old > SWEEP_FROM {
                 self.sweep(old, number, plan);
                 continue;
@@ -294,7 +294,7 @@ impl Index {
 
     /// Whether it is equal to a new one.
     #[cfg(test)]
-    pub(super) fn check<P: Planned>(&self, plans: &[P]) {
+    pub(super) fn check<P: HasPlan>(&self, plans: &[P]) {
         let mut fresh = Self {
             stretches: VecDeque::new(),
             ..self.clone()

@@ -16,7 +16,7 @@
 //! party. μ comes first: a lower rate is better than any idle lead. Work is only lost in seconds that are yet to come.
 
 use super::search::DomainDecision;
-use super::{Candidate, Domain, Foreseen, Objective, Planned, Rank, Task, bits};
+use super::{Candidate, Domain, ForeseenTimes, HasPlan, Objective, Rank, Task, bits};
 use crate::slot_tree::SlotTree;
 use crate::time::{Interval, Seconds, Time};
 
@@ -36,7 +36,7 @@ fn rank_by_lost_work(rate: u32, lost: i128, end: Time, resource: u64) -> Rank {
     }
 }
 
-impl<P: Planned> Domain<P> {
+impl<P: HasPlan> Domain<P> {
     /// The best placement by [`Objective::LeastWorkLost`]. `decision` is open for the resources that match.
     pub(super) fn by_least_lost(&self, decision: &mut DomainDecision<'_>) -> Option<Candidate> {
         decision.objective = Objective::EarliestCompletion;
@@ -76,7 +76,7 @@ impl<P: Planned> Domain<P> {
                 continue;
             }
             let step = decision.forecasts.get(number).copied().flatten();
-            let step_end = step.map(|of| of.forecast.step(first.slot.start).starts.end);
+            let step_end = step.map(|step| step.forecast.step(first.slot.start).starts.end);
             let latest = window.end - first.foreseen.hold;
             let starts = Interval::new(first.slot.start, (latest + 1).min(step_end.unwrap_or(Time::MAX)));
             let (start, lost) =
@@ -100,7 +100,7 @@ impl<P: Planned> Domain<P> {
 fn find_least_lost(
     plan: &SlotTree,
     task: &Task,
-    foreseen: Foreseen,
+    foreseen: ForeseenTimes,
     ready: Time,
     starts: Interval,
     now: Time,

@@ -1,7 +1,7 @@
 //! Resources join a domain, leave it and become others while it decides.
 
 use super::attributes::Catalogue;
-use super::{Domain, Kind, Planned, Resource};
+use super::{Domain, HasPlan, Kind, Resource};
 use crate::rate::Rate;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// each change.
 const RENEWED_FROM: usize = 64;
 
-impl<P: Planned> Domain<P> {
+impl<P: HasPlan> Domain<P> {
     /// Takes in resources with their plans. For few of them O(r + b + s log n): r resources, b bits of the index (some
     /// megabytes for ten thousand resources) and s steps of their plans; for many the time of [`Domain::new`].
     ///
@@ -22,7 +22,9 @@ impl<P: Planned> Domain<P> {
         }
         for (resource, plan) in more {
             let key = order_among_members(&resource);
-            let number = self.resources.partition_point(|of| order_among_members(of) < key);
+            let number = self
+                .resources
+                .partition_point(|resource| order_among_members(resource) < key);
             self.index.insert(number, plan.plan());
             self.resources.insert(number, resource);
             self.plans.insert(number, plan);
@@ -51,7 +53,8 @@ impl<P: Planned> Domain<P> {
             }
             return;
         }
-        let mut changed: BTreeMap<u64, Resource> = changed.into_iter().map(|of| (of.id, of)).collect();
+        let mut changed: BTreeMap<u64, Resource> =
+            changed.into_iter().map(|changed| (changed.id, changed)).collect();
         self.renew(|all| {
             for (resource, _) in all {
                 if let Some(next) = changed.remove(&resource.id) {

@@ -26,7 +26,7 @@ mod search;
 mod tests;
 
 pub use attributes::{Attribute, Requirement};
-pub use forecast::{Forecast, Forecasts, Foreseen};
+pub use forecast::{Forecast, Forecasts, ForeseenTimes};
 
 use crate::rate::Rate;
 use crate::slot_tree::SlotTree;
@@ -50,12 +50,12 @@ pub struct Resource {
 }
 
 /// Something with a plan: the bare tree, or one with its queue.
-pub trait Planned {
+pub trait HasPlan {
     /// The free nodes over time.
     fn plan(&self) -> &SlotTree;
 }
 
-impl Planned for SlotTree {
+impl HasPlan for SlotTree {
     fn plan(&self) -> &SlotTree {
         self
     }
@@ -114,7 +114,7 @@ pub struct Candidate {
     /// When it would hold its nodes.
     pub slot: Interval,
     /// What is foreseen of it; by the rate where nothing is.
-    pub foreseen: Foreseen,
+    pub foreseen: ForeseenTimes,
     /// Price · nodes · seconds.
     pub cost: u128,
     /// How good it is.
@@ -162,7 +162,7 @@ pub struct Domain<P> {
     index: Index,
 }
 
-impl<P: Planned> Domain<P> {
+impl<P: HasPlan> Domain<P> {
     /// A domain of `resources`. Their starts are indexed over `planned`; later starts are found too, only not as fast, and
     /// nothing starts before. O(r log n) for r resources of n reservations, some hundred searches of each plan.
     ///

@@ -1,7 +1,7 @@
 //! A decision: the best candidate of all matching resources, with as few searches of plans as bounds and index allow.
 
 use super::forecast::OfResource;
-use super::{Candidate, Domain, Foreseen, Kind, Objective, Planned, Rank, Resource, Task, bits};
+use super::{Candidate, Domain, ForeseenTimes, HasPlan, Kind, Objective, Rank, Resource, Task, bits};
 use crate::rate::Rate;
 use crate::refusal::Reason;
 use crate::time::{Interval, Seconds, Time};
@@ -14,7 +14,7 @@ const LOOKS_MAX: usize = 4_096;
 
 /// The meaning of the seconds of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum TaskMeaning {
     /// Work at the reference rate: faster nodes take less.
     Work,
     /// How long the nodes are held, at any rate.
@@ -24,7 +24,7 @@ pub(super) enum Meaning {
 /// A decision on its way.
 pub(super) struct DomainDecision<'a> {
     pub(super) task: &'a Task,
-    meaning: Meaning,
+    meaning: TaskMeaning,
     pub(super) objective: Objective,
     /// Where it may lie: the task's window, not before now.
     pub(super) window: Interval,
@@ -44,7 +44,7 @@ pub(super) struct DomainDecision<'a> {
     pub(super) looks: usize,
 }
 
-impl<P: Planned> Domain<P> {
+impl<P: HasPlan> Domain<P> {
     /// The best placement of all that are free, by the rate of each resource, or by its forecast where the task has one for it. The
     /// answer is that of a scan of all resources and all starts; ties go to the earlier end of the slot, then to the lower id, then to the later start.
     ///
@@ -57,7 +57,7 @@ impl<P: Planned> Domain<P> {
     /// Why there is none: `ResourceNotOffered`, `SizeExceedsCapacity`, `WindowInThePast`, `WindowContradictory` if the window is
     /// too short for all that match, else `NoCapacityInWindow`.
     pub fn decide(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
-        self.best(task, Meaning::Work, objective)
+        self.best(task, TaskMeaning::Work, objective)
     }
 
     /// The best placement of all that are free, for a task with `work` as the time that it holds its nodes on every resource, at
@@ -66,7 +66,7 @@ impl<P: Planned> Domain<P> {
     /// # Errors
     /// As [`Domain::decide`].
     pub fn decide_contract(&self, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
-        self.best(task, Meaning::Contract, objective)
+        self.best(task, TaskMeaning::Contract, objective)
     }
 
     /// The resources that a task could ever run on: they meet its requirements, are not excepted and have the nodes. By
@@ -90,7 +90,7 @@ impl<P: Planned> Domain<P> {
         open
     }
 
-    fn best(&self, task: &Task, meaning: Meaning, objective: Objective) -> Result<Candidate, Reason> {
+    fn best(&self, task: &Task, meaning: TaskMeaning, objective: Objective) -> Result<Candidate, Reason> {
         self.best_within(task, (meaning, objective), LOOKS_MAX)
     }
 
@@ -98,7 +98,7 @@ impl<P: Planned> Domain<P> {
     pub(super) fn best_within(
         &self,
         task: &Task,
-        (meaning, objective): (Meaning, Objective),
+        (meaning, objective): (TaskMeaning, Objective),
         looks: usize,
     ) -> Result<Candidate, Reason> {
         let open = self.open(task);
@@ -110,7 +110,7 @@ impl<P: Planned> Domain<P> {
             forecasts: task
                 .forecasts
                 .as_ref()
-                .map_or_else(Vec::new, |of| self.by_number(of)),
+                .map_or_else(Vec::new, |forecast| self.by_number(forecast)),
             open,
             kinds: 0..self.kinds.len(),
             kept_max: 1,
@@ -197,8 +197,8 @@ impl<P: Planned> Domain<P> {
             if decision.best.is_some_and(|best| best.rank.objective < least) {
                 // By cost of work they are in order, by cost of time they may not be.
                 match decision.meaning {
-                    Meaning::Work => return,
-                    Meaning::Contract => continue,
+                    TaskMeaning::Work => return,
+                    TaskMeaning::Contract => continue,
                 }
             }
             for stretch in stretches.clone() {
@@ -238,7 +238,7 @@ impl<P: Planned> Domain<P> {
     /// stretch where it is asked.
     fn search(&self, decision: &mut DomainDecision<'_>, number: usize, duration: Seconds, stretch: usize) {
         let starts = self.beyond(decision, stretch);
-        let foreseen = Foreseen::exact(duration);
+        let foreseen = ForeseenTimes::exact(duration);
         if let Some(start) = self.fit(decision, number, foreseen, starts) {
             self.take(decision, number, foreseen, start);
         }
@@ -259,7 +259,7 @@ impl<P: Planned> Domain<P> {
         &self,
         decision: &DomainDecision<'_>,
         number: usize,
-        foreseen: Foreseen,
+        foreseen: ForeseenTimes,
         starts: Interval,
     ) -> Option<Time> {
         let (resource, plan) = (&self.resources[number], self.plans[number].plan());
@@ -283,7 +283,7 @@ impl<P: Planned> Domain<P> {
         &self,
         decision: &mut DomainDecision<'_>,
         number: usize,
-        foreseen: Foreseen,
+        foreseen: ForeseenTimes,
         start: Time,
     ) {
         let resource = &self.resources[number];
@@ -301,7 +301,7 @@ pub(super) fn ranked_candidate(
     task: &Task,
     resource: &Resource,
     start: Time,
-    foreseen: Foreseen,
+    foreseen: ForeseenTimes,
 ) -> Candidate {
     let cost = slot_cost(resource.price, task.nodes, foreseen.hold);
     Candidate {
@@ -317,7 +317,7 @@ pub(super) fn ranked_candidate(
 pub(super) fn rank_of_start(
     objective: Objective,
     start: Time,
-    foreseen: Foreseen,
+    foreseen: ForeseenTimes,
     cost: i128,
     resource: u64,
 ) -> Rank {
@@ -342,7 +342,7 @@ pub(super) fn slot_cost(price: u32, nodes: u32, duration: Seconds) -> i128 {
 }
 
 /// A cost with the loss that is foreseen.
-fn cost_with_loss(cost: i128, foreseen: Foreseen) -> i128 {
+fn cost_with_loss(cost: i128, foreseen: ForeseenTimes) -> i128 {
     cost.saturating_add(foreseen.loss)
 }
 
@@ -354,14 +354,14 @@ impl DomainDecision<'_> {
 
     /// Keeps a placement if it is one of the best.
     fn keep(&mut self, found: Candidate) {
-        let of_resource = |of: &Candidate| of.resource == found.resource;
+        let of_resource = |candidate: &Candidate| candidate.resource == found.resource;
         if let Some(before) = self.kept.iter().position(of_resource) {
             if self.kept[before].rank < found.rank {
                 return;
             }
             self.kept.remove(before);
         }
-        let place = self.kept.partition_point(|of| of.rank < found.rank);
+        let place = self.kept.partition_point(|each| each.rank < found.rank);
         self.kept.insert(place, found);
         self.kept.truncate(self.kept_max);
         self.best = self.kept.get(self.kept_max - 1).copied();
@@ -370,8 +370,8 @@ impl DomainDecision<'_> {
     /// How long the task takes on a kind at least.
     fn duration(&self, kind: &Kind) -> Seconds {
         match self.meaning {
-            Meaning::Work => kind.rate.duration(self.task.work),
-            Meaning::Contract => self.task.work,
+            TaskMeaning::Work => kind.rate.duration(self.task.work),
+            TaskMeaning::Contract => self.task.work,
         }
     }
 
@@ -391,7 +391,7 @@ impl DomainDecision<'_> {
         Some(rank_of_start(
             self.objective,
             start,
-            Foreseen::exact(duration),
+            ForeseenTimes::exact(duration),
             cost,
             0,
         ))
@@ -407,7 +407,7 @@ impl DomainDecision<'_> {
     /// The cost of the work on `kind` before its duration is rounded up to whole seconds, which could change the order.
     fn least_cost(&self, kind: &Kind) -> i128 {
         let work = slot_cost(kind.price, self.task.nodes, self.task.work);
-        if self.meaning == Meaning::Contract {
+        if self.meaning == TaskMeaning::Contract {
             return work;
         }
         let rate = i128::from(kind.rate.millionths());
@@ -419,7 +419,9 @@ impl DomainDecision<'_> {
     /// Whether a slot on a resource lies in a window where everything is free; `duration` is that by the rate.
     fn fits(&self, number: usize, duration: Seconds, window: Interval) -> bool {
         match self.forecasts.get(number) {
-            Some(Some(of)) => window.duration() >= of.least.hold && of.forecast.fits(window),
+            Some(Some(resource)) => {
+                window.duration() >= resource.least.hold && resource.forecast.fits(window)
+            }
             _ => window.duration() >= duration,
         }
     }
@@ -428,10 +430,10 @@ impl DomainDecision<'_> {
     pub(super) fn better_starts(
         &self,
         resource: &Resource,
-        foreseen: Foreseen,
+        foreseen: ForeseenTimes,
         starts: Interval,
     ) -> Interval {
-        let Foreseen { hold, completion, .. } = foreseen;
+        let ForeseenTimes { hold, completion, .. } = foreseen;
         let start = starts.start.max(self.window.start);
         let end = starts.end.min(self.window.end - (hold - 1));
         let Some(best) = self.best else {

@@ -2,7 +2,7 @@
 
 use super::least_lost::COMPARED_MAX;
 use super::search::ranked_candidate;
-use super::{Attribute, Candidate, Domain, Forecast, Forecasts, Foreseen, Objective, Planned};
+use super::{Attribute, Candidate, Domain, Forecast, Forecasts, ForeseenTimes, HasPlan, Objective};
 use super::{Rank, Requirement, Resource, Task};
 use crate::rate::Rate;
 use crate::refusal::Reason;
@@ -20,11 +20,11 @@ const OBJECTIVES: [Objective; 3] = [
 ];
 
 /// Candidates from best to worst; of equal ones on a resource the shorter slot.
-fn order(of: &Candidate) -> (Rank, Reverse<Time>) {
-    (of.rank, Reverse(of.slot.start))
+fn order(candidate: &Candidate) -> (Rank, Reverse<Time>) {
+    (candidate.rank, Reverse(candidate.slot.start))
 }
 
-impl<P: Planned> Domain<P> {
+impl<P: HasPlan> Domain<P> {
     /// The plain scan: each matching resource is searched over the whole window, step by step of its forecast.
     fn scan(
         &self,
@@ -40,8 +40,11 @@ impl<P: Planned> Domain<P> {
             if !matching || task.except.contains(&resource.id) {
                 continue;
             }
-            let by_rate = || Forecast::constant(Foreseen::exact(duration(resource)));
-            let given = task.forecasts.as_ref().and_then(|of| of.of(resource.id));
+            let by_rate = || Forecast::constant(ForeseenTimes::exact(duration(resource)));
+            let given = task
+                .forecasts
+                .as_ref()
+                .and_then(|forecast| forecast.of(resource.id));
             let forecast = given.cloned().unwrap_or_else(by_rate);
             for (starts, foreseen) in forecast.steps() {
                 let start = starts.start.max(window.start);
@@ -69,7 +72,10 @@ impl<P: Planned> Domain<P> {
         let mut all = Vec::new();
         for (resource, plan) in self.iter() {
             let matching = task.requires.iter().all(|r| r.holds(&resource.attributes));
-            let forecast = task.forecasts.as_ref().and_then(|of| of.of(resource.id));
+            let forecast = task
+                .forecasts
+                .as_ref()
+                .and_then(|forecast| forecast.of(resource.id));
             let Some(forecast) = forecast.filter(|_| matching && !task.except.contains(&resource.id)) else {
                 continue;
             };
@@ -119,8 +125,11 @@ impl<P: Planned> Domain<P> {
                     .map(|t| plan.min_free(Interval::of(Time(t), 1)))
                     .collect();
                 let same = move |start: Time| {
-                    let forecast = task.forecasts.as_ref().and_then(|of| of.of(first.resource));
-                    forecast.is_none_or(|of| of.step(start) == of.step(first.slot.start))
+                    let forecast = task
+                        .forecasts
+                        .as_ref()
+                        .and_then(|forecast| forecast.of(first.resource));
+                    forecast.is_none_or(|forecast| forecast.step(start) == forecast.step(first.slot.start))
                 };
                 let starts = (first.slot.start.0..=window.end.0 - hold).map(Time);
                 let starts = starts.take_while(move |start| same(*start));
@@ -203,13 +212,13 @@ fn interval(horizon: i64, longest: i64) -> impl Strategy<Value = Interval> {
 }
 
 /// What is foreseen of a start; seldom more than fits.
-fn foreseen(horizon: i64) -> impl Strategy<Value = Foreseen> {
+fn foreseen(horizon: i64) -> impl Strategy<Value = ForeseenTimes> {
     let seconds = || prop_oneof![4 => 1..horizon / 20, 1 => 1..horizon / 4];
     let loss = prop_oneof![3 => Just(0), 3 => -200..200_i128, 1 => Just(i128::MAX)];
     // By more than one in a second, if at all: where it falls by less, the first start of the least loss is not looked for.
     let rise = prop_oneof![2 => Just(0), 1 => 1..5_i128, 1 => -5..-1_i128];
     let late = prop_oneof![3 => Just(0), 1 => -horizon / 20..horizon / 10, 1 => Just(i64::MAX)];
-    (seconds(), late, loss, rise).prop_map(move |(hold, late, loss, rise)| Foreseen {
+    (seconds(), late, loss, rise).prop_map(move |(hold, late, loss, rise)| ForeseenTimes {
         hold,
         completion: hold.saturating_add(late).max(1),
         loss: if rise == 0 { loss } else { loss.min(200) },
@@ -299,7 +308,7 @@ fn check_decisions(domain: &Domain<SlotTree>, task: &Task, now: Time, horizon: i
     };
     if horizon < 1_000 {
         let found = work_lost(domain.decide(task, Objective::LeastWorkLost));
-        let expected = domain.scan_lost(task, now, |of| of.rate.duration(task.work));
+        let expected = domain.scan_lost(task, now, |each| each.rate.duration(task.work));
         assert_eq!(found, expected, "{task:?} for the least work lost at {now}");
         let found = work_lost(domain.decide_contract(task, Objective::LeastWorkLost));
         let expected = domain.scan_lost(task, now, |_| task.work);
@@ -308,12 +317,12 @@ fn check_decisions(domain: &Domain<SlotTree>, task: &Task, now: Time, horizon: i
             "{task:?} for the least work lost at {now} by contract"
         );
     }
-    let given = |of: &Forecasts| domain.numbers.keys().all(|id| of.of(*id).is_some());
+    let given = |forecasts: &Forecasts| domain.numbers.keys().all(|id| forecasts.of(*id).is_some());
     // Over days it would take days.
     let foreseen = horizon < 1_000 && task.forecasts.as_ref().is_some_and(given);
     for objective in OBJECTIVES {
         let found = domain.decide(task, objective);
-        let by_rate = |of: &Resource| of.rate.duration(task.work);
+        let by_rate = |resource: &Resource| resource.rate.duration(task.work);
         let expected = domain.scan(task, objective, now, by_rate);
         assert_eq!(found.ok(), expected, "{task:?} for {objective:?} at {now}");
         let found = domain.decide_contract(task, objective);
@@ -366,23 +375,25 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
                 domain.advance(now);
             }
             Step::Join(more) => {
-                let more: BTreeMap<u64, _> = more.into_iter().map(|of| (of.0.id, of)).collect();
-                let new = more.into_values().filter(|(of, _)| domain.get(of.id).is_none());
+                let more: BTreeMap<u64, _> = more.into_iter().map(|more| (more.0.id, more)).collect();
+                let new = more
+                    .into_values()
+                    .filter(|(more, _)| domain.get(more.id).is_none());
                 let plans = new.map(|(resource, capacity)| (resource, SlotTree::new(capacity)));
                 domain.insert(plans.collect());
             }
             Step::Leave(which) => {
-                let ids: Vec<u64> = domain.iter().map(|(of, _)| of.id).collect();
+                let ids: Vec<u64> = domain.iter().map(|(domain, _)| domain.id).collect();
                 let id = ids.get(which % ids.len().max(1)).copied().unwrap_or(0);
                 assert_eq!(
-                    domain.remove(id).map(|(of, _)| of.id),
+                    domain.remove(id).map(|(domain, _)| domain.id),
                     ids.contains(&id).then_some(id)
                 );
                 assert!(domain.remove(id).is_none());
-                live.retain(|(of, ..)| *of != id);
+                live.retain(|(live, ..)| *live != id);
             }
             Step::Resize(which, capacity) => {
-                let all: Vec<Resource> = domain.iter().map(|(of, _)| of.clone()).collect();
+                let all: Vec<Resource> = domain.iter().map(|(domain, _)| domain.clone()).collect();
                 let Some(resource) = all.get(which % all.len().max(1)) else {
                     continue;
                 };
@@ -396,8 +407,8 @@ fn play(resources: Vec<(Resource, u32)>, steps: Vec<Step>, horizon: i64) {
                 domain.revise(vec![resource.clone()]);
             }
             Step::Revise(most, as_is) => {
-                let all = domain.iter().take(most).map(|(of, _)| Resource {
-                    id: of.id,
+                let all = domain.iter().take(most).map(|(domain, _)| Resource {
+                    id: domain.id,
                     ..as_is.clone()
                 });
                 domain.revise(all.collect());
@@ -461,7 +472,7 @@ fn a_refusal_says_why() {
         domain.decide(task, Objective::default()).map(|c| c.resource)
     };
     assert_eq!(decide(&domain, &task), Ok(2));
-    let on_both = |steps: Vec<(Time, Foreseen)>| {
+    let on_both = |steps: Vec<(Time, ForeseenTimes)>| {
         let forecast = Arc::new(Forecast::new(steps).unwrap());
         Some(Forecasts::new([(2, forecast.clone()), (3, forecast)]))
     };
@@ -504,7 +515,7 @@ fn a_refusal_says_why() {
         ),
         (
             Task {
-                forecasts: on_both(vec![(Time(0), Foreseen::exact(61))]),
+                forecasts: on_both(vec![(Time(0), ForeseenTimes::exact(61))]),
                 ..task.clone()
             },
             Reason::WindowContradictory,
@@ -514,8 +525,8 @@ fn a_refusal_says_why() {
             Task {
                 window: Interval::new(Time(60), Time(149)),
                 forecasts: on_both(vec![
-                    (Time(60), Foreseen::exact(50)),
-                    (Time(90), Foreseen::exact(60)),
+                    (Time(60), ForeseenTimes::exact(50)),
+                    (Time(90), ForeseenTimes::exact(60)),
                 ]),
                 ..task.clone()
             },

@@ -3,17 +3,17 @@
 
 use std::fmt;
 
-use super::{Smoothing, count_as_real, stopped, whole_as_real, whole_seconds};
+use super::{Smoothing, count_as_real, stopped_runs, whole_as_real, whole_seconds};
+use crate::counts_in_words::counted;
 use crate::rate::Rate;
 use crate::time::{Interval, Seconds};
-use crate::words::counted;
 
 /// Executions that the trust in a resource is the mean of (the paper's N).
 pub const TRUST_RUNS: usize = 10;
 
 /// An execution's estimate and its real time, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Outcome {
+pub struct EstimateOutcome {
     /// As it was estimated.
     pub estimated: Seconds,
     /// Its real time. Where the work was stopped before it was over, the longer of the time that it had and the estimate: it is
@@ -23,7 +23,7 @@ pub struct Outcome {
 
 /// RT(R), equation 1: the mean of estimated − real, in seconds, over the last [`TRUST_RUNS`] of the executions on a
 /// resource, given oldest first. `None` without any. Negative where work takes longer there than estimated.
-pub fn rt(outcomes: &[Outcome]) -> Option<f64> {
+pub fn rt(outcomes: &[EstimateOutcome]) -> Option<f64> {
     let last = &outcomes[outcomes.len().saturating_sub(TRUST_RUNS)..];
     let sum: f64 = last
         .iter()
@@ -35,7 +35,7 @@ pub fn rt(outcomes: &[Outcome]) -> Option<f64> {
 /// Algorithm 1, line 8: `ExecutionTime`, the mean of past executions of the application on the resource, in seconds, their waits in the queue
 /// included. The ones that were stopped before they were over count as those that took longer. `None` without any.
 pub fn execution_time(over: Vec<f64>, stopped: Vec<f64>) -> Option<f64> {
-    stopped::mean_with_stopped_runs(over, stopped)
+    stopped_runs::mean_with_stopped_runs(over, stopped)
 }
 
 /// Algorithm 1, line 9: `CPU_free`, the share of the processors that the exponential smoothing `ES_cpu` foresees free from the start
@@ -96,12 +96,12 @@ pub struct Evidence<'a> {
     /// Bytes per second from the resource.
     pub bandwidth_out: Option<&'a Smoothing>,
     /// Estimates and outcomes on the resource, of any application, oldest first.
-    pub outcomes: &'a [Outcome],
+    pub outcomes: &'a [EstimateOutcome],
 }
 
 /// One step of an estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Step {
+pub enum EstimateStep {
     /// The mean of a number of executions, in seconds.
     Mean {
         /// Whether they were on other resources, and are scaled by the rates.
@@ -167,7 +167,7 @@ pub struct Transfer {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     /// The steps in order; the last is the completion.
-    pub steps: Vec<Step>,
+    pub steps: Vec<EstimateStep>,
     /// Seconds of execution alone.
     pub execution: f64,
     /// Seconds to bring the input.
@@ -190,14 +190,14 @@ impl Estimate {
             .and_then(|series| Some((cpu_free(series, gap)?, series.method().name())));
         let share = foreseen.map_or(1.0, |(share, _)| share);
         let mut execution = exec_t_estimation(mean, share);
-        steps.push(Step::FreeCpu {
+        steps.push(EstimateStep::FreeCpu {
             share,
             method: foreseen.map(|(_, method)| method),
             seconds: execution,
         });
         if let Some(trust) = rt(evidence.outcomes) {
             execution = jt(0.0, execution, trust, 0.0);
-            steps.push(Step::Trust {
+            steps.push(EstimateStep::Trust {
                 trust,
                 runs: evidence.outcomes.len().min(TRUST_RUNS),
                 seconds: execution,
@@ -205,11 +205,11 @@ impl Estimate {
         }
         let prolog = Transfer::over(gap, evidence.input_bytes, evidence.bandwidth_in);
         let epilog = Transfer::over(gap, evidence.output_bytes, evidence.bandwidth_out);
-        steps.extend((prolog.bytes > 0).then_some(Step::Prolog(prolog)));
-        steps.extend((epilog.bytes > 0).then_some(Step::Epilog(epilog)));
+        steps.extend((prolog.bytes > 0).then_some(EstimateStep::Prolog(prolog)));
+        steps.extend((epilog.bytes > 0).then_some(EstimateStep::Epilog(epilog)));
         // The trust is in the execution already.
         let completion = whole_seconds(jt(prolog.seconds, execution, 0.0, epilog.seconds));
-        steps.push(Step::Completion { seconds: completion });
+        steps.push(EstimateStep::Completion { seconds: completion });
         Self {
             steps,
             execution,
@@ -222,11 +222,11 @@ impl Estimate {
 
 impl Evidence<'_> {
     /// The execution time before any correction, from the best source that there is.
-    fn base(&self) -> (Step, f64) {
+    fn base(&self) -> (EstimateStep, f64) {
         let mean = |elsewhere, over: Vec<f64>, stopped: Vec<f64>| {
             let (runs, of_them) = (over.len() + stopped.len(), stopped.len());
             let seconds = execution_time(over, stopped)?;
-            let mean = Step::Mean {
+            let mean = EstimateStep::Mean {
                 elsewhere,
                 runs,
                 stopped: of_them,
@@ -235,21 +235,21 @@ impl Evidence<'_> {
             Some((mean, seconds))
         };
         let lengths = |runs: &[Seconds]| runs.iter().map(|run| whole_as_real(*run)).collect();
-        let of = |rate: Rate| f64::from(rate.millionths());
+        let factor_of = |rate: Rate| f64::from(rate.millionths());
         let scaled = |runs: &[(Seconds, Rate)]| {
             let scaled = runs
                 .iter()
-                .map(|(run, rate)| whole_as_real(*run) * of(*rate) / of(self.rate));
+                .map(|(run, rate)| whole_as_real(*run) * factor_of(*rate) / factor_of(self.rate));
             scaled.collect()
         };
         mean(false, lengths(self.here), lengths(self.stopped_here))
             .or_else(|| mean(true, scaled(self.anywhere), scaled(self.stopped_anywhere)))
             .unwrap_or_else(|| {
                 if let Some(seconds) = self.requested.map(whole_as_real) {
-                    return (Step::Requested { seconds }, seconds);
+                    return (EstimateStep::Requested { seconds }, seconds);
                 }
                 let seconds = whole_as_real(self.default);
-                (Step::Default { seconds }, seconds)
+                (EstimateStep::Default { seconds }, seconds)
             })
     }
 }
@@ -270,7 +270,7 @@ impl Transfer {
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for EstimateStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mean {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::calibration::Calibrations;
-use super::estimate::{Outcome, TRUST_RUNS, rt};
+use super::estimate::{EstimateOutcome, TRUST_RUNS, rt};
 use super::parts::{Part, Parts, Shares};
 use super::weights::{Weight, prediction_loss};
 use super::{Calibration, Reliability, whole_seconds};
@@ -51,7 +51,7 @@ impl Ladder {
 
 /// How long work really took, in seconds from the start of its slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Came {
+pub struct RealDuration {
     /// The seconds that it was seen to take.
     pub seconds: f64,
     /// The seconds that a slot for it should have had: more, where it was stopped.
@@ -62,11 +62,11 @@ pub struct Came {
 
 /// A statement held against its outcome.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Judged {
+pub struct JudgedStatement {
     /// Where the outcome fell in the distribution.
     level: f64,
     /// The estimate without the trust, and the outcome.
-    error: Outcome,
+    error: EstimateOutcome,
     /// For each part, the losses of the estimate with all of it and with none; `None` for a part whose share is fixed.
     losses: [Option<(f64, f64)>; Part::ALL.len()],
 }
@@ -77,7 +77,7 @@ pub struct Learner<K> {
     ladder: Ladder,
     weights: BTreeMap<String, [Weight; Part::ALL.len()]>,
     /// By resource, oldest first.
-    errors: BTreeMap<String, Vec<Outcome>>,
+    errors: BTreeMap<String, Vec<EstimateOutcome>>,
     calibrations: Calibrations<K>,
     reliability: Reliability,
 }
@@ -110,7 +110,7 @@ impl<K: Ord + Clone> Learner<K> {
 
     /// The weights that were learned, by resource.
     pub fn weights(&self) -> impl Iterator<Item = (&str, &[Weight; Part::ALL.len()])> {
-        self.weights.iter().map(|(name, of)| (name.as_str(), of))
+        self.weights.iter().map(|(name, weight)| (name.as_str(), weight))
     }
 
     /// RT of a resource: the mean of estimated − real over the last executions there. The estimates are those without the trust,
@@ -136,7 +136,13 @@ impl<K: Ord + Clone> Learner<K> {
 
     /// Holds the statement that it makes now against what came, and notes how good it was. The parts are those for the time of
     /// the work; their trust is its own.
-    pub fn judge(&mut self, resource: &str, group: &K, parts: &Parts<'_>, came: Came) -> Judged {
+    pub fn judge(
+        &mut self,
+        resource: &str,
+        group: &K,
+        parts: &Parts<'_>,
+        came: RealDuration,
+    ) -> JudgedStatement {
         let parts = Parts {
             trust: self.trust(resource),
             ..*parts
@@ -158,9 +164,9 @@ impl<K: Ord + Clone> Learner<K> {
         let estimated = mean.seconds(parts.load_factor(&shares), parts.transfers);
         let estimated = whole_seconds(estimated);
         let real = whole_seconds(came.seconds);
-        Judged {
+        JudgedStatement {
             level: parts.level(came.needed, &shares),
-            error: Outcome {
+            error: EstimateOutcome {
                 estimated,
                 // Of stopped work it is known by how much it exceeded its estimate, and nothing where it did not.
                 real: if came.stopped { real.max(estimated) } else { real },
@@ -170,7 +176,7 @@ impl<K: Ord + Clone> Learner<K> {
     }
 
     /// Learns a statement that was judged, once its outcome is known.
-    pub fn learn(&mut self, resource: &str, group: &K, judged: Judged) {
+    pub fn learn(&mut self, resource: &str, group: &K, judged: JudgedStatement) {
         self.calibrations.observe(group, judged.level);
         let errors = self.errors.entry(resource.to_owned()).or_default();
         errors.push(judged.error);

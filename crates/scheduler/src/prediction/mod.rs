@@ -18,16 +18,16 @@ pub mod parts;
 pub mod reliability;
 pub mod runs;
 pub mod smoothing;
-mod stopped;
+mod stopped_runs;
 pub mod weights;
 
 pub use calibration::Calibration;
 pub use distribution::Distribution;
-pub use estimate::{Estimate, Evidence, Step};
-pub use ladder::{Came, Judged, Ladder, Learner};
+pub use estimate::{Estimate, EstimateStep, Evidence};
+pub use ladder::{JudgedStatement, Ladder, Learner, RealDuration};
 pub use parts::{Amounts, Part, Parts, Shares};
 pub use reliability::Reliability;
-pub use runs::{Base, Prediction, Runs, Subject};
+pub use runs::{BlendedHistory, Prediction, Runs, Subject};
 pub use smoothing::{Outlook, Series, Smoothing};
 pub use weights::{Losses, Weight};
 

@@ -5,7 +5,7 @@
 //! of p the sum of the parts' quantiles of p. This is exact where parts are long together and too wide where they are not; a
 //! [`Calibration`] of the sum as a whole corrects it (`docs/design/run-times.md`).
 
-use super::runs::Base;
+use super::runs::BlendedHistory;
 use super::{Calibration, Distribution, count_as_real};
 
 /// Probabilities that a mean is taken at, in the middles of equal parts.
@@ -38,8 +38,8 @@ pub struct Shares([f64; Part::ALL.len()]);
 
 impl Shares {
     /// The share that `of` gives each part.
-    pub fn new(of: impl Fn(Part) -> f64) -> Self {
-        Self(Part::ALL.map(|part| of(part).clamp(0.0, 1.0)))
+    pub fn new(function: impl Fn(Part) -> f64) -> Self {
+        Self(Part::ALL.map(|part| function(part).clamp(0.0, 1.0)))
     }
 
     /// That of a part.
@@ -59,7 +59,7 @@ impl Shares {
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
     /// The histories of its run time, as logarithms of seconds of work.
-    pub base: &'a Base,
+    pub base: &'a BlendedHistory,
     /// Work done in a second there.
     pub speed: f64,
     /// The factor by which the load is foreseen to make it longer: 2 − `CPU_free`. `None` where no load is known.

@@ -53,14 +53,14 @@ pub struct Subject<K> {
 
 /// A run that is over, as logarithms of seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
+struct PastRun {
     length: f64,
     limit: Option<f64>,
     /// The part of the length that is due to the load.
     load: f64,
 }
 
-impl Run {
+impl PastRun {
     fn new(seconds: Seconds, limit: Option<Seconds>) -> Self {
         let log = |seconds: Seconds| whole_as_real(seconds.max(1)).ln();
         Self {
@@ -86,7 +86,7 @@ impl Run {
 /// [`RUNS_MAX`] runs each.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Runs<K> {
-    histories: BTreeMap<K, VecDeque<Run>>,
+    histories: BTreeMap<K, VecDeque<PastRun>>,
     calibrations: Calibrations<K>,
     /// Whether any run was learned with its load.
     loaded: bool,
@@ -94,7 +94,7 @@ pub struct Runs<K> {
 
 /// The blended histories of work, as logarithms of seconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Base {
+pub struct BlendedHistory {
     /// The times that the runs took.
     pub plain: Distribution,
     /// The times that they would have taken on free processors; `None` where the load of none is known.
@@ -103,10 +103,10 @@ pub struct Base {
     pub runs: usize,
 }
 
-impl Base {
+impl BlendedHistory {
     /// That of work that is known to take so many seconds.
     pub fn exactly(seconds: Seconds) -> Self {
-        let length = Run::new(seconds, None).length;
+        let length = PastRun::new(seconds, None).length;
         Self {
             plain: Distribution::point(length),
             unloaded: None,
@@ -139,7 +139,7 @@ impl<K: Ord + Clone> Runs<K> {
     /// The prediction of a run time. `None` where no level of the subject has a run. Takes steps in proportion to the runs that
     /// it blends, and their sorting.
     pub fn predict(&self, subject: &Subject<K>) -> Option<Prediction<'_>> {
-        let limit = Run::new(1, subject.limit).limit;
+        let limit = PastRun::new(1, subject.limit).limit;
         let (distribution, runs) = self.blend(&subject.levels, |run| run.under(limit))?;
         Some(Prediction {
             distribution,
@@ -149,12 +149,12 @@ impl<K: Ord + Clone> Runs<K> {
     }
 
     /// The histories of these levels, blended, before any correction. Otherwise as [`Runs::predict`].
-    pub fn base(&self, levels: &[K]) -> Option<Base> {
+    pub fn base(&self, levels: &[K]) -> Option<BlendedHistory> {
         let (plain, runs) = self.blend(levels, |run| run.length)?;
         let unloaded = self
             .loaded
             .then(|| self.blend(levels, |run| run.length - run.load));
-        Some(Base {
+        Some(BlendedHistory {
             plain,
             unloaded: unloaded.flatten().map(|(distribution, _)| distribution),
             runs,
@@ -168,8 +168,8 @@ impl<K: Ord + Clone> Runs<K> {
 
     /// The blend of what `length` says of the runs of these levels, and the number of runs at the most particular one that has
     /// any.
-    fn blend(&self, levels: &[K], length: impl Fn(&Run) -> f64) -> Option<(Distribution, usize)> {
-        let histories: Vec<&VecDeque<Run>> = levels
+    fn blend(&self, levels: &[K], length: impl Fn(&PastRun) -> f64) -> Option<(Distribution, usize)> {
+        let histories: Vec<&VecDeque<PastRun>> = levels
             .iter()
             .filter_map(|level| self.histories.get(level))
             .collect();
@@ -196,7 +196,7 @@ impl<K: Ord + Clone> Runs<K> {
     /// Learns a run that is over, and how the prediction that was made for it, before it was known, came out: its
     /// [`Prediction::level`].
     pub fn learn(&mut self, subject: &Subject<K>, run: Seconds, level: Option<f64>) {
-        self.add(&subject.levels, Run::new(run, subject.limit));
+        self.add(&subject.levels, PastRun::new(run, subject.limit));
         if let Some(level) = level {
             self.calibrations.observe(&subject.group, level);
         }
@@ -206,7 +206,7 @@ impl<K: Ord + Clone> Runs<K> {
     /// known.
     pub fn learn_loaded(&mut self, levels: &[K], seconds: f64, factor: Option<f64>) {
         self.loaded |= factor.is_some();
-        let run = Run {
+        let run = PastRun {
             length: seconds.max(SHORTEST).ln(),
             limit: None,
             load: factor.map_or(0.0, f64::ln),
@@ -214,7 +214,7 @@ impl<K: Ord + Clone> Runs<K> {
         self.add(levels, run);
     }
 
-    fn add(&mut self, levels: &[K], run: Run) {
+    fn add(&mut self, levels: &[K], run: PastRun) {
         for key in levels {
             let history = self.histories.entry(key.clone()).or_default();
             history.push_back(run);

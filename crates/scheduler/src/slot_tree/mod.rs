@@ -25,12 +25,12 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+use crate::counts_in_words::counted;
 use crate::time::{Interval, Time};
-use crate::words::counted;
 use block::Block;
 use std::fmt;
 use std::mem::size_of;
-use summary::{Kept, Summary};
+use summary::{CachedSummary, Summary};
 
 /// The most nodes that a resource can have: sums of two capacities stay inside 32 bits.
 pub const MAX_CAPACITY: u32 = 1 << 28;
@@ -159,7 +159,7 @@ pub struct SlotTree {
     /// Chain of unused entries, linked by `parent`.
     vacant: u32,
     nodes: Vec<Node>,
-    sums: Vec<[Kept; 2]>,
+    sums: Vec<[CachedSummary; 2]>,
     steps: Vec<[Steps; 2]>,
     blocks: Vec<Block>,
 }
@@ -253,7 +253,7 @@ impl SlotTree {
     /// The bytes that the arena has allocated.
     pub fn memory_bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
-            + self.sums.capacity() * size_of::<[Kept; 2]>()
+            + self.sums.capacity() * size_of::<[CachedSummary; 2]>()
             + self.steps.capacity() * size_of::<[Steps; 2]>()
             + self.blocks.capacity() * size_of::<Block>()
     }
@@ -270,8 +270,10 @@ impl SlotTree {
         // 2³² blocks are more than the address space of a plan: each holds at least one reservation's border.
         let x = u32::try_from(self.nodes.len()).expect("an arena outgrows memory before it outgrows u32");
         self.nodes.push(Node::default());
-        self.sums
-            .push([Kept::new(&Summary::NEUTRAL), Kept::new(&Summary::NEUTRAL)]);
+        self.sums.push([
+            CachedSummary::new(&Summary::NEUTRAL),
+            CachedSummary::new(&Summary::NEUTRAL),
+        ]);
         self.steps.push([Steps::default(); 2]);
         self.blocks.push(Block::EMPTY);
         x

@@ -1,6 +1,6 @@
 //! Queries: where does a request fit, where does a run of free time end, how many nodes are free throughout an interval.
 
-use super::summary::{Kept, duration_class};
+use super::summary::{CachedSummary, duration_class};
 use super::{LEFT, NIL, OWN, RIGHT, SUBTREE, SlotTree, Steps};
 use crate::time::{Interval, Seconds, Time};
 use std::hint::select_unpredictable;
@@ -406,7 +406,7 @@ impl SlotTree {
         &self,
         at: Cursor,
         ahead: usize,
-        wanted: impl Fn(&Kept, i32) -> bool,
+        wanted: impl Fn(&CachedSummary, i32) -> bool,
     ) -> Option<Cursor> {
         let Cursor {
             node: mut x,

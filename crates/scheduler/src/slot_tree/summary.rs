@@ -119,14 +119,14 @@ impl Summary {
 ///
 /// Queries may share the tree. Each then writes bounds that hold, whichever write comes last, so no order is needed.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct CachedSummary {
     min: AtomicI32,
     reach: [AtomicI32; CLASSES],
     /// Of a block: the reach is only a bound, and may be made exact when it is needed.
     loose: AtomicBool,
 }
 
-impl Clone for Kept {
+impl Clone for CachedSummary {
     fn clone(&self) -> Self {
         let kept = Self::new(&self.get());
         kept.set_loose(self.loose());
@@ -134,7 +134,7 @@ impl Clone for Kept {
     }
 }
 
-impl Kept {
+impl CachedSummary {
     pub(super) fn new(summary: &Summary) -> Self {
         Self {
             min: AtomicI32::new(summary.min),
@@ -170,7 +170,7 @@ impl Kept {
         }
     }
 
-    /// [`Kept::get`] by the tree's only user, in whole cache lines.
+    /// [`CachedSummary::get`] by the tree's only user, in whole cache lines.
     #[inline]
     pub(super) fn take(&mut self) -> Summary {
         let mut reach = [0; CLASSES];
@@ -190,7 +190,7 @@ impl Kept {
         }
     }
 
-    /// [`Kept::set`] by the tree's only user.
+    /// [`CachedSummary::set`] by the tree's only user.
     #[inline]
     pub(super) fn put(&mut self, summary: &Summary) {
         *self.min.get_mut() = summary.min;

@@ -260,7 +260,10 @@ fn a_newcomer_that_fits_moves_others_only_by_the_published_rule() {
             panic!("it fits")
         };
         assert_eq!(placement.slot.start, Time(at), "{rule}");
-        let seen: Vec<_> = seen.iter().map(|of| (of.id, of.from.0, of.to.0)).collect();
+        let seen: Vec<_> = seen
+            .iter()
+            .map(|seen| (seen.id, seen.from.0, seen.to.0))
+            .collect();
         assert_eq!(seen, moved, "{rule}");
     }
     // One that does not fit is let in where others move, by both.
@@ -388,7 +391,7 @@ fn what_was_found_out_for_a_request_does_not_hold_for_another_of_its_number() {
     };
     assert_eq!(placement.slot, Interval::new(Time(71), Time(102)));
     assert_eq!(
-        moved.iter().map(|of| (of.id, of.to)).collect::<Vec<_>>(),
+        moved.iter().map(|moved| (moved.id, moved.to)).collect::<Vec<_>>(),
         [(0, Time(102))]
     );
 }
@@ -409,7 +412,10 @@ fn a_slice_of_improvement_tells_of_each_request_once() {
     schedule.vacate(Time(0), 2);
     // Request 3 moves to 35, request 1 from 20 to 0, and then request 3 to 15.
     let improved = schedule.improve_some(Time(0), 10_000, 10, |_| true);
-    let told = improved.moved.iter().map(|of| (of.id, of.from.0, of.to.0));
+    let told = improved
+        .moved
+        .iter()
+        .map(|moved| (moved.id, moved.from.0, moved.to.0));
     assert_eq!(told.collect::<Vec<_>>(), [(1, 20, 0), (3, 40, 15)]);
     assert_eq!([1, 3].map(|id| start(&schedule, id)), [Some(0), Some(15)]);
 }
@@ -436,7 +442,12 @@ fn what_one_order_refuses_another_lets_in_and_small_gains_move_nothing() {
             Decision::Accepted { moved, .. } => Some(moved),
             Decision::Refused { .. } => None,
         };
-        let moved = moved.map(|moved| moved.iter().map(|of| (of.id, of.from.0, of.to.0)).collect());
+        let moved = moved.map(|moved| {
+            moved
+                .iter()
+                .map(|moved| (moved.id, moved.from.0, moved.to.0))
+                .collect()
+        });
         assert_eq!(moved, moves);
     }
 }

@@ -1,7 +1,7 @@
 //! The fast admission decides as the plain algorithm does, and its plan is always valid: over random workloads with every order,
 //! both decision rules, fixing, alternatives, early completion and cancellation, with and without a budget and other orders.
 
-use crate::plain::{Placed, Plain};
+use crate::plain::{PlacedRequest, Plain};
 use proptest::prelude::*;
 use scheduler::admission::DecisionRule;
 use scheduler::alternatives::AlternativeLimits;
@@ -114,10 +114,10 @@ fn check_plan(schedule: &Schedule, asked: &BTreeMap<u64, Request>, told: &mut BT
 
 /// Takes over the moves of an answer.
 fn tell(told: &mut BTreeMap<u64, Interval>, moved: &[Move]) {
-    for of in moved {
-        let slot = told.get_mut(&of.id).expect("it was accepted");
-        assert_eq!(slot.start, of.from, "{of:?}");
-        *slot = Interval::of(of.to, slot.duration());
+    for one_move in moved {
+        let slot = told.get_mut(&one_move.id).expect("it was accepted");
+        assert_eq!(slot.start, one_move.from, "{one_move:?}");
+        *slot = Interval::of(one_move.to, slot.duration());
     }
 }
 
@@ -187,7 +187,7 @@ fn adopt(plain: &mut Plain, fast: &Schedule, asked: &BTreeMap<u64, Request>) {
     let waiting: BTreeMap<u64, Request> = fast.waiting().map(|r| (r.id, *r)).collect();
     let placed = |id: u64, request: Request| {
         let start = fast.placement(id).expect("it is in the plan").slot.start;
-        Placed { request, start }
+        PlacedRequest { request, start }
     };
     plain.waiting = waiting
         .iter()
@@ -317,8 +317,8 @@ fn play(planner: Planner, steps: &[Step]) {
                 let improved = fast.improve_some(now, work, most, |id| id % 5 > 0);
                 assert!(improved.moved.len() <= most);
                 tell(&mut told, &improved.moved);
-                for of in improved.moved {
-                    assert!(of.to < of.from && of.id % 5 > 0, "{of:?}");
+                for one_move in improved.moved {
+                    assert!(one_move.to < one_move.from && one_move.id % 5 > 0, "{one_move:?}");
                 }
                 adopt(&mut plain, &fast, &asked);
             }

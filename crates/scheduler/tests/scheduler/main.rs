@@ -3,7 +3,7 @@
 mod adaptive;
 mod admission;
 mod admission_equals_plain;
-mod later;
+mod alternatives;
 mod plain;
 mod prediction;
 mod reference_002;

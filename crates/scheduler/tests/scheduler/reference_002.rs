@@ -65,12 +65,12 @@ impl Mode {
     }
 }
 
-struct Outcome {
+struct PlanOutcome {
     pieces: BTreeMap<u64, Vec<Piece>>,
     refused: usize,
 }
 
-fn run(rows: &[Row], mode: Mode) -> Outcome {
+fn run(rows: &[Row], mode: Mode) -> PlanOutcome {
     let mut plan = Plan::new(NODES, mode.policy);
     let (mut pieces, mut refused) = (BTreeMap::new(), 0);
     for row in rows {
@@ -85,7 +85,7 @@ fn run(rows: &[Row], mode: Mode) -> Outcome {
             AdaptiveDecision::Refused { .. } => refused += 1,
         }
     }
-    Outcome { pieces, refused }
+    PlanOutcome { pieces, refused }
 }
 
 fn check(rows: &[Row], name: &str, expected: &Value) {

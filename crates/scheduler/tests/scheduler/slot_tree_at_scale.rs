@@ -10,12 +10,12 @@ use scheduler::{Interval, Seconds, SlotTree, Time};
 use std::cell::RefCell;
 
 /// Notes every answer of the plan inside.
-struct Noted<P> {
+struct RecordingPlan<P> {
     plan: P,
     answers: RefCell<Vec<Option<Time>>>,
 }
 
-impl<P: Plan> Plan for Noted<P> {
+impl<P: Plan> Plan for RecordingPlan<P> {
     fn earliest_fit(&self, nodes: u32, duration: Seconds, window: Interval) -> Option<Time> {
         let start = self.plan.earliest_fit(nodes, duration, window);
         self.answers.borrow_mut().push(start);
@@ -36,7 +36,7 @@ impl<P: Plan> Plan for Noted<P> {
 }
 
 fn answers(plan: impl Plan, requests: &[Row], queries: &[Row], extent: Extent) -> Vec<Option<Time>> {
-    let mut noted = Noted {
+    let mut noted = RecordingPlan {
         plan,
         answers: RefCell::default(),
     };

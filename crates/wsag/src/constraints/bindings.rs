@@ -8,7 +8,7 @@ use crate::constraints::steps::{Kind as StepKind, Paths, View};
 use crate::expression::{Kind, Value, Variables, is_variable, replace_variables};
 use crate::terms::{Terms, other_contents};
 use crate::xml::ns::{ARP, BSP, JSDL, WSAG};
-use crate::xml::{Document, LeftOut, Node, collapse_space, shorten_text};
+use crate::xml::{Document, Node, UnchosenTerms, collapse_space, shorten_text};
 
 /// What is observed of a service, and the predefined variable that has it.
 const OBSERVED: [(&str, &str, &str); 8] = [
@@ -69,16 +69,17 @@ impl Bindings {
     ) -> Result<Option<Binding>, String> {
         let paths = location::compile_location(location, node)?;
         let kind = metric.and_then(Kind::of_metric);
-        let predefined = |of: &str| Variables::predefined().kind(of).ok();
+        let predefined = |text: &str| Variables::predefined().kind(text).ok();
         let binding = match predefined_variable(&paths)? {
-            Some(of) => {
-                let observed = predefined(of).filter(|is| kind.is_none_or(|kind| kind == *is));
-                let kind = observed
-                    .ok_or_else(|| format!("its Location is bound to {of}, which has another metric"))?;
+            Some(selected) => {
+                let observed = predefined(selected).filter(|is| kind.is_none_or(|kind| kind == *is));
+                let kind = observed.ok_or_else(|| {
+                    format!("its Location is bound to {selected}, which has another metric")
+                })?;
                 Binding {
                     name: name.to_owned(),
                     kind: Ok(kind),
-                    to: Bound::Predefined(of),
+                    to: Bound::Predefined(selected),
                 }
             }
             None => Binding {
@@ -88,7 +89,7 @@ impl Bindings {
             },
         };
         if predefined(name).is_some() {
-            let same = matches!(binding.to, Bound::Predefined(of) if of == name);
+            let same = matches!(binding.to, Bound::Predefined(predefined) if predefined == name);
             return if same {
                 Ok(None)
             } else {
@@ -107,7 +108,9 @@ impl Bindings {
     /// Adds the variables for the constraints or conditions of the template.
     pub(crate) fn add_to(&self, variables: &mut Variables, of_offers: bool) {
         for binding in &self.0 {
-            if !of_offers || !matches!(binding.to, Bound::Predefined(of) if variables.kind(of).is_err()) {
+            if !of_offers
+                || !matches!(binding.to, Bound::Predefined(predefined) if variables.kind(predefined).is_err())
+            {
                 match &binding.kind {
                     Ok(kind) => variables.add_kind(&binding.name, *kind),
                     Err(metric) => variables.add(&binding.name, metric),
@@ -120,7 +123,7 @@ impl Bindings {
     pub(super) fn values<'b>(&'b self, view: &View<'_>, name: &str) -> Option<Values<'b>> {
         let binding = self.0.iter().find(|binding| binding.name == name)?;
         Some(match (&binding.to, &binding.kind) {
-            (Bound::Predefined(of), _) => Values::Of(of),
+            (Bound::Predefined(predefined), _) => Values::Of(predefined),
             (Bound::Said(paths), Ok(kind)) => Values::Said(values_of_location(paths, *kind, view)),
             (Bound::Said(_), Err(metric)) => Values::Said(Err(format!(
                 "its metric {} cannot be compared",
@@ -138,7 +141,7 @@ impl Bindings {
         &self,
         text: &str,
         document: &Document<'_>,
-        left_out: &LeftOut,
+        left_out: &UnchosenTerms,
     ) -> Result<String, String> {
         let Some(offer) = document.offers().into_iter().next() else {
             return Ok(text.to_owned());
@@ -176,7 +179,7 @@ fn values_of_location(paths: &Paths, kind: Kind, view: &View<'_>) -> Result<Vec<
             format!(
                 "{:?} is not {}",
                 shorten_text(&text),
-                crate::xml::Named::name(kind)
+                crate::xml::NamedValue::name(kind)
             )
         })
     });
@@ -203,7 +206,7 @@ fn predefined_variable(paths: &Paths) -> Result<Option<&'static str>, String> {
             .iter()
             .find(|(ns, local, _)| last == Some(&(*ns, *local)));
         found.push(match known {
-            Some((.., of)) if of_state || *of == "nodes" => Some(*of),
+            Some((.., variable)) if of_state || *variable == "nodes" => Some(*variable),
             _ if of_state => {
                 let known: Vec<&str> = OBSERVED.iter().map(|(_, local, _)| *local).collect();
                 return Err(format!("of a service's state {} are observed", known.join(", ")));
@@ -212,7 +215,7 @@ fn predefined_variable(paths: &Paths) -> Result<Option<&'static str>, String> {
         });
     }
     let first = found.first().copied().flatten();
-    let same = found.iter().all(|of| *of == first);
+    let same = found.iter().all(|found| *found == first);
     same.then_some(first)
         .ok_or_else(|| "its Location is about several things".to_owned())
 }

@@ -2,7 +2,7 @@
 
 use crate::constraints::location;
 use crate::constraints::particles::Particle;
-use crate::constraints::steps::{Paths, Selected, View};
+use crate::constraints::steps::{Paths, SelectedNode, View};
 use crate::constraints::types::{Type, is_annotation};
 use crate::xml::ns::{WSAG, XS};
 use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text};
@@ -93,7 +93,7 @@ impl Item {
             let checked = match (&self.rule, &selected) {
                 (Rule::Nothing, _) => Ok(()),
                 (Rule::Value(wanted), _) => wanted.check_charged(&selected.value(), view)?,
-                (Rule::Content(particle), Selected::Element(node)) => {
+                (Rule::Content(particle), SelectedNode::Element(node)) => {
                     let mut report = |node: Node<'_>, message: String| {
                         check.add(ViolationKind::Constraint, node, said(&message));
                     };

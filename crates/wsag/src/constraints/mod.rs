@@ -22,5 +22,5 @@ mod types;
 mod whole;
 
 pub use item::ITEMS_MAX;
-pub use negotiation::{CompiledConstraints, Outcome};
+pub use negotiation::{CompiledConstraints, ConstraintOutcome};
 pub use template::CompiledTemplate;

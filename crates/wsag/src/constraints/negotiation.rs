@@ -19,7 +19,7 @@ pub struct CompiledConstraints {
 
 /// How an answer does against one negotiation constraint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ConstraintOutcome {
     /// Name of the item, or the text of a constraint on the whole.
     pub name: String,
     /// Whether it must be met; a constraint on the whole must.
@@ -82,7 +82,7 @@ impl CompiledConstraints {
     }
 
     /// Checks the first offer of a document, in any message, against every constraint.
-    pub fn check(&self, document: &Document<'_>) -> Vec<Outcome> {
+    pub fn check(&self, document: &Document<'_>) -> Vec<ConstraintOutcome> {
         let Some(offer) = document.offers().into_iter().next() else {
             return Vec::new();
         };
@@ -90,7 +90,7 @@ impl CompiledConstraints {
         let items = self.items.iter().map(|(requirement, importance, item)| {
             let mut check = DocumentCheck::default();
             item.check(&view, &mut check);
-            Outcome {
+            ConstraintOutcome {
                 name: item.name.clone(),
                 requirement: *requirement,
                 importance: *importance,
@@ -105,7 +105,7 @@ impl CompiledConstraints {
                 let message = format!("the offer that is answered demands: {}", constraint.text);
                 check.add(ViolationKind::Constraint, offer, message);
             }
-            Outcome {
+            ConstraintOutcome {
                 name: constraint.text.clone(),
                 requirement: Requirement::Required,
                 importance: None,

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::constraints::published::{self, Published};
+use crate::constraints::published::{self, PublishedType};
 use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
-use crate::languages::Meaning;
+use crate::languages::TermMeaning;
 use crate::xml::ns::{self, ARP, XS};
 use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
 
@@ -40,7 +40,7 @@ struct Element {
     namespace: Option<String>,
     local: String,
     /// What the name means, where it is one of a language of others.
-    meaning: Option<Meaning>,
+    meaning: Option<TermMeaning>,
     content: Content,
 }
 
@@ -49,7 +49,7 @@ enum Content {
     Simple(Type),
     Children(Box<Particle>),
     /// Of a published type, by its name.
-    Published(String, fn(&mut DocumentCheck, Node<'_>)),
+    PublishedType(String, fn(&mut DocumentCheck, Node<'_>)),
 }
 
 impl Content {
@@ -60,7 +60,9 @@ impl Content {
     fn named(name: &str, scope: Node<'_>) -> Result<Content, String> {
         let (namespace, local) = published::resolve(name, scope).unwrap_or_default();
         match published::find(namespace, local) {
-            Some(Published::Content(read)) => Ok(Content::Published(shorten_text(name).into_owned(), *read)),
+            Some(PublishedType::Content(read)) => {
+                Ok(Content::Published(shorten_text(name).into_owned(), *read))
+            }
             _ if (namespace, local) == (XS, "anyType") => Ok(Content::Anything),
             _ => Type::named(name, scope).map(Content::Simple),
         }
@@ -152,7 +154,7 @@ impl Particle {
         report: &mut impl FnMut(Node<'d>, String),
     ) -> Result<(), String> {
         let children: Vec<Node<'d>> = node.children().filter(|child| view.has(*child)).collect();
-        let mut run = Run {
+        let mut run = ParticleMatch {
             children: &children,
             namespace: node.namespace(),
             furthest: 0,
@@ -295,8 +297,8 @@ impl Element {
 
     fn matches(&self, node: Node<'_>, namespace: &str) -> bool {
         let is_meant = self.meaning == Some((node.namespace(), Some(node.local())));
-        if let Some(of) = self.namespace.as_deref() {
-            return is_meant || (node.local() == self.local && node.namespace() == of);
+        if let Some(namespace) = self.namespace.as_deref() {
+            return is_meant || (node.local() == self.local && node.namespace() == namespace);
         }
         let is_written = node.local() == self.local || node.written_local() == Some(self.local.as_str());
         (is_meant || is_written) && node.namespace() == namespace
@@ -333,14 +335,14 @@ impl Element {
 }
 
 /// One match of children against particles: sets of positions that can be reached.
-struct Run<'r, 'd> {
+struct ParticleMatch<'r, 'd> {
     children: &'r [Node<'d>],
     namespace: &'d str,
     furthest: usize,
     steps: usize,
 }
 
-impl Run<'_, '_> {
+impl ParticleMatch<'_, '_> {
     /// Where a particle can end, from where it can start.
     fn repeat(&mut self, particle: &Particle, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
         let mut ends = if particle.least == 0 {

@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use crate::constraints::steps::{Comparison, Condition, Kind, Paths, Predicate, Step, Subject, Test};
+use crate::constraints::steps::{Comparison, Condition, Kind, PathStep, Paths, Predicate, Subject, Test};
 use crate::languages::TimeLanguages;
 use crate::xml::guard::{is_name_char, is_name_start};
 
@@ -90,7 +90,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     /// A path, and the space after it.
-    fn path(&mut self) -> Result<Vec<Step>, String> {
+    fn path(&mut self) -> Result<Vec<PathStep>, String> {
         if self.take("$") {
             let name = self.word().unwrap_or_default();
             if name != "this" {
@@ -98,7 +98,7 @@ impl<'t> Parser<'t, '_> {
             }
             self.space();
         }
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<PathStep> = Vec::new();
         loop {
             let deep = self.take("//");
             if !deep && !self.take("/") {
@@ -122,7 +122,7 @@ impl<'t> Parser<'t, '_> {
         }
     }
 
-    fn step(&mut self, mut deep: bool) -> Result<Step, String> {
+    fn step(&mut self, mut deep: bool) -> Result<PathStep, String> {
         let mut kind = self.axis();
         let descendant = kind == Kind::Element && self.take("descendant::");
         deep |= descendant;
@@ -143,7 +143,7 @@ impl<'t> Parser<'t, '_> {
         if descendant && predicates.iter().any(Predicate::is_position) {
             return Err("a position after descendant:: cannot be evaluated in a Location; // counts the children of each".to_owned());
         }
-        Ok(Step {
+        Ok(PathStep {
             deep,
             kind,
             test,

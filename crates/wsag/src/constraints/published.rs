@@ -22,10 +22,10 @@ use crate::terms::{
     read_variables,
 };
 use crate::xml::ns::{self, ARP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG};
-use crate::xml::{DocumentCheck, Named, Node, Readable};
+use crate::xml::{DocumentCheck, NamedValue, Node, Readable};
 
 /// A type of the published schemas.
-pub(super) enum Published {
+pub(super) enum PublishedType {
     /// A text that is one of these names.
     Names(fn() -> Vec<&'static str>),
     /// Any text.
@@ -34,9 +34,9 @@ pub(super) enum Published {
     Content(fn(&mut DocumentCheck, Node<'_>)),
 }
 
-use Published::{Content, Names, Text};
+use PublishedType::{Content, Names, Text};
 
-static TYPES: [(&str, &str, Published); 49] = [
+static TYPES: [(&str, &str, PublishedType); 49] = [
     (WSAG, "AgreementRoleType", Names(names_of::<Role>)),
     (WSAG, "ServiceRoleType", Names(names_of::<Obligated>)),
     (
@@ -254,9 +254,9 @@ const OPERATING_SYSTEMS: [&str; 69] = [
 ];
 
 /// The published type of this name.
-pub(super) fn find(namespace: &str, local: &str) -> Option<&'static Published> {
+pub(super) fn find(namespace: &str, local: &str) -> Option<&'static PublishedType> {
     let mut types = TYPES.iter();
-    let found = types.find(|(of, name, _)| *of == namespace && *name == local);
+    let found = types.find(|(one_type, name, _)| *one_type == namespace && *name == local);
     found.map(|(_, _, published)| published)
 }
 
@@ -267,7 +267,7 @@ pub(super) fn resolve<'n>(name: &'n str, scope: Node<'n>) -> Option<(&'n str, &'
     Some((scope.resolve(prefix).or_else(usual)?, local))
 }
 
-fn names_of<T: Named>() -> Vec<&'static str> {
+fn names_of<T: NamedValue>() -> Vec<&'static str> {
     T::NAMES.iter().map(|(_, name)| *name).collect()
 }
 

@@ -8,15 +8,15 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::languages::Meaning;
+use crate::languages::TermMeaning;
 use crate::terms::other_contents;
 use crate::xml::ns::{WSAG, usual_prefix};
-use crate::xml::{LeftOut, Node, qualified_name};
+use crate::xml::{Node, UnchosenTerms, qualified_name};
 
 /// Paths from the root, joined by `|`.
-pub(crate) struct Paths(pub(super) Vec<Vec<Step>>);
+pub(crate) struct Paths(pub(super) Vec<Vec<PathStep>>);
 
-pub(super) struct Step {
+pub(super) struct PathStep {
     /// Whether `//` stands before it.
     pub(super) deep: bool,
     pub(super) kind: Kind,
@@ -39,7 +39,7 @@ pub(super) struct Test {
     pub(super) namespace: Option<Arc<str>>,
     pub(super) local: Option<String>,
     /// Another name that it selects: what this one means, where it is that of an element in a language of others.
-    pub(super) meaning: Option<Meaning>,
+    pub(super) meaning: Option<TermMeaning>,
 }
 
 pub(super) enum Predicate {
@@ -80,15 +80,15 @@ pub(crate) struct View<'d> {
     /// The offer and all below it that is its own, in document order.
     all: Vec<Node<'d>>,
     /// None where the offer is seen with all its terms.
-    left_out: Option<&'d LeftOut>,
+    left_out: Option<&'d UnchosenTerms>,
     /// The contents of its terms in languages that are not known.
-    others: LeftOut,
+    others: UnchosenTerms,
     work: Cell<usize>,
 }
 
 /// Something that a path selects.
 #[derive(Clone, Copy)]
-pub(crate) enum Selected<'d> {
+pub(crate) enum SelectedNode<'d> {
     Element(Node<'d>),
     /// Owner, namespace, name and value.
     Attribute(Node<'d>, &'d str, &'d str, &'d str),
@@ -98,11 +98,11 @@ pub(crate) enum Selected<'d> {
 
 impl<'d> View<'d> {
     /// The view of an offer, or of one way to read it. The elements that a negotiation adds to an offer's content are not part of it.
-    pub(crate) fn new(offer: Node<'d>, left_out: Option<&'d LeftOut>) -> View<'d> {
+    pub(crate) fn new(offer: Node<'d>, left_out: Option<&'d UnchosenTerms>) -> View<'d> {
         let content = offer.children().filter(|child| child.namespace() == WSAG);
         let all = std::iter::once(offer)
             .chain(content.flat_map(Node::descendants))
-            .filter(|node| !left_out.is_some_and(|of| of.has(*node)))
+            .filter(|node| !left_out.is_some_and(|left_out| left_out.has(*node)))
             .collect();
         View {
             offer,
@@ -114,16 +114,16 @@ impl<'d> View<'d> {
     }
 
     /// What the way to read the offer leaves out, where this is the view of one.
-    pub(crate) fn left_out(&self) -> Option<&'d LeftOut> {
+    pub(crate) fn left_out(&self) -> Option<&'d UnchosenTerms> {
         self.left_out
     }
 
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
-        !self.left_out.is_some_and(|of| of.has(node))
+        !self.left_out.is_some_and(|left_out| left_out.has(node))
     }
 
     /// Whether a node stands in a term in a language that is not known.
-    pub(crate) fn is_foreign(&self, selected: &Selected<'_>) -> bool {
+    pub(crate) fn is_foreign(&self, selected: &SelectedNode<'_>) -> bool {
         self.others.has(selected.owner())
     }
 
@@ -138,7 +138,7 @@ impl<'d> View<'d> {
     /// Once there is too much of it.
     pub(crate) fn charge(&self, units: usize) -> Result<(), String> {
         self.work.set(self.work.get().saturating_add(units));
-        if self.work.get() <= WORK_MAX / self.left_out.map_or(1, LeftOut::ways) {
+        if self.work.get() <= WORK_MAX / self.left_out.map_or(1, UnchosenTerms::ways) {
             return Ok(());
         }
         Err("the constraints take too long to compare with this offer".to_owned())
@@ -195,7 +195,8 @@ impl Test {
 
     /// Whether it selects an element: by the name that is written, or by what that means.
     fn is_element<'d>(&self, local: &str, namespace: impl Fn() -> &'d str) -> bool {
-        let is_meant = |(of, meant): Meaning| meant.is_none_or(|meant| meant == local) && of == namespace();
+        let is_meant =
+            |(each, meant): TermMeaning| meant.is_none_or(|meant| meant == local) && each == namespace();
         self.is(local, &namespace) || self.meaning.is_some_and(is_meant)
     }
 
@@ -221,8 +222,8 @@ impl Paths {
     ///
     /// # Errors
     /// Once it takes too long.
-    pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
-        let mut found: Vec<Selected<'d>> = Vec::new();
+    pub(crate) fn select<'d>(&self, view: &View<'d>) -> Result<Vec<SelectedNode<'d>>, String> {
+        let mut found: Vec<SelectedNode<'d>> = Vec::new();
         for path in &self.0 {
             let names_foreign = path
                 .iter()
@@ -238,19 +239,21 @@ impl Paths {
     }
 }
 
-impl<'d> Selected<'d> {
+impl<'d> SelectedNode<'d> {
     /// The element that it is or belongs to.
     fn owner(&self) -> Node<'d> {
         match self {
-            Selected::Element(node) | Selected::Text(node, _) | Selected::Attribute(node, ..) => *node,
+            SelectedNode::Element(node) | SelectedNode::Text(node, _) | SelectedNode::Attribute(node, ..) => {
+                *node
+            }
         }
     }
 
     /// The element that it is or belongs to, and its path from there on.
     pub(super) fn place(&self) -> (Node<'d>, String) {
         match self {
-            Selected::Element(node) | Selected::Text(node, _) => (*node, String::new()),
-            Selected::Attribute(owner, namespace, name, _) => {
+            SelectedNode::Element(node) | SelectedNode::Text(node, _) => (*node, String::new()),
+            SelectedNode::Attribute(owner, namespace, name, _) => {
                 (*owner, format!("/@{}", qualified_name(namespace, name)))
             }
         }
@@ -258,23 +261,23 @@ impl<'d> Selected<'d> {
 
     pub(super) fn value(&self) -> Cow<'d, str> {
         match self {
-            Selected::Element(node) => node.deep_text(),
-            Selected::Attribute(.., value) | Selected::Text(_, value) => Cow::Borrowed(value),
+            SelectedNode::Element(node) => node.deep_text(),
+            SelectedNode::Attribute(.., value) | SelectedNode::Text(_, value) => Cow::Borrowed(value),
         }
     }
 
     /// The key by which two nodes are the same.
     fn identity(&self) -> (u32, Option<(&'d str, &'d str)>, usize) {
         match self {
-            Selected::Element(node) => (node.id(), None, 0),
-            Selected::Attribute(owner, namespace, name, _) => (owner.id(), Some((namespace, name)), 0),
+            SelectedNode::Element(node) => (node.id(), None, 0),
+            SelectedNode::Attribute(owner, namespace, name, _) => (owner.id(), Some((namespace, name)), 0),
             // No two texts that are not empty are kept in the same place.
-            Selected::Text(owner, text) => (owner.id(), None, text.as_ptr().addr()),
+            SelectedNode::Text(owner, text) => (owner.id(), None, text.as_ptr().addr()),
         }
     }
 }
 
-fn select_by_steps<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
+fn select_by_steps<'d>(path: &[PathStep], view: &View<'d>) -> Result<Vec<SelectedNode<'d>>, String> {
     // None is the document above the root.
     let mut contexts: Vec<Option<Node<'d>>> = vec![None];
     for step in path {
@@ -285,7 +288,7 @@ fn select_by_steps<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d
             continue;
         }
         let parents = if step.deep {
-            Step::parents(&contexts, view)?
+            PathStep::parents(&contexts, view)?
         } else {
             contexts
         };
@@ -299,10 +302,14 @@ fn select_by_steps<'d>(path: &[Step], view: &View<'d>) -> Result<Vec<Selected<'d
             step.elements(parent, view, &mut contexts)?;
         }
     }
-    Ok(contexts.into_iter().flatten().map(Selected::Element).collect())
+    Ok(contexts
+        .into_iter()
+        .flatten()
+        .map(SelectedNode::Element)
+        .collect())
 }
 
-impl Step {
+impl PathStep {
     /// The elements that pass test and predicates wherever they stand.
     fn anywhere<'d>(&self, view: &View<'d>) -> Result<Vec<Option<Node<'d>>>, String> {
         view.charge(view.all.len())?;
@@ -385,20 +392,24 @@ impl Step {
     }
 
     /// The attributes of these elements that pass the test, or the texts directly inside them.
-    fn parts<'d>(&self, owners: &[Option<Node<'d>>], view: &View<'d>) -> Result<Vec<Selected<'d>>, String> {
+    fn parts<'d>(
+        &self,
+        owners: &[Option<Node<'d>>],
+        view: &View<'d>,
+    ) -> Result<Vec<SelectedNode<'d>>, String> {
         let mut found = Vec::new();
         for owner in owners.iter().flatten().copied() {
             if self.kind == Kind::Attribute {
                 for (namespace, local, value) in owner.attributes() {
                     view.charge(1)?;
                     let wanted = self.test.is(local, || namespace);
-                    found.extend(wanted.then_some(Selected::Attribute(owner, namespace, local, value)));
+                    found.extend(wanted.then_some(SelectedNode::Attribute(owner, namespace, local, value)));
                 }
             } else {
                 for text in owner.texts() {
                     view.charge(1)?;
                     // An empty CDATA section is no text.
-                    found.extend((!text.is_empty()).then_some(Selected::Text(owner, text)));
+                    found.extend((!text.is_empty()).then_some(SelectedNode::Text(owner, text)));
                 }
             }
         }

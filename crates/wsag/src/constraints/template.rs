@@ -9,7 +9,7 @@ use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::{Expression, Variables};
 use crate::templates::Template;
 use crate::xml::ns::{BSP, WSAG};
-use crate::xml::{Document, DocumentCheck, LeftOut, Node, Violation, ViolationKind, collapse_space};
+use crate::xml::{Document, DocumentCheck, Node, UnchosenTerms, Violation, ViolationKind, collapse_space};
 
 /// A template made ready to check offers.
 pub struct CompiledTemplate {
@@ -106,7 +106,12 @@ impl CompiledTemplate {
     ///
     /// # Errors
     /// Which variable has no value in the offer, or several.
-    pub fn bound(&self, text: &str, document: &Document<'_>, left_out: &LeftOut) -> Result<String, String> {
+    pub fn bound(
+        &self,
+        text: &str,
+        document: &Document<'_>,
+        left_out: &UnchosenTerms,
+    ) -> Result<String, String> {
         self.bindings.of_agreement(text, document, left_out)
     }
 
@@ -117,11 +122,11 @@ impl CompiledTemplate {
     }
 
     /// The same for one way to read the offer, as if it had no other terms.
-    pub fn check_way(&self, document: &Document<'_>, left_out: &LeftOut) -> Vec<Violation> {
+    pub fn check_way(&self, document: &Document<'_>, left_out: &UnchosenTerms) -> Vec<Violation> {
         self.check_view(document, Some(left_out))
     }
 
-    fn check_view(&self, document: &Document<'_>, left_out: Option<&LeftOut>) -> Vec<Violation> {
+    fn check_view(&self, document: &Document<'_>, left_out: Option<&UnchosenTerms>) -> Vec<Violation> {
         let mut check = DocumentCheck::default();
         for offer in document.offers() {
             self.check_offer(&View::new(offer, left_out), &mut check);

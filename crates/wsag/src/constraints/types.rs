@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::constraints::pattern::Pattern;
-use crate::constraints::published::{self, Published};
+use crate::constraints::published::{self, PublishedType};
 use crate::constraints::steps::View;
 use crate::xml::datatypes::{Decimal, parse_double};
 use crate::xml::guard::{is_name_char, is_name_start};
@@ -163,8 +163,8 @@ impl Type {
             return Type::built_in(local).ok_or_else(unknown);
         }
         match published::find(namespace, local).ok_or_else(unknown)? {
-            Published::Text => Type::built_in("string").ok_or_else(unknown),
-            Published::Names(names) => {
+            PublishedType::Text => Type::built_in("string").ok_or_else(unknown),
+            PublishedType::Names(names) => {
                 let enumeration = names().into_iter().map(str::to_owned).collect();
                 let base = Type::built_in("string").ok_or_else(unknown)?;
                 let facets = Facets {
@@ -173,7 +173,7 @@ impl Type {
                 };
                 Ok(Type::Restriction(Box::new(base), facets))
             }
-            Published::Content(_) => Err(format!(
+            PublishedType::Content(_) => Err(format!(
                 "the type {} is no simple type: only xs:element may name it",
                 shorten_text(name)
             )),
@@ -255,9 +255,9 @@ impl Type {
         match self {
             Type::Restriction(base, _) => base.length(value),
             Type::List(_) => (value.split_ascii_whitespace().count(), "items"),
-            Type::Builtin(of) if of.name == "hexBinary" => (digits() / 2, "octets"),
+            Type::Builtin(builtin) if builtin.name == "hexBinary" => (digits() / 2, "octets"),
             // Each letter has six bits, and those that fill no octet count for nothing.
-            Type::Builtin(of) if of.name == "base64Binary" => (digits() * 6 / 8, "octets"),
+            Type::Builtin(builtin) if builtin.name == "base64Binary" => (digits() * 6 / 8, "octets"),
             _ => (value.chars().count(), "characters"),
         }
     }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use crate::constraints::bindings::Values;
 use crate::constraints::steps::View;
-use crate::expression::{Expression, Parsed, Range, Value, Variables};
+use crate::expression::{Expression, ParsedExpression, Range, Value, Variables};
 use crate::terms::{Alternative, ServiceDescription, Term, Terms, term_nodes};
 use crate::xml::ns::WSAG;
 use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
@@ -13,7 +13,7 @@ use crate::xml::{DocumentCheck, Duration, Readable, shorten_text};
 pub(super) struct Constraint {
     /// As it was written.
     pub(super) text: String,
-    parsed: Parsed,
+    parsed: ParsedExpression,
 }
 
 impl Constraint {
@@ -23,7 +23,7 @@ impl Constraint {
     /// Why it cannot be evaluated.
     pub(super) fn read(expression: &Expression, variables: &Variables) -> Result<Constraint, String> {
         let text = expression.text.trim().to_owned();
-        match Parsed::of(expression, variables) {
+        match ParsedExpression::of(expression, variables) {
             Ok(parsed) => Ok(Constraint { text, parsed }),
             Err(error) => Err(format!("{:?} cannot be evaluated: {error}", shorten_text(&text))),
         }
@@ -81,11 +81,11 @@ pub(super) fn ways_to_read<'t>(view: &View<'_>, terms: &'t Terms) -> Option<Vec<
 /// The values of terms that hold together, for a variable of a creation constraint.
 fn value_of_variable(terms: &[&Term], name: &str) -> Option<Value> {
     let mut descriptions = terms.iter().filter_map(|term| match term {
-        Term::ServiceDescription(of) => Some(&of.content),
+        Term::ServiceDescription(description) => Some(&description.content),
         _ => None,
     });
     if name == "nodes" {
-        let range = descriptions.find_map(|of| match of {
+        let range = descriptions.find_map(|description| match description {
             ServiceDescription::JobDefinition(job) => job.resources.nodes.as_ref(),
             _ => None,
         });
@@ -93,7 +93,7 @@ fn value_of_variable(terms: &[&Term], name: &str) -> Option<Value> {
         let (least, greatest) = range?.whole_numbers().ok()?;
         return Some(Value::Number(f64::from(greatest.unwrap_or(least))));
     }
-    let time = descriptions.find_map(|of| match of {
+    let time = descriptions.find_map(|description| match description {
         ServiceDescription::AllocationTime(time) => Some(time),
         _ => None,
     })?;

@@ -5,8 +5,8 @@ use crate::xml;
 use crate::xml::datatypes::{parse_boolean, parse_double, parse_unsigned, write_double};
 use crate::xml::ns::{BSP, JSDL, JSDL_POSIX};
 use crate::xml::{
-    Children, DocumentCheck, Named, Node, Readable, ViolationKind, Written, Xml, check_repeated_element,
-    is_ncname, read_simple,
+    Children, DocumentCheck, NamedValue, Node, Readable, ViolationKind, WrittenValue, Xml,
+    check_repeated_element, is_ncname, read_simple,
 };
 
 impl Readable for JobDefinition {
@@ -83,7 +83,7 @@ pub(crate) fn read_job_description(check: &mut DocumentCheck, node: Node<'_>) ->
     })
 }
 
-impl Written for JobDefinition {
+impl WrittenValue for JobDefinition {
     const PREFIXES: &'static [&'static str] = &["jsdl", "jsdl-posix"];
 
     fn write(&self, xml: &mut Xml) {
@@ -162,7 +162,7 @@ pub(crate) fn read_operating_system(check: &mut DocumentCheck, node: Node<'_>) -
     })
 }
 
-impl Written for Resources {
+impl WrittenValue for Resources {
     fn write(&self, xml: &mut Xml) {
         if let Some(name) = &self.cpu_architecture {
             xml.start("jsdl:CPUArchitecture");
@@ -191,7 +191,7 @@ impl Readable for (Bound, Bound) {
     }
 }
 
-impl Written for (Bound, Bound) {
+impl WrittenValue for (Bound, Bound) {
     fn write(&self, xml: &mut Xml) {
         xml.add("jsdl:LowerBound", &self.0);
         xml.add("jsdl:UpperBound", &self.1);
@@ -209,7 +209,7 @@ impl Readable for Bound {
     }
 }
 
-impl Written for Bound {
+impl WrittenValue for Bound {
     fn write(&self, xml: &mut Xml) {
         if self.exclusive {
             xml.attribute("exclusiveBound", "true");
@@ -227,7 +227,7 @@ impl Readable for Exact {
     }
 }
 
-impl Written for Exact {
+impl WrittenValue for Exact {
     fn write(&self, xml: &mut Xml) {
         xml.optional_attribute("epsilon", self.epsilon.map(write_double).as_deref());
         self.value.write(xml);
@@ -261,7 +261,7 @@ pub(crate) fn read_place(check: &mut DocumentCheck, node: Node<'_>) -> Option<St
     check.children(node, |children| children.required(JSDL, "URI", xml::read_uri))
 }
 
-impl Written for DataStaging {
+impl WrittenValue for DataStaging {
     fn write(&self, xml: &mut Xml) {
         xml.add("jsdl:FileName", &self.file_name);
         xml.add("jsdl:CreationFlag", &self.creation_flag);

@@ -8,8 +8,8 @@ use crate::terms::Terms;
 use crate::xml::datatypes::{parse_integer, parse_token};
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
 use crate::xml::{
-    DocumentCheck, Fragment, Named, Node, Readable, ViolationKind, Written, Xml, element, named_values,
-    qualified_name,
+    DocumentCheck, Fragment, NamedValue, Node, Readable, ViolationKind, WrittenValue, Xml, element,
+    named_values, qualified_name,
 };
 
 element! {
@@ -166,7 +166,7 @@ fn check_words(check: &mut DocumentCheck, constraint: Node<'_>) {
 }
 
 /// Its source is the whole element.
-impl Written for NegotiationItem {
+impl WrittenValue for NegotiationItem {
     fn write(&self, xml: &mut Xml) {
         xml.insert(&self.source);
     }

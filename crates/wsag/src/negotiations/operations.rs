@@ -6,7 +6,7 @@ use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
 use crate::templates::Template;
 use crate::xml::ns::WSAG_NEG;
 use crate::xml::{
-    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, ViolationKind, Written, Xml,
+    DateTime, DocumentCheck, Fragment, Node, Readable, Violation, ViolationKind, WrittenValue, Xml,
     check_repeated_element, element, read_foreign_elements,
 };
 
@@ -130,7 +130,7 @@ impl Readable for NegotiationKind {
     }
 }
 
-impl Written for NegotiationKind {
+impl WrittenValue for NegotiationKind {
     fn write(&self, xml: &mut Xml) {
         match self {
             NegotiationKind::Negotiation(extensions) => {
@@ -202,7 +202,11 @@ impl Readable for OfferByItself {
         let offer = NegotiationOffer::read(&mut own, node);
         let unsupported = own.into_violations();
         match offer {
-            Some(mut offer) if unsupported.iter().all(|of| UNSUPPORTED.contains(&of.kind)) => {
+            Some(mut offer)
+                if unsupported
+                    .iter()
+                    .all(|unsupported| UNSUPPORTED.contains(&unsupported.kind)) =>
+            {
                 offer.terms.leave_out_empty();
                 Some(OfferByItself { offer, unsupported })
             }

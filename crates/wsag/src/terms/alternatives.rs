@@ -3,7 +3,7 @@
 use super::{ServiceDescription, TERMS, Term, TermTree, Terms};
 use crate::xml::datatypes::parse_count;
 use crate::xml::ns::WSAG;
-use crate::xml::{Document, LeftOut, Node, element};
+use crate::xml::{Document, Node, UnchosenTerms, element};
 
 /// The most ways to read an offer. More are no choice that a requester means, and the product of many choices is large.
 pub const ALTERNATIVES_MAX: usize = 32;
@@ -43,13 +43,13 @@ impl Terms {
 impl<'t> Alternative<'t> {
     /// The terms of the first offer in a document that this one of so many ways leaves out. `terms` are those of this offer, as they
     /// were read.
-    pub fn left_out(&self, terms: &Terms, document: &Document<'_>, ways: usize) -> LeftOut {
+    pub fn left_out(&self, terms: &Terms, document: &Document<'_>, ways: usize) -> UnchosenTerms {
         let terms = terms.flatten().into_iter();
         let others = terms.zip(term_nodes_of(document)).filter(|(term, _)| {
             let mut chosen = self.terms.iter();
             !chosen.any(|chosen| std::ptr::eq(*chosen, *term))
         });
-        LeftOut::of(others.map(|(_, node)| node), ways)
+        UnchosenTerms::of(others.map(|(_, node)| node), ways)
     }
 
     /// The terms of both ways together.

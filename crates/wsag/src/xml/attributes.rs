@@ -46,8 +46,8 @@ pub(crate) fn is_ncname(text: &str) -> bool {
 fn is_language(text: &str) -> bool {
     let mut parts = text.split('-').enumerate();
     parts.all(|(nth, part)| {
-        let of = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
-        (1..=8).contains(&part.len()) && part.chars().all(of)
+        let is_in_name = |c: char| c.is_ascii_alphabetic() || nth > 0 && c.is_ascii_digit();
+        (1..=8).contains(&part.len()) && part.chars().all(is_in_name)
     })
 }
 

@@ -8,12 +8,12 @@ use crate::languages::{TimeLanguage, TimeLanguages};
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::{self, GuardError};
 use crate::xml::ns;
-use crate::xml::places::Places;
+use crate::xml::places::ValuePlaces;
 use crate::xml::tree::{self, Attribute, Element, NONE, Name, Tree};
 use crate::xml::writer::{Piece, escape_attribute};
 
 /// An offer that was put together from values, to be checked as a document without being written.
-pub struct Made {
+pub struct BuiltOffer {
     pub(crate) pieces: Vec<Piece>,
     /// The languages in which it says when.
     pub(crate) languages: TimeLanguages,
@@ -81,7 +81,7 @@ impl<'a> Document<'a> {
         let earlier = nodes.filter(|node| {
             let parent = node.parent();
             node.is(ns::WSAG_NEG, "Constraint")
-                && parent.is_some_and(|of| of.is(ns::WSAG_NEG, "NegotiationConstraints"))
+                && parent.is_some_and(|parent| parent.is(ns::WSAG_NEG, "NegotiationConstraints"))
         });
         let earlier: Vec<u32> = earlier.map(Node::id).collect();
         for id in earlier {
@@ -95,7 +95,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// That it is larger than a document may be.
-    pub fn made(made: &'a Made, places: &'a Places) -> Result<Document<'a>, GuardError> {
+    pub fn made(made: &'a BuiltOffer, places: &'a ValuePlaces) -> Result<Document<'a>, GuardError> {
         let bytes = made.pieces.iter().map(Piece::bytes).sum();
         if bytes > guard::BYTES_MAX {
             return Err(GuardError::TooLarge { bytes });
@@ -125,24 +125,24 @@ impl<'a> Document<'a> {
 
 /// The parts of an offer that one way to read it leaves out: the terms that are not chosen.
 #[derive(Debug, Clone, Default)]
-pub struct LeftOut {
+pub struct UnchosenTerms {
     /// The numbers of their elements, in document order.
     elements: Vec<Range<u32>>,
     /// How many ways to read the offer there are.
     ways: usize,
 }
 
-impl LeftOut {
-    pub(crate) fn of<'d>(nodes: impl Iterator<Item = Node<'d>>, ways: usize) -> LeftOut {
+impl UnchosenTerms {
+    pub(crate) fn of<'d>(nodes: impl Iterator<Item = Node<'d>>, ways: usize) -> UnchosenTerms {
         let elements = nodes.map(|node| node.id..node.element().end).collect();
-        LeftOut { elements, ways }
+        UnchosenTerms { elements, ways }
     }
 
     /// Whether an element is such a term, or a part of one.
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
-        let before = self.elements.partition_point(|of| of.start <= node.id);
+        let before = self.elements.partition_point(|element| element.start <= node.id);
         let last = self.elements[..before].last();
-        last.is_some_and(|of| of.contains(&node.id))
+        last.is_some_and(|each| each.contains(&node.id))
     }
 
     pub(crate) fn ways(&self) -> usize {
@@ -343,7 +343,7 @@ impl<'d> Node<'d> {
     fn step(self) -> String {
         let name = self.name_in_paths();
         let Some(parent) = self.parent() else {
-            let root = self.tree.places.map(Places::root);
+            let root = self.tree.places.map(ValuePlaces::root);
             return root.map_or_else(|| format!("/{name}"), ToOwned::to_owned);
         };
         if parent.children().filter(|node| node.is_alike(self)).count() == 1 {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use crate::xml::datatypes::write_double;
 use crate::xml::document::Node;
 use crate::xml::fragment::Fragment;
-use crate::xml::names::Named;
+use crate::xml::names::NamedValue;
 use crate::xml::ns::XSI;
 use crate::xml::reader::{Children, DocumentCheck, read_named, read_simple};
 use crate::xml::repeated::{check_repeated, check_repeated_element};
@@ -13,7 +13,7 @@ use crate::xml::time::{DateTime, Duration};
 use crate::xml::writer::Xml;
 
 /// A value that an element says.
-pub(crate) trait Written {
+pub(crate) trait WrittenValue {
     /// Writes the attributes and the content of the open element.
     fn write(&self, xml: &mut Xml);
 
@@ -51,7 +51,7 @@ pub(crate) trait Readable: Sized {
 /// A field of a struct: a value says one element or attribute, an option at most one, and a vector any number of elements.
 pub(crate) trait Field: Sized {
     /// The value of one element.
-    type Of: Written;
+    type Of: WrittenValue;
 
     /// Whether its absence is a violation.
     const REQUIRED: bool = false;
@@ -90,7 +90,7 @@ pub(crate) trait Field: Sized {
     }
 }
 
-impl<T: Written> Field for T {
+impl<T: WrittenValue> Field for T {
     type Of = T;
 
     const REQUIRED: bool = true;
@@ -104,7 +104,7 @@ impl<T: Written> Field for T {
     }
 }
 
-impl<T: Written> Field for Option<T> {
+impl<T: WrittenValue> Field for Option<T> {
     type Of = T;
 
     fn of(value: Option<T>) -> Option<Option<T>> {
@@ -116,7 +116,7 @@ impl<T: Written> Field for Option<T> {
     }
 }
 
-impl<T: Written> Field for Vec<T> {
+impl<T: WrittenValue> Field for Vec<T> {
     type Of = T;
 
     fn of(value: Option<T>) -> Option<Vec<T>> {
@@ -143,7 +143,7 @@ impl Xml {
     }
 
     /// Writes values each as an element of this name.
-    pub(crate) fn add_all(&mut self, name: &'static str, values: &[impl Written]) {
+    pub(crate) fn add_all(&mut self, name: &'static str, values: &[impl WrittenValue]) {
         for value in values {
             value.put(self, name);
         }
@@ -151,7 +151,7 @@ impl Xml {
 }
 
 /// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document, or before
-/// these with `@` and the name of an attribute. It is [`Written`]. `declares` names the prefixes that the element declares.
+/// these with `@` and the name of an attribute. It is [`WrittenValue`]. `declares` names the prefixes that the element declares.
 macro_rules! written {
     ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? $(document $root:literal)? {
         $($(#[$doc:meta])* pub $field:ident: $type:ty = $(@$attribute:literal)? $($element:literal)?,)*
@@ -161,7 +161,7 @@ macro_rules! written {
             $($(#[$doc])* pub $field: $type,)*
         }
 
-        impl $(<$life>)? $crate::xml::Written for $name $(<$life>)? {
+        impl $(<$life>)? $crate::xml::WrittenValue for $name $(<$life>)? {
             $(const PREFIXES: &'static [&'static str] = &$prefixes;)?
 
             fn write(&self, xml: &mut $crate::xml::Xml) {
@@ -177,7 +177,7 @@ macro_rules! written {
         $(impl $name {
             /// As a document of its own.
             pub fn to_xml(&self) -> String {
-                $crate::xml::Written::document(self, $root, &["bsp"]).finish()
+                $crate::xml::WrittenValue::document(self, $root, &["bsp"]).finish()
             }
         })?
     };
@@ -229,7 +229,7 @@ pub(crate) use {element, written};
 /// Values that are written as they are shown.
 macro_rules! shown {
     ($($type:ty),*) => {$(
-        impl Written for $type {
+        impl WrittenValue for $type {
             fn write(&self, xml: &mut Xml) {
                 xml.value(self);
             }
@@ -239,20 +239,20 @@ macro_rules! shown {
 
 shown!(String, &str, bool, i32, i64, u32, u64, DateTime, Duration);
 
-impl Written for f64 {
+impl WrittenValue for f64 {
     fn write(&self, xml: &mut Xml) {
         xml.value(write_double(*self));
     }
 }
 
-impl<T: Named> Written for T {
+impl<T: NamedValue> WrittenValue for T {
     fn write(&self, xml: &mut Xml) {
         xml.value(self.name());
     }
 }
 
 /// A fragment is a whole element, under the name that it has.
-impl Written for Fragment {
+impl WrittenValue for Fragment {
     fn write(&self, xml: &mut Xml) {
         xml.insert(self);
     }
@@ -274,7 +274,7 @@ impl Readable for DateTime {
     }
 }
 
-impl<T: Named> Readable for T {
+impl<T: NamedValue> Readable for T {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
         read_named(check, node)
     }
@@ -284,7 +284,10 @@ impl<T: Named> Readable for T {
 impl Readable for Fragment {
     fn read(check: &mut DocumentCheck, node: Node<'_>) -> Option<Fragment> {
         // One of its parent's namespace is anything there by its parent's type; another one takes the place of a foreign element.
-        if node.parent().is_some_and(|of| of.namespace() == node.namespace()) {
+        if node
+            .parent()
+            .is_some_and(|parent| parent.namespace() == node.namespace())
+        {
             check_repeated(check, node);
         } else {
             check_repeated_element(check, node);

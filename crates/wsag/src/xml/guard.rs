@@ -137,9 +137,9 @@ struct Refusal {
     error: fn(&str, usize, String) -> GuardError,
 }
 
-type Outcome<T> = Result<T, Refusal>;
+type GuardResult<T> = Result<T, Refusal>;
 
-fn refuse<T>(at: usize, reason: impl Into<String>) -> Outcome<T> {
+fn refuse<T>(at: usize, reason: impl Into<String>) -> GuardResult<T> {
     Err(Refusal {
         at,
         reason: reason.into(),
@@ -165,7 +165,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    fn document(&mut self) -> Outcome<()> {
+    fn document(&mut self) -> GuardResult<()> {
         self.declaration()?;
         loop {
             self.outside_text()?;
@@ -218,7 +218,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The XML declaration, which may stand only at the very start.
-    fn declaration(&mut self) -> Outcome<()> {
+    fn declaration(&mut self) -> GuardResult<()> {
         const EXPECTED: &str = "the XML declaration may only be <?xml version=\"1.0\" encoding=\"UTF-8\"?>, with \
                                 or without encoding and standalone";
         let rest = self.rest();
@@ -280,7 +280,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Only white space may stand outside the root.
-    fn outside_text(&mut self) -> Outcome<()> {
+    fn outside_text(&mut self) -> GuardResult<()> {
         self.skip_space();
         match self.peek() {
             None | Some(b'<') => Ok(()),
@@ -292,7 +292,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Text inside an element, up to the next markup or the end of the document.
-    fn character_data(&mut self) -> Outcome<()> {
+    fn character_data(&mut self) -> GuardResult<()> {
         loop {
             self.skip_plain();
             match self.peek() {
@@ -314,7 +314,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// One character of the document, which XML must allow.
-    fn character(&mut self) -> Outcome<()> {
+    fn character(&mut self) -> GuardResult<()> {
         match self.rest().chars().next() {
             Some(c) if is_xml_character(c) => {
                 self.at += c.len_utf8();
@@ -329,7 +329,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// `&…;`: one of the five entities, or a character reference to a character that XML allows.
-    fn reference(&mut self) -> Outcome<()> {
+    fn reference(&mut self) -> GuardResult<()> {
         let length = self.rest().bytes().take(12).position(|b| b == b';');
         let name = length.map(|length| &self.rest()[1..length]);
         if name.and_then(referred_character).is_none() {
@@ -342,7 +342,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Anything that starts with `<`.
-    fn markup(&mut self) -> Outcome<()> {
+    fn markup(&mut self) -> GuardResult<()> {
         let start = self.at;
         match self.text.as_bytes().get(start + 1) {
             Some(b'/') => self.end_tag(),
@@ -361,7 +361,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The rest of a comment or of a CDATA section, which `end` closes.
-    fn section(&mut self, start: usize, what: &str, end: &str) -> Outcome<()> {
+    fn section(&mut self, start: usize, what: &str, end: &str) -> GuardResult<()> {
         loop {
             let bytes = &self.text.as_bytes()[self.at..];
             let plain = bytes
@@ -382,7 +382,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A qualified name: `local` or `prefix:local`.
-    fn name(&mut self, what: &str) -> Outcome<&'a str> {
+    fn name(&mut self, what: &str) -> GuardResult<&'a str> {
         let start = self.at;
         let rest = self.rest();
         let ascii = rest

@@ -24,13 +24,13 @@ mod writer;
 
 pub(crate) use attributes::is_ncname;
 pub(crate) use datatypes::collapse_space;
-pub use document::{Document, LeftOut, Made};
+pub use document::{BuiltOffer, Document, UnchosenTerms};
 pub(crate) use document::{INHERITED_MAX, Node};
-pub(crate) use element::{Field, Readable, Written, element, written};
+pub(crate) use element::{Field, Readable, WrittenValue, element, written};
 pub use fragment::Fragment;
-pub use names::Named;
+pub use names::NamedValue;
 pub(crate) use names::named_values;
-pub use places::Places;
+pub use places::ValuePlaces;
 pub(crate) use reader::{
     Children, DocumentCheck, qualified_name, read_foreign_elements, read_simple, read_uri,
 };

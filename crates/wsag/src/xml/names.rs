@@ -3,7 +3,7 @@
 use crate::xml::violation::one_of_names;
 
 /// A value that is written as a name.
-pub trait Named: Copy + PartialEq + 'static {
+pub trait NamedValue: Copy + PartialEq + 'static {
     /// Every value with its name.
     const NAMES: &'static [(Self, &'static str)];
 
@@ -33,13 +33,13 @@ macro_rules! named_values {
             $($(#[$doc])* $value,)*
         }
 
-        impl $crate::xml::Named for $name {
+        impl $crate::xml::NamedValue for $name {
             const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
         }
 
         impl AsRef<str> for $name {
             fn as_ref(&self) -> &str {
-                $crate::xml::Named::name(*self)
+                $crate::xml::NamedValue::name(*self)
             }
         }
     };
@@ -48,7 +48,7 @@ macro_rules! named_values {
 pub(crate) use named_values;
 
 /// Reads a name.
-pub(crate) fn parse_name<T: Named>(text: &str) -> Result<T, String> {
+pub(crate) fn parse_name<T: NamedValue>(text: &str) -> Result<T, String> {
     let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();
     T::parse(text).ok_or_else(|| format!("{} is expected", one_of_names(&names)))
 }

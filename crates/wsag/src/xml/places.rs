@@ -2,7 +2,7 @@
 
 /// The places of the values of an offer in the input of its maker, in the input's own form.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Places {
+pub struct ValuePlaces {
     root: String,
     /// None where the maker has sent a document.
     members: Option<Vec<Member>>,
@@ -16,18 +16,18 @@ struct Member {
     place: String,
 }
 
-impl Places {
+impl ValuePlaces {
     /// In a document, in which the offer is the element at this path.
-    pub fn document(root: impl Into<String>) -> Places {
-        Places {
+    pub fn document(root: impl Into<String>) -> ValuePlaces {
+        ValuePlaces {
             root: root.into(),
             members: None,
         }
     }
 
     /// In another form: the whole has this place, and so has each part that no member gives.
-    pub fn form(root: impl Into<String>) -> Places {
-        Places {
+    pub fn form(root: impl Into<String>) -> ValuePlaces {
+        ValuePlaces {
             root: root.into(),
             members: Some(Vec::new()),
         }

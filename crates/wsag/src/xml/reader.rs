@@ -8,9 +8,9 @@ use std::fmt::Display;
 
 use crate::xml::attributes::{REPEATED_ID, fault_of_attribute, is_declared};
 use crate::xml::datatypes::{SPACE, collapse_space, parse_token};
-use crate::xml::document::{LeftOut, Node};
+use crate::xml::document::{Node, UnchosenTerms};
 use crate::xml::fragment::Fragment;
-use crate::xml::names::{Named, parse_name};
+use crate::xml::names::{NamedValue, parse_name};
 use crate::xml::ns::{self, BSP, JSDL, JSDL_POSIX, WSA, WSAG, WSAG_NEG, XSI};
 use crate::xml::typed::is_allowed_type;
 use crate::xml::uri::is_uri_reference;
@@ -36,14 +36,14 @@ const CLOSED: [&str; 13] = [
 #[derive(Default)]
 pub(crate) struct DocumentCheck {
     violations: Vec<Violation>,
-    left_out: LeftOut,
+    left_out: UnchosenTerms,
     /// The names of elements (xs:ID).
     ids: Vec<String>,
 }
 
 impl DocumentCheck {
     /// Collects the violations of one way to read an offer.
-    pub(crate) fn leaving_out(left_out: &LeftOut) -> DocumentCheck {
+    pub(crate) fn leaving_out(left_out: &UnchosenTerms) -> DocumentCheck {
         DocumentCheck {
             left_out: left_out.clone(),
             ..DocumentCheck::default()
@@ -152,7 +152,7 @@ impl DocumentCheck {
     }
 
     /// Reads an attribute that is one of a few names. These are strings: white space counts.
-    pub(crate) fn read_named<T: Named>(
+    pub(crate) fn read_named<T: NamedValue>(
         &mut self,
         node: Node<'_>,
         (namespace, local): (&str, &str),
@@ -289,7 +289,7 @@ fn namespace_of_open_type(node: Node<'_>) -> Option<&'static str> {
 }
 
 /// A value that is one of a few names, of an element that holds nothing else.
-pub(crate) fn read_named<T: Named>(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
+pub(crate) fn read_named<T: NamedValue>(check: &mut DocumentCheck, node: Node<'_>) -> Option<T> {
     check.attributes(node, &[]);
     let text = check.text_only(node)?;
     parse_name(&text)
@@ -462,8 +462,8 @@ impl<'d> Children<'_, 'd> {
             .iter()
             .find_map(|local| Some((*local, self.take(namespace, local)?)));
         if found.is_none() {
-            let of = if locals.len() > 2 { "one of " } else { "" };
-            let message = format!("{of}{} is expected in it", self.expected());
+            let which = if locals.len() > 2 { "one of " } else { "" };
+            let message = format!("{which}{} is expected in it", self.expected());
             self.check.structure(self.parent, message);
             self.broken = true;
         }

@@ -139,7 +139,7 @@ pub(crate) fn check_repeated_element(check: &mut DocumentCheck, node: Node<'_>) 
 
 /// Whether an element is declared, or of a namespace of which nearly all are.
 fn is_declared_element(namespace: &str, local: &str) -> bool {
-    match DECLARED.iter().find(|(of, _)| *of == namespace) {
+    match DECLARED.iter().find(|(each, _)| *each == namespace) {
         Some((_, names)) => names.contains(&local),
         None => ns::usual_prefix(namespace).is_some(),
     }
@@ -150,7 +150,10 @@ fn check_known(check: &mut DocumentCheck, node: Node<'_>, read: impl FnOnce(&mut
     let mut own = DocumentCheck::default();
     read(&mut own, node);
     let mut found = own.into_violations();
-    for violation in found.iter_mut().filter(|of| !of.message.starts_with(REPEATED)) {
+    for violation in found
+        .iter_mut()
+        .filter(|found| !found.message.starts_with(REPEATED))
+    {
         violation.message = format!("{REPEATED}: {}", violation.message);
     }
     check.extend(found);

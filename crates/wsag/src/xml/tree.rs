@@ -17,7 +17,7 @@ use quick_xml::reader::Reader;
 use crate::languages::TimeLanguages;
 use crate::xml::guard::referred_character;
 use crate::xml::ns;
-use crate::xml::places::Places;
+use crate::xml::places::ValuePlaces;
 use crate::xml::writer::Piece;
 
 /// No element, or no text.
@@ -32,7 +32,7 @@ const MEANT: u32 = 2;
 const COMPOSITORS: [&str; 3] = ["All", "ExactlyOne", "OneOrMore"];
 
 /// An element that has another name than the one by which it is known here.
-pub(crate) struct Renamed<'a> {
+pub(crate) struct RenamedElement<'a> {
     /// The element.
     id: u32,
     /// The name that it has in the document, perhaps with a prefix.
@@ -51,17 +51,17 @@ pub(crate) struct Tree<'a> {
     /// Bytes of declarations that fragments of this document may still be given because they inherit them; zero is too few.
     pub(crate) inheritable: Cell<usize>,
     /// The places of its values in the input of its maker; none where the input is its text.
-    pub(crate) places: Option<&'a Places>,
+    pub(crate) places: Option<&'a ValuePlaces>,
     /// The languages that it was read in.
     pub(crate) languages: TimeLanguages,
     /// The elements of these, in document order.
-    renamed: Vec<Renamed<'a>>,
+    renamed: Vec<RenamedElement<'a>>,
 }
 
 impl<'a> Tree<'a> {
     /// How an element is named in the document, where it is known here by another name.
-    pub(crate) fn renamed(&self, id: u32) -> Option<&Renamed<'a>> {
-        let at = self.renamed.binary_search_by_key(&id, |of| of.id).ok()?;
+    pub(crate) fn renamed(&self, id: u32) -> Option<&RenamedElement<'a>> {
+        let at = self.renamed.binary_search_by_key(&id, |each| each.id).ok()?;
         self.renamed.get(at)
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn build_tree<'a>(text: &'a str, languages: &TimeLanguages) -> Result
 pub(crate) fn tree_of_pieces<'a>(
     pieces: &'a [Piece],
     languages: &TimeLanguages,
-    places: &'a Places,
+    places: &'a ValuePlaces,
 ) -> Result<Tree<'a>, String> {
     let mut builder = Builder::new("", languages.clone());
     builder.tree.places = Some(places);
@@ -367,7 +367,7 @@ impl<'a> Builder<'a> {
             .open
             .last()
             .and_then(|(parent, _)| self.tree.renamed(*parent));
-        let (language, local) = match inside.and_then(|of| of.language) {
+        let (language, local) = match inside.and_then(|inside| inside.language) {
             Some(number) => (number, languages.meaning_of_part(number, namespace, name.local)?),
             None => languages
                 .of_element(namespace, name.local)
@@ -397,7 +397,7 @@ impl<'a> Builder<'a> {
     /// Notes the name that the element just opened has in the document.
     fn rename(&mut self, written: &'a str, language: Option<usize>) {
         let id = index(self.tree.elements.len() - 1);
-        self.tree.renamed.push(Renamed {
+        self.tree.renamed.push(RenamedElement {
             id,
             written,
             language,

@@ -175,9 +175,11 @@ pub(crate) fn is_allowed_type(node: Node<'_>, text: &str) -> bool {
         (WSAG, name) => has_type(AGREEMENT.iter().copied(), name, is_it),
         (WSAG_NEG, name) => has_type(NEGOTIATION.iter().copied(), name, is_it),
         (JSDL, name) => is_type_of_job(name, (namespace, local)),
-        (of, name) => {
-            let own = OTHERS.iter().filter(|(namespace, ..)| *namespace == of);
-            has_type(own.map(|(_, of, elements)| (*of, *elements)), name, is_it)
+        (type_namespace, name) => {
+            let own = OTHERS
+                .iter()
+                .filter(|(namespace, ..)| *namespace == type_namespace);
+            has_type(own.map(|(_, each, elements)| (*each, *elements)), name, is_it)
         }
     }
 }
@@ -189,7 +191,7 @@ fn has_type(
 ) -> bool {
     types
         .filter(|(_, elements)| elements.contains(&element))
-        .any(|(of, _)| is_it(&of))
+        .any(|(one_type, _)| is_it(&one_type))
 }
 
 /// Whether a type is that of an element of JSDL. Most are named as their elements.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-use crate::support::make::Make;
+use crate::support::make::DocumentMaker;
 use crate::support::{Chance, assert_valid, message, text};
 use wsag::answers::{Answer, CounterOffer, acceptance_input, read_answer};
 use wsag::compare::first_difference;
@@ -34,7 +34,7 @@ fn as_told(mut properties: AgreementProperties) -> AgreementProperties {
 }
 
 /// A counter offer with what we say in its context.
-fn counter_offer(make: &mut Make) -> NegotiationOffer {
+fn counter_offer(make: &mut DocumentMaker) -> NegotiationOffer {
     let mut offer = make.negotiation_offer();
     let context = &mut offer.offer_context;
     context.extensions.push(make.quotation().to_fragment());
@@ -48,7 +48,7 @@ fn counter_offer(make: &mut Make) -> NegotiationOffer {
 
 #[test]
 fn whatever_a_provider_writes_a_client_reads_back() {
-    let mut make = Make(Chance(20));
+    let mut make = DocumentMaker(Chance(20));
     for _ in 0..200 {
         let properties = make.properties();
         let expected = Answer::AgreementProperties(Box::new(as_told(properties.clone())));
@@ -77,14 +77,14 @@ fn whatever_a_provider_writes_a_client_reads_back() {
         let Answer::CounterOffers(read) = answer(&negotiate_output(&offers)) else {
             panic!("counter offers are expected");
         };
-        let said: Vec<_> = read.into_iter().map(|of| of.offer).collect();
+        let said: Vec<_> = read.into_iter().map(|read| read.offer).collect();
         assert_eq!(said, offers);
     }
 }
 
 #[test]
 fn our_elements_in_the_context_of_an_offer_are_read_back_and_valid() {
-    let mut make = Make(Chance(21));
+    let mut make = DocumentMaker(Chance(21));
     let mut documents = Vec::new();
     for _ in 0..200 {
         let (travel, quotation, refusal) = (make.travel(), make.quotation(), make.fault().refusal);
@@ -160,9 +160,9 @@ fn a_counter_offer_is_accepted_in_its_own_words() {
         EndpointReference::new("http://site-a.example/negotiations/n1"),
         EndpointReference::new("http://site-a.example/agreements/a-1"),
     );
-    for of in published_counter_offers() {
-        let id = of.offer.offer_id.clone().unwrap();
-        let source = of.source.as_str();
+    for offer in published_counter_offers() {
+        let id = offer.offer.offer_id.clone().unwrap();
+        let source = offer.source.as_str();
         for replaced in [None, Some(&agreement)] {
             let written = acceptance_input(source, &negotiation, replaced).unwrap();
             assert_valid(&[written.clone().into_bytes()], "acceptance");
@@ -171,13 +171,13 @@ fn a_counter_offer_is_accepted_in_its_own_words() {
             };
             assert_eq!(
                 (&read.offer.context, &read.offer.terms),
-                (&of.offer.context, &of.offer.terms)
+                (&offer.offer.context, &offer.offer.terms)
             );
             let context = match (read.negotiation, read.renegotiation, replaced) {
-                (Some(of), None, None) => of.context,
-                (None, Some(of), Some(replaced)) => {
-                    assert_eq!(of.responder_agreement, *replaced);
-                    of.context
+                (Some(offer_part), None, None) => offer_part.context,
+                (None, Some(extension), Some(replaced)) => {
+                    assert_eq!(extension.responder_agreement, *replaced);
+                    extension.context
                 }
                 other => panic!("{other:?}"),
             };
@@ -196,7 +196,7 @@ fn a_counter_offer_is_accepted_in_its_own_words() {
 
 /// A message with one offer that has this element in its context.
 fn offer_with(element: &str) -> String {
-    let mut offer = Make(Chance(3)).negotiation_offer();
+    let mut offer = DocumentMaker(Chance(3)).negotiation_offer();
     offer.offer_context.extensions.clear();
     let written = negotiate_input(&[offer]);
     written.replace(
@@ -287,7 +287,7 @@ fn what_is_wrong_with_an_answer_is_told_and_nothing_panics() {
         "{offer}"
     );
     assert!(wrong("<a/>").to_string().contains("no answer of the protocol"));
-    let mut make = Make(Chance(77));
+    let mut make = DocumentMaker(Chance(77));
     let samples: Vec<String> = (0..60)
         .flat_map(|_| {
             let offers = make.some(1, counter_offer);
@@ -314,10 +314,10 @@ fn what_is_wrong_with_an_answer_is_told_and_nothing_panics() {
             continue;
         };
         match read_answer(&document) {
-            Err(found) => assert!(found.0.iter().all(|of| of.path.starts_with('/')), "{found}"),
+            Err(found) => assert!(found.0.iter().all(|each| each.path.starts_with('/')), "{found}"),
             Ok(Answer::CounterOffers(offers)) => {
-                for of in offers {
-                    let context = &of.offer.offer_context;
+                for offer in offers {
+                    let context = &offer.offer.offer_context;
                     let (_, _, _) = (context.quotation(), context.refusal(), context.violations());
                 }
             }

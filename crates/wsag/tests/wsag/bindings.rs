@@ -101,7 +101,7 @@ fn variables_of_service_properties_stand_for_what_their_locations_select() {
 
     let bound = |text: &str, offer: &str| {
         let document = Document::parse(offer.as_bytes()).unwrap();
-        template.bound(text, &document, &wsag::LeftOut::default())
+        template.bound(text, &document, &wsag::UnchosenTerms::default())
     };
     assert_eq!(
         bound("(cnt ge 5) and begun le begin or cnt lt wanted", &offer).as_deref(),
@@ -136,7 +136,7 @@ fn a_variable_never_looks_into_a_term_in_an_unknown_language() {
     ] {
         let template = with_variables(&[("begin", "xs:dateTime", location)], "nodes le 4");
         assert!(template.unbound().is_empty());
-        let bound = template.bound("started le begin", &document, &wsag::LeftOut::default());
+        let bound = template.bound("started le begin", &document, &wsag::UnchosenTerms::default());
         assert_eq!(
             bound.ok(),
             value.map(|value| format!("started le {value}")),
@@ -194,7 +194,7 @@ fn a_variable_without_a_metric_that_can_be_compared_is_bound_and_in_no_expressio
             "{metric}"
         );
         assert!(check(&template, &offer).is_empty(), "{metric}");
-        let bound = template.bound("a le 4", &document, &wsag::LeftOut::default());
+        let bound = template.bound("a le 4", &document, &wsag::UnchosenTerms::default());
         assert!(
             bound.is_err_and(|why| why.contains("cannot be compared")),
             "{metric}"
@@ -210,7 +210,7 @@ fn a_variable_without_a_metric_that_can_be_compared_is_bound_and_in_no_expressio
             &[("begun", metric, "//wsag:ServiceTermState/arp:StartTime")],
             "nodes le 4",
         );
-        let bound = observed.bound("begun le deadline", &document, &wsag::LeftOut::default());
+        let bound = observed.bound("begun le deadline", &document, &wsag::UnchosenTerms::default());
         assert_eq!(bound.as_deref(), Ok("started le deadline"), "{metric}");
     }
 }

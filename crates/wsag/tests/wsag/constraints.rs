@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-use crate::support::constrained::{check, name_meets, with};
+use crate::support::constrained_templates::{check, name_meets, with};
 use crate::support::items::item;
 use crate::support::text;
 use wsag::constraints::{CompiledConstraints, CompiledTemplate};
@@ -535,7 +535,11 @@ fn negotiation_constraints_of_strangers_are_held_to_the_subset() {
     let right = "<wsag:Constraint>nodes le 9</wsag:Constraint>";
     let several = format!("{}{}{right}{wrong}", item("//jsdl:Exact"), item("id('x')"));
     let found = negotiated(&several);
-    let paths: Vec<_> = found.problems().iter().map(|of| of.path.as_str()).collect();
+    let paths: Vec<_> = found
+        .problems()
+        .iter()
+        .map(|problem| problem.path.as_str())
+        .collect();
     assert_eq!(
         paths,
         [

@@ -1,13 +1,13 @@
 //! The expression language: the expressions that are understood, and their values when data are missing.
 
-use wsag::expression::{NESTING_MAX, Parsed, Range, Value, Variables};
+use wsag::expression::{NESTING_MAX, ParsedExpression, Range, Value, Variables};
 use wsag::time::{DateTime, Duration};
 
 fn evaluate(text: &str) -> Option<bool> {
     let mut variables = Variables::predefined();
     variables.add("delay", "xs:duration");
     variables.add("ok", "xs:boolean");
-    let parsed = Parsed::parse(text, &variables).unwrap_or_else(|error| panic!("{text}: {error}"));
+    let parsed = ParsedExpression::parse(text, &variables).unwrap_or_else(|error| panic!("{text}: {error}"));
     parsed.evaluate(|name| match name {
         "deadline" => Some(Value::DateTime(DateTime::from_seconds(1_000))),
         "completed" => Some(Value::DateTime(DateTime::from_seconds(999))),
@@ -96,7 +96,9 @@ fn what_is_not_understood_is_refused_with_the_reason() {
         (deep.as_str(), "nested brackets at most"),
         (long.as_str(), "bytes"),
     ] {
-        let error = Parsed::parse(text, &variables).expect_err(text).to_string();
+        let error = ParsedExpression::parse(text, &variables)
+            .expect_err(text)
+            .to_string();
         assert!(error.contains(said), "{text}: {error}");
     }
 }
@@ -114,7 +116,7 @@ fn what_holds_of_ranges_holds_of_every_value_in_them() {
         "started eq ready or not completed eq ready",
         "completed gt started and started ge ready",
     ] {
-        let parsed = Parsed::parse(text, &variables).unwrap();
+        let parsed = ParsedExpression::parse(text, &variables).unwrap();
         for (least, most) in (0..6).flat_map(|least| (least..6).map(move |most| (least, most))) {
             let said = parsed.evaluate_ranges(|name| match name {
                 "started" | "completed" => Some(Range {
@@ -154,7 +156,11 @@ fn what_is_said_of_an_unknown_variable_is_bounded() {
         variables.add(&format!("{number}{}", "n".repeat(1_000)), "xs:int");
     }
     variables.add("odd", &"m".repeat(100_000));
-    let said = |text: &str| Parsed::parse(text, &variables).expect_err(text).to_string();
+    let said = |text: &str| {
+        ParsedExpression::parse(text, &variables)
+            .expect_err(text)
+            .to_string()
+    };
     let unknown = said(&format!("x{} eq 1", "x".repeat(1_500)));
     assert!(unknown.contains("known are submitted, ready, ") && unknown.ends_with(", 1491 more"));
     assert!(unknown.len() < 20 * 110, "{unknown}");

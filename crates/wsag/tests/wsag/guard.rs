@@ -1,6 +1,6 @@
 //! The documents that the guard lets through, and those it refuses, with the place.
 
-use crate::support::{By, Chance, names, text, xmllint};
+use crate::support::{Chance, Judge, names, text, xmllint};
 use wsag::Document;
 use wsag::guard::{self, GuardError, guard_document};
 
@@ -325,7 +325,7 @@ fn the_guard_and_libxml2_agree_on_damaged_documents() {
             bytes
         })
         .collect();
-    let Some(verdicts) = xmllint(&damaged, By::Form, "damaged") else {
+    let Some(verdicts) = xmllint(&damaged, Judge::Form, "damaged") else {
         return;
     };
     let mut well_formed = 0;

@@ -8,7 +8,7 @@ use wsag::constraints::CompiledTemplate;
 use wsag::languages::{TimeLanguage, TimeLanguages};
 use wsag::templates::{ADVANCE_RESERVATION, Template};
 use wsag::terms::{ServiceDescription, path_of_content};
-use wsag::{Document, Message, Places, Violation, ViolationKind, read, rules};
+use wsag::{Document, Message, ValuePlaces, Violation, ViolationKind, read, rules};
 
 /// The namespace of the language of the tests, of which every name is another than ours.
 const NAMESPACE: &str = "urn:example:when";
@@ -59,7 +59,11 @@ fn template(text: &str) -> Template {
 }
 
 fn contents(offer: &AgreementOffer) -> Vec<&ServiceDescription> {
-    offer.terms.descriptions().map(|of| &of.content).collect()
+    offer
+        .terms
+        .descriptions()
+        .map(|description| &description.content)
+        .collect()
 }
 
 /// Everything that is wrong with an offer of a template.
@@ -104,7 +108,10 @@ fn what_is_wrong_with_a_time_is_told_by_the_names_of_its_language() {
     ] {
         let found = wrong(&theirs.replace(part, replacement), &template);
         let place = format!("{path}{place}");
-        assert!(found.iter().any(|of| of.path == place), "{place}: {found:?}");
+        assert!(
+            found.iter().any(|found| found.path == place),
+            "{place}: {found:?}"
+        );
     }
     for (part, replacement) in [(">30<", ">soon<"), ("w:Until>", "w:Till>"), ("T08:00:00Z", "")] {
         let text = theirs.replace(part, replacement);
@@ -124,7 +131,7 @@ fn a_template_may_name_a_time_in_either_language_and_holds_of_both() {
         assert_eq!((compiled.problems(), compiled.unbound()), (&[][..], &[][..]));
         for offer in [&ours, &translated(&ours)] {
             let mut found = wrong(offer, &template);
-            found.retain(|of| of.kind == ViolationKind::Constraint);
+            found.retain(|found| found.kind == ViolationKind::Constraint);
             assert_eq!(found.len(), 1, "{found:?}");
             assert!(found[0].message.contains("at most 31536000"), "{found:?}");
         }
@@ -165,7 +172,7 @@ fn unmet(offer: &str, location: &str, constraint: &str) -> Vec<String> {
     let languages = languages();
     let document = Document::parse_in(offer.as_bytes(), &languages).unwrap();
     read(&document).unwrap_or_else(|violations| panic!("{violations}"));
-    let paths = compiled.check(&document).into_iter().map(|of| of.path);
+    let paths = compiled.check(&document).into_iter().map(|check| check.path);
     paths.collect()
 }
 
@@ -227,7 +234,10 @@ fn what_is_kept_elsewhere_is_no_time_and_is_offered_again_as_it_was() {
     let kept = format!("<w:When xmlns:w=\"{NAMESPACE}\"><w:From>soon</w:From></w:When>");
     let sent = text("o01-offer-sleep.xml").replace("</wsag:Context>", &format!("{kept}</wsag:Context>"));
     let languages = languages();
-    let (made, places) = (offer(&sent, &languages).make(&languages), Places::document(""));
+    let (made, places) = (
+        offer(&sent, &languages).make(&languages),
+        ValuePlaces::document(""),
+    );
     let made = Document::made(&made, &places).unwrap();
     let sent = Document::parse_in(sent.as_bytes(), &languages).unwrap();
     assert_eq!(wsag::compare::first_difference(&sent, &made), None);
@@ -250,7 +260,7 @@ fn an_offer_that_is_made_of_values_knows_its_language() {
     for sent in [sent, ours] {
         let (made, places) = (
             offer(&sent, &languages()).make(&languages()),
-            Places::document(""),
+            ValuePlaces::document(""),
         );
         assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
     }
@@ -288,7 +298,7 @@ fn an_offer_is_written_in_the_language_in_which_it_was_read() {
     // Without a text it is a tree with the same meaning and the same paths.
     let (made, places) = (
         theirs.make(&TimeLanguages::default()),
-        Places::document("/wsag:AgreementOffer"),
+        ValuePlaces::document("/wsag:AgreementOffer"),
     );
     let late = AgreementOffer {
         terms: offer(&written.replace("T20:00:00Z", "T07:00:00Z"), &languages()).terms,
@@ -303,17 +313,23 @@ fn an_offer_is_written_in_the_language_in_which_it_was_read() {
 #[test]
 fn names_that_would_be_no_language_are_refused() {
     assert_eq!(language().check(), Ok(()));
-    let of = |change: fn(&mut TimeLanguage)| {
+    let language_with = |change: fn(&mut TimeLanguage)| {
         let mut language = language();
         change(&mut language);
         language.check().unwrap_err()
     };
     for (said, wrong) in [
-        ("namespace:", of(|of| of.namespace.clear())),
-        ("namespace:", of(|of| wsag::ns::ARP.clone_into(&mut of.namespace))),
-        ("element:", of(|of| "w:When".clone_into(&mut of.element))),
-        ("end:", of(|of| of.end.clear())),
-        ("start:", of(|of| "For".clone_into(&mut of.start))),
+        ("namespace:", language_with(|each| each.namespace.clear())),
+        (
+            "namespace:",
+            language_with(|each| wsag::ns::ARP.clone_into(&mut each.namespace)),
+        ),
+        (
+            "element:",
+            language_with(|each| "w:When".clone_into(&mut each.element)),
+        ),
+        ("end:", language_with(|each| each.end.clear())),
+        ("start:", language_with(|each| "For".clone_into(&mut each.start))),
     ] {
         assert!(wrong.starts_with(said), "{wrong}");
     }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod bindings;
+mod built_offers;
 mod constraints;
 mod expressions;
 mod fragments;
@@ -9,7 +10,6 @@ mod guard;
 mod hostile;
 mod languages;
 mod locations;
-mod made;
 mod messages;
 mod patterns;
 mod round_trip;

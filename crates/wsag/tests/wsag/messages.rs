@@ -296,7 +296,10 @@ fn constraints_under_their_earlier_name_are_read_again_and_nothing_else_changes(
         panic!("offers are expected: {:?}", read(&document));
     };
     let constraints = &offers[0].constraints.constraints;
-    assert_eq!(constraints.last().map(|of| of.text.as_str()), Some("nodes ge 1"));
+    assert_eq!(
+        constraints.last().map(|constraint| constraint.text.as_str()),
+        Some("nodes ge 1")
+    );
     assert_eq!(offers[0].name.as_deref(), Some("a <wsag-neg:Constraint>"));
 }
 
@@ -340,23 +343,23 @@ fn each_element_of_jsdl_that_is_not_supported_is_refused_at_its_path() {
     let staging = "<jsdl:DataStaging><jsdl:FileName>f</jsdl:FileName><jsdl:FilesystemName>HOME</jsdl:FilesystemName>\
                    <jsdl:CreationFlag>overwrite</jsdl:CreationFlag></jsdl:DataStaging></jsdl:JobDescription>";
     let simple = |name: &str| (name.to_owned(), format!("<{name}>1</{name}>"));
-    let of = |(place, above): (&'static str, &'static str), (path, element): (String, String)| {
+    let path_of = |(place, above): (&'static str, &'static str), (path, element): (String, String)| {
         (place, above.to_owned() + &path, element + place)
     };
     let end = "</jsdl:JobDescription>";
     let mut asked = vec![
-        of(resources, simple("jsdl:CandidateHosts")),
-        of(resources, simple("jsdl:FileSystem")),
-        of(resources, simple("jsdl:IndividualCPUTime")),
-        of(resources, simple("jsdl:TotalCPUTime")),
-        of(
+        path_of(resources, simple("jsdl:CandidateHosts")),
+        path_of(resources, simple("jsdl:FileSystem")),
+        path_of(resources, simple("jsdl:IndividualCPUTime")),
+        path_of(resources, simple("jsdl:TotalCPUTime")),
+        path_of(
             resources,
             (
                 "jsdl:OperatingSystem/jsdl:OperatingSystemVersion".to_owned(),
                 system(version),
             ),
         ),
-        of(
+        path_of(
             resources,
             (
                 "jsdl:OperatingSystem/jsdl:OperatingSystemType/jsdl:OperatingSystemName".to_owned(),
@@ -371,7 +374,7 @@ fn each_element_of_jsdl_that_is_not_supported_is_refused_at_its_path() {
     ];
     // Elements of other namespaces, and elements of the program that the provider decides.
     let foreign = || ("q:x".to_owned(), "<q:x xmlns:q=\"urn:q\"/>".to_owned());
-    asked.extend([resources, program, described, application].map(|place| of(place, foreign())));
+    asked.extend([resources, program, described, application].map(|place| path_of(place, foreign())));
     asked.extend(
         [
             "Executable",
@@ -384,7 +387,7 @@ fn each_element_of_jsdl_that_is_not_supported_is_refused_at_its_path() {
             "ProcessCountLimit",
             "ThreadCountLimit",
         ]
-        .map(|name| of(program, simple(&format!("jsdl-posix:{name}")))),
+        .map(|name| path_of(program, simple(&format!("jsdl-posix:{name}")))),
     );
     for (place, path, with_it) in asked {
         let offer = text("o01-offer-sleep.xml");
@@ -392,7 +395,9 @@ fn each_element_of_jsdl_that_is_not_supported_is_refused_at_its_path() {
         let changed = format!("{}{with_it}{}", &offer[..at], &offer[at + place.len()..]);
         let document = Document::parse(changed.as_bytes()).expect("the guard lets it through");
         let found = read(&document).expect_err("it is not supported").0;
-        let refused = |of: &Violation| of.kind == ViolationKind::NotSupported && of.path.ends_with(&path);
+        let refused = |violation: &Violation| {
+            violation.kind == ViolationKind::NotSupported && violation.path.ends_with(&path)
+        };
         assert!(found.iter().any(refused), "{path}: {found:?}");
     }
 }

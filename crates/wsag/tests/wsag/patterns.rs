@@ -128,19 +128,19 @@ fn classes_have_the_characters_that_libxml2_gives_them() {
 
 /// The meaning of a pattern, in a form that is matched by plain search. (libxml2 is no reference here: where two ways go on alike
 /// it takes a wrong one.)
-enum Meant {
+enum PatternMeaning {
     /// A class as it is written, and its characters among `abc`.
     Class(&'static str, &'static str),
-    Sequence(Vec<Meant>),
-    Choice(Vec<Meant>),
-    Repeat(Box<Meant>, usize, Option<usize>),
+    Sequence(Vec<PatternMeaning>),
+    Choice(Vec<PatternMeaning>),
+    Repeat(Box<PatternMeaning>, usize, Option<usize>),
 }
 
-impl Meant {
-    fn some(chance: &mut Chance, depth: usize) -> Meant {
+impl PatternMeaning {
+    fn some(chance: &mut Chance, depth: usize) -> PatternMeaning {
         let members = |chance: &mut Chance| {
             (0..=chance.below(2))
-                .map(|_| Meant::some(chance, depth + 1))
+                .map(|_| PatternMeaning::some(chance, depth + 1))
                 .collect()
         };
         match chance.below(if depth > 4 { 1 } else { 6 }) {
@@ -154,49 +154,49 @@ impl Meant {
                     (r"\d", ""),
                 ];
                 let (text, has) = *chance.pick(&classes);
-                Meant::Class(text, has)
+                PatternMeaning::Class(text, has)
             }
-            1 => Meant::Choice(members(chance)),
-            2 => Meant::Sequence(members(chance)),
-            3 => Meant::Sequence(Vec::new()),
+            1 => PatternMeaning::Choice(members(chance)),
+            2 => PatternMeaning::Sequence(members(chance)),
+            3 => PatternMeaning::Sequence(Vec::new()),
             _ => {
                 let least = chance.below(3);
                 let most = (chance.below(2) == 0).then(|| least + chance.below(2));
-                Meant::Repeat(Box::new(Meant::some(chance, depth + 1)), least, most)
+                PatternMeaning::Repeat(Box::new(PatternMeaning::some(chance, depth + 1)), least, most)
             }
         }
     }
 
     fn text(&self) -> String {
-        let texts = |parts: &[Meant]| parts.iter().map(Meant::text).collect::<Vec<_>>();
+        let texts = |parts: &[PatternMeaning]| parts.iter().map(PatternMeaning::text).collect::<Vec<_>>();
         match self {
-            Meant::Class(text, _) => (*text).to_owned(),
-            Meant::Sequence(parts) => texts(parts).concat(),
-            Meant::Choice(parts) => format!("({})", texts(parts).join("|")),
-            Meant::Repeat(part, 0, None) => format!("({})*", part.text()),
-            Meant::Repeat(part, 1, None) => format!("({})+", part.text()),
-            Meant::Repeat(part, 0, Some(1)) => format!("({})?", part.text()),
-            Meant::Repeat(part, least, None) => format!("({}){{{least},}}", part.text()),
-            Meant::Repeat(part, least, Some(most)) if least == most => {
+            PatternMeaning::Class(text, _) => (*text).to_owned(),
+            PatternMeaning::Sequence(parts) => texts(parts).concat(),
+            PatternMeaning::Choice(parts) => format!("({})", texts(parts).join("|")),
+            PatternMeaning::Repeat(part, 0, None) => format!("({})*", part.text()),
+            PatternMeaning::Repeat(part, 1, None) => format!("({})+", part.text()),
+            PatternMeaning::Repeat(part, 0, Some(1)) => format!("({})?", part.text()),
+            PatternMeaning::Repeat(part, least, None) => format!("({}){{{least},}}", part.text()),
+            PatternMeaning::Repeat(part, least, Some(most)) if least == most => {
                 format!("({}){{{least}}}", part.text())
             }
-            Meant::Repeat(part, least, Some(most)) => format!("({}){{{least},{most}}}", part.text()),
+            PatternMeaning::Repeat(part, least, Some(most)) => format!("({}){{{least},{most}}}", part.text()),
         }
     }
 
     /// Where a match that starts at any of these places may end.
     fn ends(&self, value: &str, starts: &BTreeSet<usize>) -> BTreeSet<usize> {
         match self {
-            Meant::Class(_, has) => starts
+            PatternMeaning::Class(_, has) => starts
                 .iter()
                 .filter(|start| value[**start..].chars().next().is_some_and(|c| has.contains(c)))
                 .map(|start| start + 1)
                 .collect(),
-            Meant::Sequence(parts) => parts
+            PatternMeaning::Sequence(parts) => parts
                 .iter()
                 .fold(starts.clone(), |ends, part| part.ends(value, &ends)),
-            Meant::Choice(parts) => parts.iter().flat_map(|part| part.ends(value, starts)).collect(),
-            Meant::Repeat(part, least, most) => {
+            PatternMeaning::Choice(parts) => parts.iter().flat_map(|part| part.ends(value, starts)).collect(),
+            PatternMeaning::Repeat(part, least, most) => {
                 let mut ends = (0..*least).fold(starts.clone(), |ends, _| part.ends(value, &ends));
                 let mut last = ends.clone();
                 // No value is longer than that.
@@ -215,7 +215,7 @@ fn patterns_match_what_they_mean() {
     let mut chance = Chance(11);
     let (mut matched, mut refused) = (0, 0);
     for _ in 0..1_500 {
-        let meant = Meant::some(&mut chance, 0);
+        let meant = PatternMeaning::some(&mut chance, 0);
         let text = meant.text();
         let template = pattern(&text);
         assert_eq!(template.problems(), [], "{text}");

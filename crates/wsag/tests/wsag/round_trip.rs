@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
-use crate::support::make::Make;
+use crate::support::make::DocumentMaker;
 use crate::support::{Chance, assert_valid, message, names_read, text};
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{self, InitiateInput, NegotiationProperties};
@@ -10,7 +10,7 @@ use wsag::{Document, Fragment, Message, operations};
 
 #[test]
 fn whatever_is_written_is_valid_and_read_back_as_it_was() {
-    let mut make = Make(Chance(2026));
+    let mut make = DocumentMaker(Chance(2026));
     let (mut written, mut only_written) = (Vec::new(), Vec::new());
     for _ in 0..200 {
         let offer = make.offer();
@@ -63,10 +63,10 @@ fn whatever_is_written_is_valid_and_read_back_as_it_was() {
 }
 
 /// Messages of negotiations with the values that reading must give back, and messages that the service only writes.
-fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<(String, Message)> {
+fn negotiation_messages(make: &mut DocumentMaker, only_written: &mut Vec<String>) -> Vec<(String, Message)> {
     let mut written = Vec::new();
     for _ in 0..100 {
-        let offers = make.some(1, Make::negotiation_offer);
+        let offers = make.some(1, DocumentMaker::negotiation_offer);
         written.push((
             negotiations::negotiate_input(&offers),
             Message::NegotiateInput(offers.clone()),
@@ -75,7 +75,7 @@ fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<
             negotiations::advertise_input(&offers),
             Message::AdvertiseInput(offers),
         ));
-        let offers = make.some(0, Make::negotiation_offer);
+        let offers = make.some(0, DocumentMaker::negotiation_offer);
         written.push((
             negotiations::negotiate_output(&offers),
             Message::NegotiateOutput(offers.clone()),
@@ -89,7 +89,7 @@ fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<
         only_written.push(properties.to_xml());
         let input = InitiateInput {
             context: make.negotiation_context(),
-            initiator: make.maybe(Make::endpoint),
+            initiator: make.maybe(DocumentMaker::endpoint),
             noncritical: Vec::new(),
         };
         written.push((input.to_xml(), Message::InitiateNegotiationInput(Box::new(input))));
@@ -105,7 +105,7 @@ fn negotiation_messages(make: &mut Make, only_written: &mut Vec<String>) -> Vec<
 #[test]
 fn the_parts_of_an_agreement_are_valid_documents() {
     use wsag::states::Part;
-    let mut make = Make(Chance(7));
+    let mut make = DocumentMaker(Chance(7));
     let mut documents = Vec::new();
     for _ in 0..50 {
         let properties = make.properties();

@@ -1,7 +1,7 @@
 //! The schemas and the typed reader say the same of every document.
 
 use crate::support::tree::{Element, Item};
-use crate::support::{By, Chance, assert_valid, names, names_read, text, xmllint};
+use crate::support::{Chance, Judge, assert_valid, names, names_read, text, xmllint};
 use wsag::{Document, Violation, ViolationKind, Violations, read};
 
 #[test]
@@ -20,7 +20,7 @@ fn the_schemas_refuse_every_invalid_message() {
         .iter()
         .map(|name| text(&format!("negative/{name}")).into_bytes())
         .collect();
-    let Some(verdicts) = xmllint(&documents, By::Ours, "negative") else {
+    let Some(verdicts) = xmllint(&documents, Judge::Ours, "negative") else {
         return;
     };
     for (name, said) in names.iter().zip(verdicts) {
@@ -146,10 +146,10 @@ fn the_reader_and_the_schemas_agree_on_mutants_of_every_message() {
         .collect();
     let mut disagreements = std::collections::BTreeMap::new();
     for (by, strict) in [
-        (By::Ours, is_stricter as fn(&Violation) -> bool),
-        (By::Published, is_profile),
+        (Judge::Ours, is_stricter as fn(&Violation) -> bool),
+        (Judge::Published, is_profile),
         // What stands where anything may stand is checked where answers repeat it.
-        (By::PublishedOutside, |_| true),
+        (Judge::PublishedOutside, |_| true),
     ] {
         let Some(verdicts) = xmllint(&documents, by, "mutants") else {
             continue;
@@ -254,7 +254,7 @@ fn is_stricter(violation: &Violation) -> bool {
         // A schema cannot exclude two namespaces from a wildcard.
         || violation.message.starts_with("answers repeat it")
         // libxml2 lets an element of the schema's own namespace follow a wildcard for other namespaces.
-        || of_expression.iter().any(|of| violation.message.contains(of))
+        || of_expression.iter().any(|each| violation.message.contains(each))
         || WILDCARDS.iter().any(|expected| violation.message.starts_with(expected))
 }
 

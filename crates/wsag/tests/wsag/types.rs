@@ -1,6 +1,6 @@
 //! Types that constraints name: those of XML Schema, and those of the published schemas.
 
-use crate::support::constrained::{check, name_meets};
+use crate::support::constrained_templates::{check, name_meets};
 use crate::support::items::item;
 use crate::support::text;
 use wsag::ViolationKind;
@@ -43,7 +43,7 @@ fn types_of_the_published_schemas_are_known_by_their_names() {
 #[test]
 fn types_with_children_are_checked_as_their_elements_are() {
     let offer = text("o01-offer-sleep.xml");
-    let of = |location: &str, particle: &str| {
+    let item_with = |location: &str, particle: &str| {
         let template = item(location, particle);
         assert_eq!(
             (template.problems(), template.unknown_types()),
@@ -54,7 +54,7 @@ fn types_with_children_are_checked_as_their_elements_are() {
     let job = |kind: &str| {
         let particle =
             format!("<xs:sequence><xs:element name='JobDescription' type='{kind}'/></xs:sequence>");
-        of("//jsdl:JobDefinition", &particle)
+        item_with("//jsdl:JobDefinition", &particle)
     };
     assert_eq!(job("jsdl:JobDescription_Type"), []);
     let wrong = job("jsdl:Resources_Type");
@@ -98,8 +98,8 @@ fn types_with_children_are_checked_as_their_elements_are() {
                 "<xs:sequence><xs:any minOccurs='0'/><xs:element name='{element}' type='{kind}'/><xs:any minOccurs='0'/></xs:sequence>"
             )
         };
-        assert_eq!(of(location, &particle(right)), [], "{right}");
-        assert_eq!(of(location, &particle(wrong)).len(), 1, "{wrong}");
+        assert_eq!(item_with(location, &particle(right)), [], "{right}");
+        assert_eq!(item_with(location, &particle(wrong)).len(), 1, "{wrong}");
     }
 }
 
@@ -127,27 +127,27 @@ fn the_types_of_terms_and_their_parts_are_known() {
             "ServicePropertiesType",
         ),
     ] {
-        let of = |kind: &str| {
+        let type_of = |kind: &str| {
             let element = format!("<xs:element name='{element}' type='wsag:{kind}' maxOccurs='2'/>");
             let particle = format!("<xs:sequence>{element}<xs:any minOccurs='0'/></xs:sequence>");
             let template = item(location, &particle);
             assert!(template.unknown_types().is_empty());
             check(&template, &offer)
         };
-        assert_eq!(of(right), [], "{right}");
-        assert!(!of(wrong).is_empty(), "{wrong}");
+        assert_eq!(type_of(right), [], "{right}");
+        assert!(!type_of(wrong).is_empty(), "{wrong}");
     }
 }
 
 #[test]
 fn types_in_annotations_keep_no_template_out_and_derived_ones_do() {
-    let of = |child: &str| {
+    let content_of = |child: &str| {
         let constraint =
             format!("<xs:sequence><xs:element name='a'>{child}</xs:element><xs:any/></xs:sequence>");
         item("//jsdl:Exact", &constraint).unknown_types().to_vec()
     };
     assert_eq!(
-        of("<xs:annotation><xs:appinfo><xs:element type='my:t'/></xs:appinfo></xs:annotation>"),
+        content_of("<xs:annotation><xs:appinfo><xs:element type='my:t'/></xs:appinfo></xs:annotation>"),
         [""; 0]
     );
     for (content, derived) in [
@@ -155,7 +155,7 @@ fn types_in_annotations_keep_no_template_out_and_derived_ones_do() {
         ("xs:complexContent", "<xs:extension base='jsdl:RangeValue_Type'/>"),
         ("xs:simpleContent", "<xs:extension base='xs:int'/>"),
     ] {
-        let found = of(&format!(
+        let found = content_of(&format!(
             "<xs:complexType><{content}>{derived}</{content}></xs:complexType>"
         ));
         assert!(
@@ -167,7 +167,7 @@ fn types_in_annotations_keep_no_template_out_and_derived_ones_do() {
 
 #[test]
 fn lengths_count_octets_of_bytes_and_items_of_lists() {
-    let of = |base: &str, length: usize, value: &str| {
+    let restriction_of = |base: &str, length: usize, value: &str| {
         let restriction =
             format!("<xs:restriction base='{base}'><xs:length value='{length}'/></xs:restriction>");
         name_meets(&format!("<xs:simpleType>{restriction}</xs:simpleType>"), value)
@@ -179,9 +179,12 @@ fn lengths_count_octets_of_bytes_and_items_of_lists() {
         ("xs:base64Binary", 3, "YW Jj"),
         ("xs:NMTOKENS", 2, "one two"),
     ] {
-        assert!(of(base, length, value), "{value} has the length {length}");
         assert!(
-            !of(base, value.len(), value),
+            restriction_of(base, length, value),
+            "{value} has the length {length}"
+        );
+        assert!(
+            !restriction_of(base, value.len(), value),
             "{value} does not have the length {}",
             value.len()
         );

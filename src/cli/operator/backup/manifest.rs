@@ -127,7 +127,8 @@ impl Manifest {
         }
         let manifest = (!is_unreleased).then(|| serde_json::from_value::<Self>(value));
         let manifest = manifest.transpose().map_err(|why| damaged(why.to_string()))?;
-        let is_ours = |of: &Self| schema_sum(of.schema).is_some_and(|sum| sum == of.schema_sum);
+        let is_ours =
+            |manifest: &Self| schema_sum(manifest.schema).is_some_and(|sum| sum == manifest.schema_sum);
         let Some(manifest) = manifest.filter(is_ours) else {
             return Err(Failure::Refused(
                 "the backup was made by a version before the first release, which no other restores: start with an empty data \
@@ -141,7 +142,7 @@ impl Manifest {
         }
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1])
-            || ![DATABASE, SERVICE].iter().all(|of| names.contains(of))
+            || ![DATABASE, SERVICE].iter().all(|each| names.contains(each))
         {
             return Err(damaged("it does not list what a backup has".into()));
         }
@@ -175,7 +176,7 @@ impl Manifest {
                     part.bytes
                 )));
             }
-            let mut digest = Summed::new(io::sink());
+            let mut digest = DigestWriter::new(io::sink());
             io::copy(&mut BufReader::new(file), &mut digest).map_err(|why| refused(why.to_string()))?;
             if digest.sum() != part.sha256 {
                 return Err(refused("its content is not what was written".into()));
@@ -186,14 +187,14 @@ impl Manifest {
 }
 
 /// A file of a backup while it is written.
-pub(super) type PartWriter = Summed<BufWriter<File>>;
+pub(super) type PartWriter = DigestWriter<BufWriter<File>>;
 
 /// Begins a file of a backup.
 ///
 /// # Errors
 /// Where it is there already, or cannot be made.
 pub(super) fn begin_part(folder: &Path, name: &str) -> io::Result<PartWriter> {
-    Ok(Summed::new(BufWriter::with_capacity(
+    Ok(DigestWriter::new(BufWriter::with_capacity(
         1 << 20,
         new_file(&folder.join(name))?,
     )))
@@ -246,13 +247,13 @@ pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// A writer that sums the bytes that it writes.
-pub(super) struct Summed<W> {
+pub(super) struct DigestWriter<W> {
     to: W,
     digest: Sha256,
     bytes: u64,
 }
 
-impl<W> Summed<W> {
+impl<W> DigestWriter<W> {
     fn new(to: W) -> Self {
         Self {
             to,
@@ -266,7 +267,7 @@ impl<W> Summed<W> {
     }
 }
 
-impl<W: Write> Write for Summed<W> {
+impl<W: Write> Write for DigestWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.to.write(bytes)?;
         self.digest.update(&bytes[..written]);

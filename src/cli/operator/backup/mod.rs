@@ -93,7 +93,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     // Whatever the service acknowledges until here is in the state that is copied.
     manifest.taken = instant_in_utc(Clock::system().now());
     let mut rows = begin_part(folder, DATABASE).map_err(failed)?;
-    let mut told = Told::new("rows copied");
+    let mut told = ProgressDisplay::new("rows copied");
     let saved = store.save(lines, &mut rows, &mut |count| told.tell(count)).await;
     let saved = saved.map_err(|why| match why {
         CopyError::Inconsistent(findings) => tell_findings(&findings, as_json),
@@ -130,12 +130,12 @@ impl Manifest {
         &mut self,
         backup: &Path,
         name: &str,
-        of: &Path,
+        one_path: &Path,
         wanted: impl Fn(&str) -> bool,
     ) -> std::io::Result<()> {
-        let mut told = Told::new("files copied");
+        let mut told = ProgressDisplay::new("files copied");
         let progress: Progress<'_> = &mut |count| told.tell(count);
-        let (count, archive) = tree::pack(of, wanted, begin_part(backup, name)?, progress)?;
+        let (count, archive) = tree::pack(one_path, wanted, begin_part(backup, name)?, progress)?;
         self.left_out += count.left_out;
         self.parts.push(archive.finish(name)?);
         Ok(())
@@ -146,7 +146,7 @@ impl Manifest {
 fn make_empty_folder(folder: &Path, data_dir: &Path) -> Result<(), Failure> {
     let failed = |why: std::io::Error| Failure::Usage(format!("{}: {why}", folder.display()));
     let absolute = std::path::absolute(folder).map_err(failed)?;
-    let there = absolute.ancestors().find(|of| of.exists());
+    let there = absolute.ancestors().find(|folder| folder.exists());
     let there = there.unwrap_or(&absolute).canonicalize().map_err(failed)?;
     if data_dir.canonicalize().is_ok_and(|data| there.starts_with(data)) {
         return Err(Failure::Refused(format!(
@@ -235,12 +235,12 @@ fn failure_of(why: CopyError) -> Failure {
 }
 
 /// Tells a person at a terminal how far long work has come.
-struct Told {
+struct ProgressDisplay {
     what: &'static str,
     last: Option<Instant>,
 }
 
-impl Told {
+impl ProgressDisplay {
     fn new(what: &'static str) -> Self {
         let last = std::io::stderr().is_terminal().then(Instant::now);
         Self { what, last }

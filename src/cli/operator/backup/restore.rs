@@ -9,7 +9,7 @@ use clap::Args;
 use scheduler::counted;
 
 use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, open_part, sync_folder};
-use super::{Told, failure_of, tree};
+use super::{ProgressDisplay, failure_of, tree};
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
@@ -66,7 +66,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         None => (&options.store.data_dir, options.store.database_url()),
     };
     let config = Config::load(options.store.config.as_deref())?;
-    let restored = Restoring {
+    let restored = RestoreTask {
         backup,
         manifest: &manifest,
         data_dir,
@@ -149,7 +149,7 @@ fn open_key(config: &Trail, data_dir: &Path) -> Result<Option<HeadKey>, Failure>
 }
 
 /// A backup on its way to where nothing is.
-struct Restoring<'a> {
+struct RestoreTask<'a> {
     backup: &'a Path,
     manifest: &'a Manifest,
     data_dir: &'a Path,
@@ -159,7 +159,7 @@ struct Restoring<'a> {
     as_json: bool,
 }
 
-impl Restoring<'_> {
+impl RestoreTask<'_> {
     /// Restores everything; of the large files only the archive is read unless they are wanted. Returns the numbers of rows and files.
     async fn restore(&self, with_files: bool) -> Result<(u64, u64), Failure> {
         let data_dir = self.data_dir;
@@ -198,7 +198,7 @@ impl Restoring<'_> {
         if let Some(wrong) = wrong.into_iter().next() {
             return Err(Failure::Refused(wrong));
         }
-        let mut told = Told::new("rows restored");
+        let mut told = ProgressDisplay::new("rows restored");
         let mut rows = BufReader::new(self.open(DATABASE)?);
         let progress: Progress<'_> = &mut |count| told.tell(count);
         let key = open_key(self.config, data_dir)?;
@@ -218,7 +218,7 @@ impl Restoring<'_> {
 
     fn unpack(&self, name: &str, wanted: bool) -> Result<u64, Failure> {
         let archive = BufReader::new(self.open(name)?);
-        let mut told = Told::new("files restored");
+        let mut told = ProgressDisplay::new("files restored");
         let progress: Progress<'_> = &mut |count| told.tell(count);
         let unpacked = tree::unpack(archive, wanted.then_some(self.data_dir), progress);
         unpacked.map_err(|why| Failure::Refused(format!("{}: {why}", self.backup.join(name).display())))

@@ -83,9 +83,9 @@ impl<W: Write> Packer<'_, W> {
     fn entry(&mut self, folder: BorrowedFd<'_>, name: &CStr, path: &[u8], depth: usize) -> io::Result<()> {
         let added = match self.add(folder, name, path, depth) {
             // It is gone by now.
-            Err(Unpacked::Unreadable(Errno::NOENT)) => return Ok(()),
-            Err(Unpacked::Unreadable(_)) => false,
-            Err(Unpacked::Unwritable(why)) => return Err(why),
+            Err(PackError::Unreadable(Errno::NOENT)) => return Ok(()),
+            Err(PackError::Unreadable(_)) => false,
+            Err(PackError::Unwritable(why)) => return Err(why),
             Ok(added) => added,
         };
         self.count.left_out += u64::from(!added);
@@ -99,7 +99,7 @@ impl<W: Write> Packer<'_, W> {
         name: &CStr,
         path: &[u8],
         depth: usize,
-    ) -> Result<bool, Unpacked> {
+    ) -> Result<bool, PackError> {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory if depth < DEPTH_MAX => {
@@ -161,18 +161,18 @@ impl<W: Write> Packer<'_, W> {
 }
 
 /// Why a name is not in an archive.
-enum Unpacked {
+enum PackError {
     Unreadable(Errno),
     Unwritable(io::Error),
 }
 
-impl From<Errno> for Unpacked {
+impl From<Errno> for PackError {
     fn from(why: Errno) -> Self {
         Self::Unreadable(why)
     }
 }
 
-impl From<io::Error> for Unpacked {
+impl From<io::Error> for PackError {
     fn from(why: io::Error) -> Self {
         Self::Unwritable(why)
     }

@@ -14,14 +14,14 @@ use crate::execution::job::folder::Folder;
 
 /// The places.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct FolderPlaces {
     /// Below the data folder of this process.
     own: PathBuf,
     /// That of clusters, where it is another one.
     common: Option<Arc<ClusterRecords>>,
 }
 
-impl Places {
+impl FolderPlaces {
     /// Only the one in a data folder.
     pub(super) fn in_data_folder(path: &Path) -> Self {
         Self {
@@ -45,14 +45,14 @@ impl Places {
 
     /// The place for an agreement's job on a cluster: one that was begun in the data folder stays there.
     pub(super) fn on_cluster(&self, agreement: Uuid) -> &Path {
-        let common = self.common.as_ref().map(|of| of.jobs());
+        let common = self.common.as_ref().map(|common| common.jobs());
         let common = common.filter(|_| !is_begun(&self.own.join(agreement.to_string())));
         common.unwrap_or(&self.own)
     }
 
     /// The place that has a folder of this name, or would have it.
     pub(super) fn with_name(&self, name: &str) -> &Path {
-        let common = self.common.as_ref().map(|of| of.jobs());
+        let common = self.common.as_ref().map(|common| common.jobs());
         let has_it = |common: &&Path| common.join(name).exists() && !is_begun(&self.own.join(name));
         common.filter(has_it).unwrap_or(&self.own)
     }
@@ -63,7 +63,7 @@ impl Places {
     /// Where the common one is not there: its disk may be away.
     pub(super) fn of(&self, agreement: Uuid) -> Result<&Path, ExecutionError> {
         match &self.common {
-            Some(common) if !common.jobs().is_dir() => Err(is_away(common.jobs())),
+            Some(common) if !common.jobs().is_dir() => Err(not_found(common.jobs())),
             _ => Ok(self.with_name(&agreement.to_string())),
         }
     }
@@ -78,7 +78,7 @@ impl Places {
         let mut names = names_in(&self.own)?.unwrap_or_default();
         if let Some(common) = &self.common {
             let there = names_in(common.jobs())?;
-            names.extend(there.ok_or_else(|| is_away(common.jobs()))?);
+            names.extend(there.ok_or_else(|| not_found(common.jobs()))?);
             names.sort_unstable();
             names.dedup();
         }
@@ -86,7 +86,7 @@ impl Places {
     }
 }
 
-fn is_away(path: &Path) -> ExecutionError {
+fn not_found(path: &Path) -> ExecutionError {
     ExecutionError::system("list", path)(io::Error::from(ErrorKind::NotFound))
 }
 
@@ -107,7 +107,7 @@ mod tests {
         let (data, common) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::set_permissions(common.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let records = Arc::new(ClusterRecords::open(common.path()).unwrap());
-        let places = Places::in_data_folder(data.path()).with(Some(Arc::clone(&records)));
+        let places = FolderPlaces::in_data_folder(data.path()).with(Some(Arc::clone(&records)));
         let [before, new, local] = [1, 2, 3].map(Uuid::from_u128);
         for (at, id) in [
             (places.own(), before),

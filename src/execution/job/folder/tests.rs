@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
 use crate::clock::Clock;
-use crate::execution::files::outputs::{Stream, Written};
+use crate::execution::files::outputs::{OutputFile, Stream};
 
 pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
     JobSpec {
@@ -138,10 +138,10 @@ fn what_a_job_writes_is_listed_and_its_inputs_links_and_pipes_are_not() {
     assert!(folder.open(&result).is_err());
     assert_eq!(
         folder.written("stdout").unwrap(),
-        Some(Written::Stream(Stream::Out))
+        Some(OutputFile::Stream(Stream::Out))
     );
     assert!(
-        folder.open(&Written::Stream(Stream::Out)).unwrap().is_none(),
+        folder.open(&OutputFile::Stream(Stream::Out)).unwrap().is_none(),
         "it has not begun"
     );
 }

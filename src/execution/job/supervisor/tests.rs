@@ -55,7 +55,7 @@ fn a_slot_ends_by_the_clock_also_when_that_is_set_forward_meanwhile() {
             waiting.join().unwrap().unwrap()
         })
     });
-    assert_eq!(stop, Some((Stop::SlotOver, Left::ByItself)));
+    assert_eq!(stop, Some((Stop::SlotOver, StopOutcome::ByItself)));
 }
 
 #[test]

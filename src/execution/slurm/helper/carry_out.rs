@@ -11,7 +11,7 @@ use crate::execution::files::tree;
 use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{
-    Change, Done, HELPER, Operation, Part, Place, Reservation, YES,
+    Change, HELPER, JobPlace, Operation, OperationResult, Part, Reservation, YES,
 };
 use crate::execution::slurm::jobs::disk::Disk;
 use crate::execution::slurm::jobs::shared_folder::SharedFolder;
@@ -26,7 +26,7 @@ impl SlurmExecutor {
             .map_err(|why| Error::Refused(RECORDS.into(), why.to_string()))?;
         let done = match &self.helper {
             None => self.carry_out_here(operation, Vec::new()),
-            Some(helper) => helper.have_done(&operation, &self.slurm),
+            Some(helper) => helper.perform(&operation, &self.slurm),
         };
         match done {
             Ok(done) => Ok(done.said),
@@ -40,7 +40,7 @@ impl SlurmExecutor {
         &self,
         operation: Operation,
         mut files: Vec<File>,
-    ) -> Result<Done, ExecutionError> {
+    ) -> Result<OperationResult, ExecutionError> {
         let (disk, nothing) = (Disk::of(&self.settings), |()| String::new());
         let delete = |name: String| {
             let named = format!("ReservationName={name}");
@@ -66,8 +66,8 @@ impl SlurmExecutor {
             Operation::Undedicate => delete(self.dedicated_name())?,
             Operation::Cancel { jobs } => self.slurm.call("scancel", jobs)?,
             Operation::Limit { job, minutes } => {
-                let (of, limit) = (format!("JobId={job}"), format!("TimeLimit={minutes}"));
-                self.slurm.call("scontrol", ["update", &of, &limit])?
+                let (job_id, limit) = (format!("JobId={job}"), format!("TimeLimit={minutes}"));
+                self.slurm.call("scontrol", ["update", &job_id, &limit])?
             }
             Operation::Create {
                 place,
@@ -87,7 +87,7 @@ impl SlurmExecutor {
                 let work = self.folder_at_place(&place)?;
                 let file = work.open(&item).map_err(work.failed("look into"))?;
                 let said = String::new();
-                return Ok(Done { said, file });
+                return Ok(OperationResult { said, file });
             }
             Operation::List { place } => {
                 let work = self.folder_at_place(&place)?;
@@ -107,25 +107,30 @@ impl SlurmExecutor {
                 removed.map_err(ExecutionError::system("remove", path))?
             }
         };
-        Ok(Done { said, file: None })
+        Ok(OperationResult { said, file: None })
     }
 
-    fn creation_arguments(&self, of: &Reservation) -> Vec<String> {
-        let start = of.start.map_or_else(|| "now".to_owned(), instant_for_slurm);
+    fn creation_arguments(&self, reservation: &Reservation) -> Vec<String> {
+        let start = reservation
+            .start
+            .map_or_else(|| "now".to_owned(), instant_for_slurm);
         let mut arguments = vec![
             "create".to_owned(),
             "reservation".to_owned(),
-            format!("ReservationName={}", self.name_of_run(of.id)),
+            format!("ReservationName={}", self.name_of_run(reservation.id)),
             format!("StartTime={start}"),
-            format!("EndTime={}", instant_for_slurm(of.end)),
-            format!("Nodes={}", of.nodes.join(",")),
-            format!("Users={}", of.users),
+            format!("EndTime={}", instant_for_slurm(reservation.end)),
+            format!("Nodes={}", reservation.nodes.join(",")),
+            format!("Users={}", reservation.users),
         ];
-        if !of.flags.is_empty() {
-            let words: Vec<&str> = of.flags.iter().map(|flag| flag.word()).collect();
+        if !reservation.flags.is_empty() {
+            let words: Vec<&str> = reservation.flags.iter().map(|flag| flag.word()).collect();
             arguments.push(format!("Flags={}", words.join(",")));
         }
-        let policy = self.settings.policies.of(&of.party, &of.application);
+        let policy = self
+            .settings
+            .policies
+            .of(&reservation.party, &reservation.application);
         arguments.extend(policy.reservation_options);
         arguments
     }
@@ -152,7 +157,7 @@ impl SlurmExecutor {
     }
 
     /// A job's folder as this process reaches it.
-    fn folder_at_place(&self, place: &Place) -> Result<SharedFolder, ExecutionError> {
+    fn folder_at_place(&self, place: &JobPlace) -> Result<SharedFolder, ExecutionError> {
         let owner = self.owner_of(&place.party)?;
         let work_dir = &self.settings.work_dir;
         let common = Some(work_dir.join(place.common.to_string()));

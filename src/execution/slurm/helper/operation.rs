@@ -50,20 +50,20 @@ pub(crate) enum Operation {
     Limit { job: String, minutes: i64 },
     /// Make a job's folder. The inputs of these names come as open files.
     Create {
-        place: Place,
+        place: JobPlace,
         /// When its slot ends, in seconds.
         until: i64,
         save: Option<SaveWork>,
         inputs: Vec<String>,
     },
     /// Replace a record that the job looks at.
-    Put { place: Place, record: Record },
+    Put { place: JobPlace, record: Record },
     /// Look whether something of a job's folder is there.
-    Exists { place: Place, part: Part },
+    Exists { place: JobPlace, part: Part },
     /// Open the output of the job for reading.
-    Open { place: Place, item: Item },
+    Open { place: JobPlace, item: Item },
     /// List the files of the working folder.
-    List { place: Place },
+    List { place: JobPlace },
     /// Remove a job's folder.
     Remove { id: Run },
     /// Remove the parts of a job's folder that were needed only while it ran.
@@ -83,7 +83,7 @@ pub(crate) enum Operation {
 /// A job's folder as the helper is told of it, which knows where such folders are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Place {
+pub(crate) struct JobPlace {
     /// The job.
     pub(crate) id: Run,
     /// The job that shares its working folder and outputs.
@@ -192,7 +192,7 @@ impl Flag {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Submission {
-    pub(crate) place: Place,
+    pub(crate) place: JobPlace,
     /// The application of the catalogue that it runs.
     pub(crate) application: String,
     pub(crate) program: PathBuf,
@@ -206,7 +206,7 @@ pub(crate) struct Submission {
 
 impl Submission {
     /// The options of a job's submission.
-    pub(crate) fn of(job: &JobSpec, save: Option<SaveWork>, place: Place) -> Self {
+    pub(crate) fn of(job: &JobSpec, save: Option<SaveWork>, place: JobPlace) -> Self {
         Self {
             place,
             application: job.application.clone(),
@@ -239,7 +239,7 @@ impl Operation {
 
 /// The result of an operation.
 #[derive(Debug)]
-pub(crate) struct Done {
+pub(crate) struct OperationResult {
     pub(crate) said: String,
     pub(crate) file: Option<File>,
 }

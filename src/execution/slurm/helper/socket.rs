@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::execution::ExecutionError;
 use crate::execution::slurm::commands::Slurm;
 use crate::execution::slurm::error::Error;
-use crate::execution::slurm::helper::operation::{Done, HELPER, Operation};
+use crate::execution::slurm::helper::operation::{HELPER, Operation, OperationResult};
 use crate::execution::slurm::settings::Settings;
 
 /// Bytes of a line at most: a submission with 64 long arguments, or the names of a hundred thousand nodes.
@@ -41,7 +41,7 @@ pub(crate) struct HelperRequest {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reply {
     /// It was done.
-    Done(String),
+    OperationResult(String),
     /// The helper does no such thing.
     Forbidden(String),
     /// The system refused: its number of the error, and the words.
@@ -179,7 +179,11 @@ impl Helper {
     }
 
     /// Has something done, and counts that as a call of the program that does it.
-    pub(crate) fn have_done(&self, operation: &Operation, slurm: &Slurm) -> Result<Done, ExecutionError> {
+    pub(crate) fn perform(
+        &self,
+        operation: &Operation,
+        slurm: &Slurm,
+    ) -> Result<OperationResult, ExecutionError> {
         let done = self.ask(operation, &[]);
         let outcome = match &done {
             Err(ExecutionError::Slurm(error)) => error.word(),
@@ -191,7 +195,11 @@ impl Helper {
     }
 
     /// Has something done with these files.
-    pub(crate) fn ask(&self, operation: &Operation, files: &[File]) -> Result<Done, ExecutionError> {
+    pub(crate) fn ask(
+        &self,
+        operation: &Operation,
+        files: &[File],
+    ) -> Result<OperationResult, ExecutionError> {
         let missing =
             |why: io::Error| Error::Missing(HELPER.into(), format!("{}: {why}", self.socket.display()));
         let stream = UnixStream::connect(&self.socket).map_err(missing)?;
@@ -211,7 +219,7 @@ impl Helper {
             (Ok(answer), _) => answer,
         };
         let reply: Reply = serde_json::from_slice(&line).map_err(|why| missing(why.into()))?;
-        Ok(Done {
+        Ok(OperationResult {
             said: reply.into_result()?,
             file: files.into_iter().next(),
         })
@@ -223,7 +231,7 @@ impl Helper {
     }
 
     /// The same for operations that only look at folders.
-    pub(crate) fn look(&self, operation: &Operation) -> io::Result<Done> {
+    pub(crate) fn look(&self, operation: &Operation) -> io::Result<OperationResult> {
         self.ask(operation, &[]).map_err(|error| match error {
             ExecutionError::System { source, .. } => source,
             other => io::Error::other(other.to_string()),
@@ -257,7 +265,7 @@ mod tests {
             let reply: Reply = serde_json::from_str(line).unwrap();
             let read = reply.into_result();
             assert!(
-                matches!(read, Err(ExecutionError::Slurm(of)) if of == error),
+                matches!(read, Err(ExecutionError::Slurm(received)) if received == error),
                 "{line}"
             );
         }

@@ -14,7 +14,7 @@ const WRITTEN_WITHIN: i64 = 60;
 
 /// The data of accounting about the end of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Cancelled {
+enum Cancellation {
     /// By this user.
     By(u32),
     /// It has not been written down yet.
@@ -38,8 +38,8 @@ impl SlurmExecutor {
         let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
         let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
         match self.slurm.cancelled(&row.id, &row.name) {
-            Ok(Cancelled::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
-            Ok(Cancelled::NotYet) if !is_long_over => Ok(None),
+            Ok(Cancellation::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
+            Ok(Cancellation::NotYet) if !is_long_over => Ok(None),
             Err(why) if !is_long_over => Err(why.into()),
             Ok(_) | Err(_) => Ok(Some(RunOutcome::Terminated)),
         }
@@ -47,32 +47,32 @@ impl SlurmExecutor {
 }
 
 impl Slurm {
-    fn cancelled(&self, id: &str, name: &str) -> Result<Cancelled, Error> {
+    fn cancelled(&self, id: &str, name: &str) -> Result<Cancellation, Error> {
         let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
         match self.call("sacct", options) {
             Ok(listed) => {
                 how_job_was_cancelled(&listed, name).ok_or_else(|| answer_not_understood("sacct", &listed))
             }
-            Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancelled::Unknown),
-            Err(Error::Missing(..)) => Ok(Cancelled::Unknown),
+            Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancellation::Unknown),
+            Err(Error::Missing(..)) => Ok(Cancellation::Unknown),
             Err(why) => Err(why),
         }
     }
 }
 
 /// The last job of this name: numbers may have been given again.
-fn how_job_was_cancelled(listed: &str, name: &str) -> Option<Cancelled> {
+fn how_job_was_cancelled(listed: &str, name: &str) -> Option<Cancellation> {
     let mut states = listed.lines().filter_map(|line| {
-        let (state, of) = line.split_once('|')?;
-        (of == name).then_some(state)
+        let (state, owner) = line.split_once('|')?;
+        (owner == name).then_some(state)
     });
     match states.next_back() {
-        None => Some(Cancelled::NotYet),
+        None => Some(Cancellation::NotYet),
         Some(state) => match state.strip_prefix("CANCELLED by ") {
-            Some(user) => Some(Cancelled::By(user.trim().parse().ok()?)),
+            Some(user) => Some(Cancellation::By(user.trim().parse().ok()?)),
             // It is so for a while, or was cancelled by Slurm itself.
-            None if state == "CANCELLED" => Some(Cancelled::Unknown),
-            None => Some(Cancelled::NotYet),
+            None if state == "CANCELLED" => Some(Cancellation::Unknown),
+            None => Some(Cancellation::NotYet),
         },
     }
 }
@@ -84,12 +84,12 @@ mod tests {
     #[test]
     fn accounting_tells_who_has_cancelled_a_job() {
         for (listed, expected) in [
-            ("CANCELLED by 0|a\n", Some(Cancelled::By(0))),
-            ("COMPLETED|b\nCANCELLED by 1001|a\n", Some(Cancelled::By(1001))),
-            ("RUNNING|a\n", Some(Cancelled::NotYet)),
-            ("CANCELLED by 0|b\n", Some(Cancelled::NotYet)),
-            ("", Some(Cancelled::NotYet)),
-            ("CANCELLED|a\n", Some(Cancelled::Unknown)),
+            ("CANCELLED by 0|a\n", Some(Cancellation::By(0))),
+            ("COMPLETED|b\nCANCELLED by 1001|a\n", Some(Cancellation::By(1001))),
+            ("RUNNING|a\n", Some(Cancellation::NotYet)),
+            ("CANCELLED by 0|b\n", Some(Cancellation::NotYet)),
+            ("", Some(Cancellation::NotYet)),
+            ("CANCELLED|a\n", Some(Cancellation::Unknown)),
             ("CANCELLED by root|a\n", None),
         ] {
             assert_eq!(how_job_was_cancelled(listed, "a"), expected, "{listed:?}");

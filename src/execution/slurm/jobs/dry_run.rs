@@ -95,12 +95,12 @@ impl SlurmExecutor {
     fn judged(&self, dry: &DryRun) -> Result<Verdict, Error> {
         let key = self.kind_of(dry)?;
         let known = lock(&self.seen.verdicts).get(&key).cloned();
-        if let Some((_, verdict)) = known.filter(|(given, of)| of.is_good(*given)) {
+        if let Some((_, verdict)) = known.filter(|(given, verdict)| verdict.is_good(*given)) {
             return Ok(verdict);
         }
         let verdict = self.try_out(dry);
         let mut verdicts = lock(&self.seen.verdicts);
-        verdicts.retain(|_, (given, of)| of.is_good(*given));
+        verdicts.retain(|_, (given, verdict)| verdict.is_good(*given));
         if verdicts.len() >= REMEMBERED_MAX {
             verdicts.clear();
         }

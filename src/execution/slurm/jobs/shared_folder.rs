@@ -38,7 +38,7 @@ use crate::agreement::Run;
 use crate::clock::{Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::{if_there, tree};
-use crate::execution::slurm::helper::operation::{Item, Operation, Part, Place, Record, YES};
+use crate::execution::slurm::helper::operation::{Item, JobPlace, Operation, Part, Record, YES};
 use crate::execution::slurm::helper::socket::Helper;
 use crate::execution::{ExecutionError, JobSpec, SaveWork};
 
@@ -85,7 +85,7 @@ pub(crate) struct SharedFolder {
     pub(crate) common: PathBuf,
     pub(crate) owner: Owner,
     /// Its name as the helper is told of it.
-    pub(crate) place: Place,
+    pub(crate) place: JobPlace,
     /// The helper that reaches into it; none where the service does so itself.
     helper: Option<Arc<Helper>>,
 }
@@ -124,14 +124,14 @@ pub(crate) fn signal_and_grace_to_save(save: Option<SaveWork>) -> (&'static str,
 
 /// How a job's program ended, as the job itself recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended {
+pub(crate) struct RecordedEnd {
     pub(crate) status: i32,
     pub(crate) at: Micros,
     /// Whether it had been told to save its work.
     pub(crate) told: bool,
 }
 
-impl Ended {
+impl RecordedEnd {
     /// The content of a record; `None` where a job would not write this.
     fn read(record: &str) -> Option<Self> {
         let mut words = record.split(' ');
@@ -150,7 +150,7 @@ impl SharedFolder {
         let common = first.unwrap_or_else(|| path.clone());
         let name = common.file_name().and_then(OsStr::to_str);
         Self {
-            place: Place {
+            place: JobPlace {
                 id,
                 common: name.and_then(|name| name.parse().ok()).unwrap_or(id),
                 party: String::new(),
@@ -282,19 +282,22 @@ impl SharedFolder {
     /// How its program ended; `None` while it has not.
     ///
     /// The job's user may write anything there: an unreadable file is no record, and then Slurm says how the job ended.
-    pub(crate) fn ended(&self) -> Option<Ended> {
-        self.record(&Item::Ended).ok()?.as_deref().and_then(Ended::read)
+    pub(crate) fn ended(&self) -> Option<RecordedEnd> {
+        self.record(&Item::Ended)
+            .ok()?
+            .as_deref()
+            .and_then(RecordedEnd::read)
     }
 
     /// How its program ended, where this record alone decides; `None` while it has not.
     ///
     /// # Errors
     /// When the record cannot be read, or the folder is not there: its disk may be away.
-    pub(crate) fn ended_for_sure(&self) -> io::Result<Option<Ended>> {
+    pub(crate) fn ended_for_sure(&self) -> io::Result<Option<RecordedEnd>> {
         if !self.exists(Part::Folder)? {
             return Err(ErrorKind::NotFound.into());
         }
-        Ok(self.record(&Item::Ended)?.as_deref().and_then(Ended::read))
+        Ok(self.record(&Item::Ended)?.as_deref().and_then(RecordedEnd::read))
     }
 
     fn record(&self, item: &Item) -> io::Result<Option<String>> {

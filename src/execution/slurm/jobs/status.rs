@@ -18,7 +18,9 @@ use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::Submission;
 use crate::execution::slurm::jobs::dry_run::WHOLE_NODES;
 use crate::execution::slurm::jobs::script::{STOPPED, TERMINATED, TURNED_AWAY};
-use crate::execution::slurm::jobs::shared_folder::{Ended, Owner, SharedFolder, signal_and_grace_to_save};
+use crate::execution::slurm::jobs::shared_folder::{
+    Owner, RecordedEnd, SharedFolder, signal_and_grace_to_save,
+};
 use crate::execution::slurm::query::{JobRow, JobState};
 use crate::execution::{ExecutionError, JobSpec, JobStatus};
 
@@ -274,7 +276,7 @@ impl ClusterRun<'_> {
     /// Records the end of its program by its own record.
     pub(crate) fn conclude_as_recorded(
         &self,
-        ended: Ended,
+        ended: RecordedEnd,
         row: Option<&JobRow>,
     ) -> Result<JobEnd, ExecutionError> {
         let stop_asked = self.folder.stop_asked();

@@ -19,7 +19,7 @@ use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{Change, Flag, Operation, Reservation};
 use crate::execution::slurm::query::{JobRow, ReservationRow};
 use crate::execution::slurm::reservations::target::Target;
-use crate::execution::slurm::snapshot::Held;
+use crate::execution::slurm::snapshot::HeldReservations;
 use crate::execution::{ExecutionError, PlannedSlot};
 
 impl SlurmExecutor {
@@ -27,7 +27,7 @@ impl SlurmExecutor {
     pub(crate) fn leaving<'a>(
         &self,
         slots: &[PlannedSlot],
-        held: &'a Held,
+        held: &'a HeldReservations,
     ) -> Result<BTreeMap<Run, &'a ReservationRow>, ExecutionError> {
         let planned: HashSet<Run> = slots.iter().flat_map(PlannedSlot::reservations).collect();
         let mut leaving = BTreeMap::new();

@@ -15,8 +15,8 @@ use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
 use crate::execution::slurm::reservations::change::refusal_by_slurm;
-use crate::execution::slurm::reservations::target::{Refused, Target};
-use crate::execution::slurm::snapshot::{Held, Snapshot};
+use crate::execution::slurm::reservations::target::{RefusedTargets, Target};
+use crate::execution::slurm::snapshot::{HeldReservations, Snapshot};
 use crate::execution::{ExecutionError, PlannedSlot};
 use crate::planner::KeptNodes;
 
@@ -33,7 +33,7 @@ const URGENT: i64 = 60;
 const OBSERVED_FOR: Duration = Duration::from_secs(10);
 
 /// The results of the requests to Slurm for reservations.
-struct Applied {
+struct AppliedChanges {
     /// Slurm's words about the reservations that it refused to the last.
     said: Vec<String>,
     /// The reservations that wait for the limit of changes a minute.
@@ -79,7 +79,7 @@ impl SlurmExecutor {
         let has_room_come = !leaving.is_empty();
         let mut passed_on = BTreeMap::new();
         for (id, row) in leaving {
-            let is_wanted = targets.iter().any(|of| !is_met(&of) && of.wants(row));
+            let is_wanted = targets.iter().any(|target| !is_met(&target) && target.wants(row));
             if !self.may_change_reservation(is_wanted) {
                 // It is given back when there may be another change; its jobs end now.
                 self.empty_reservation(row, &present.jobs)?;
@@ -115,7 +115,7 @@ impl SlurmExecutor {
             failures.extend(applied.said);
             if unmet
                 .iter()
-                .any(|of| is_urgent(of) && applied.put_off.contains(&of.id))
+                .any(|unmet| is_urgent(unmet) && applied.put_off.contains(&unmet.id))
             {
                 failures.push("the changes of one minute have been made".to_owned());
             }
@@ -193,7 +193,7 @@ impl SlurmExecutor {
     fn slots_due<'a>(
         &self,
         slots: &'a [PlannedSlot],
-        held: &Held,
+        held: &HeldReservations,
         now: Time,
     ) -> Result<Vec<&'a PlannedSlot>, Error> {
         let lead = self.reservation_lead()?;
@@ -224,7 +224,7 @@ impl SlurmExecutor {
         unmet: &[&Target],
         present: &Snapshot,
         is_urgent: impl Fn(&Target) -> bool,
-    ) -> Result<Applied, ExecutionError> {
+    ) -> Result<AppliedChanges, ExecutionError> {
         let (mut held, now) = (present.held.clone(), present.now);
         let (mut left, mut put_off) = (unmet.to_vec(), HashSet::new());
         left.sort_by_key(|target| !is_urgent(target));
@@ -264,7 +264,7 @@ impl SlurmExecutor {
             }
             left = refused;
             if left.is_empty() {
-                return Ok(Applied { said, put_off });
+                return Ok(AppliedChanges { said, put_off });
             }
             if left.len() < before {
                 continue;
@@ -274,7 +274,7 @@ impl SlurmExecutor {
             // One that has none yet may not cost another one its own.
             let is_new = left.iter().any(|target| !held.contains_key(&target.id));
             if broken_up || is_new || left.len() < 2 || !said.iter().any(in_a_ring) {
-                return Ok(Applied { said, put_off });
+                return Ok(AppliedChanges { said, put_off });
             }
             broken_up = true;
             for target in &left {
@@ -308,7 +308,7 @@ impl SlurmExecutor {
         let pause = same.map_or(ASK_AGAIN.0, |same| (same.pause * 2).min(ASK_AGAIN.1));
         let soon = Clock::system().now() + i64::try_from(pause.as_secs()).unwrap_or(i64::MAX);
         let is_due = unmet.iter().any(|target| target.interval.start <= soon);
-        *refused = Some(Refused {
+        *refused = Some(RefusedTargets {
             targets: unmet.iter().map(|target| (*target).clone()).collect(),
             said: said.to_vec(),
             at: Instant::now(),
@@ -363,14 +363,14 @@ impl SlurmExecutor {
     }
 
     /// The reservations among these that are named after slots of this resource.
-    pub(crate) fn by_slot(&self, rows: &[ReservationRow]) -> Held {
+    pub(crate) fn by_slot(&self, rows: &[ReservationRow]) -> HeldReservations {
         let named = rows.iter();
         let named = named.filter_map(|row| Some((self.run_of_name(&row.name)?, row.clone())));
         named.collect()
     }
 
     /// Takes note of the reservations that Slurm holds for the slots of the plan.
-    fn note_kept(&self, slots: &[PlannedSlot], held: &Held) {
+    fn note_kept(&self, slots: &[PlannedSlot], held: &HeldReservations) {
         let kept = |slot: &PlannedSlot| {
             let (numbers, since) = if slot.replaces.is_some() {
                 (self.held_beside(slot, slots, held), slot.interval.start)

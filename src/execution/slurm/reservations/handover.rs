@@ -35,19 +35,19 @@ impl SlurmExecutor {
         let current: HashSet<Uuid> = begun().map(|slot| slot.run.agreement).collect();
         let alive = jobs.iter().filter(|job| !job.state.is_final());
         let alive: HashSet<JobKey> = alive.filter_map(JobRow::key).collect();
-        handed.retain(|agreement, of| {
-            of.over = !current.contains(agreement);
-            !of.over || of.jobs.iter().any(|job| alive.contains(job))
+        handed.retain(|agreement, handed| {
+            handed.over = !current.contains(agreement);
+            !handed.over || handed.jobs.iter().any(|job| alive.contains(job))
         });
         for slot in begun() {
-            let of = handed.entry(slot.run.agreement).or_default();
-            let seen = of.seen.filter(|_| !blind);
-            of.unused += seen.map_or(Duration::ZERO, |seen| at.duration_since(seen).min(LOOK_MAX));
-            of.seen = is_held(slot).then_some(at);
+            let one_use = handed.entry(slot.run.agreement).or_default();
+            let seen = one_use.seen.filter(|_| !blind);
+            one_use.unused += seen.map_or(Duration::ZERO, |seen| at.duration_since(seen).min(LOOK_MAX));
+            one_use.seen = is_held(slot).then_some(at);
             let name = self.name_of_run(slot.run);
             for job in jobs.iter().filter(|job| job.reservation.as_ref() == Some(&name)) {
-                of.used = true;
-                of.jobs.extend(job.key());
+                one_use.used = true;
+                one_use.jobs.extend(job.key());
             }
         }
     }
@@ -56,9 +56,9 @@ impl SlurmExecutor {
     pub(crate) fn left_over<'a>(&self, jobs: &'a [JobRow]) -> Vec<&'a JobRow> {
         let handed = lock(&self.seen.handed);
         let is_left = |job: &&JobRow| {
-            let mut over = handed.values().filter(|of| of.over);
+            let mut over = handed.values().filter(|handed| handed.over);
             let key = job.key().filter(|_| job.state == JobState::Running);
-            key.is_some_and(|key| over.any(|of| of.jobs.contains(&key)))
+            key.is_some_and(|key| over.any(|over| over.jobs.contains(&key)))
         };
         jobs.iter().filter(is_left).collect()
     }
@@ -67,7 +67,7 @@ impl SlurmExecutor {
     pub(crate) fn handed_jobs(&self) -> HashSet<JobKey> {
         lock(&self.seen.handed)
             .values()
-            .flat_map(|of| of.jobs.iter().cloned())
+            .flat_map(|each| each.jobs.iter().cloned())
             .collect()
     }
 
@@ -79,16 +79,16 @@ impl SlurmExecutor {
         };
         let reclaim_after = Duration::from_secs(reclaim_after);
         let mut unused = Vec::new();
-        for (agreement, of) in lock(&self.seen.handed)
+        for (agreement, one_use) in lock(&self.seen.handed)
             .iter_mut()
-            .filter(|(_, of)| !of.used && !of.over)
+            .filter(|(_, one_use)| !one_use.used && !one_use.over)
         {
             // No user loses a reservation without a warning: a late warning leaves as much time as one in time.
-            if !of.warned && of.unused >= reclaim_after / 2 {
-                of.warned = true;
-                of.unused = reclaim_after / 2;
+            if !one_use.warned && one_use.unused >= reclaim_after / 2 {
+                one_use.warned = true;
+                one_use.unused = reclaim_after / 2;
                 unused.push((*agreement, Unused::Warn));
-            } else if of.unused >= reclaim_after {
+            } else if one_use.unused >= reclaim_after {
                 unused.push((*agreement, Unused::Reclaim));
             }
         }

@@ -11,7 +11,7 @@ use scheduler::{Interval, Time};
 
 /// A slot that is to have nodes by name.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedSlot {
     /// How many.
     pub(crate) nodes: usize,
     /// From when until when.
@@ -74,7 +74,11 @@ impl Calendar {
 pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
     let mut from = interval.start;
     while from < interval.end {
-        let reaching = by.iter().filter(|of| of.start <= from).map(|of| of.end).max();
+        let reaching = by
+            .iter()
+            .filter(|each| each.start <= from)
+            .map(|each| each.end)
+            .max();
         match reaching.filter(|end| *end > from) {
             Some(end) => from = end,
             None => return false,
@@ -85,7 +89,7 @@ pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
 
 /// Names nodes for slots that come in order of start; `None` for one that there are not enough nodes for. Slots keep the nodes that
 /// they have; only where one would get too few are all named anew. O(slots × nodes × occupations of a node).
-pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[Wanted]) -> Vec<Option<Vec<usize>>> {
+pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[WantedSlot]) -> Vec<Option<Vec<usize>>> {
     let missing = |named: &[Option<Vec<usize>>]| named.iter().filter(|names| names.is_none()).count();
     let kept = name_nodes_for_slots(nodes.clone(), slots, true);
     if missing(&kept) == 0 {
@@ -101,11 +105,15 @@ pub(crate) fn assign_nodes_to_slots(nodes: Vec<Calendar>, slots: &[Wanted]) -> V
 
 /// Names nodes as [`assign_nodes_to_slots`] does. With `keep`, a slot keeps its present nodes before any other slot is named; without, slots are
 /// named strictly in order of start.
-fn name_nodes_for_slots(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) -> Vec<Option<Vec<usize>>> {
+fn name_nodes_for_slots(
+    mut nodes: Vec<Calendar>,
+    slots: &[WantedSlot],
+    keep: bool,
+) -> Vec<Option<Vec<usize>>> {
     let mut named: Vec<Option<Vec<usize>>> = vec![None; slots.len()];
     let replacing = slots.iter().enumerate();
     let replacing: Vec<(usize, usize)> = replacing
-        .flat_map(|(at, of)| of.replaces.iter().map(move |old| (at, *old)))
+        .flat_map(|(at, replacing)| replacing.replaces.iter().map(move |old| (at, *old)))
         .collect();
     for first in [true, false] {
         for (at, slot) in slots.iter().enumerate() {
@@ -147,7 +155,7 @@ fn name_nodes_for_slots(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) 
             (
                 !slot.current.contains(node),
                 // A slot that has this node would have to move.
-                held[*node].iter().any(|of| of.meets(slot.interval)),
+                held[*node].iter().any(|held| held.meets(slot.interval)),
                 // Where reservations that go keep it all the time, no batch job can take it in the meantime.
                 !is_covered(&calendar.leaving, slot.interval),
                 !calendar.dedicated,
@@ -177,22 +185,22 @@ fn name_nodes_for_slots(mut nodes: Vec<Calendar>, slots: &[Wanted], keep: bool) 
 /// way to. `replacing` has the slots with the ones that give way to them.
 fn is_free_for_slot(
     nodes: &[Calendar],
-    slots: &[Wanted],
+    slots: &[WantedSlot],
     named: &[Option<Vec<usize>>],
     replacing: &[(usize, usize)],
     at: usize,
     node: usize,
 ) -> bool {
-    let shares = |of: usize| {
-        let names = named[of].as_ref();
-        names.is_some_and(|names| names.contains(&node)) && slots[of].interval.meets(slots[at].interval)
+    let shares = |number: usize| {
+        let names = named[number].as_ref();
+        names.is_some_and(|names| names.contains(&node)) && slots[number].interval.meets(slots[at].interval)
     };
     let others = replacing.iter().filter_map(|(new, old)| match at {
         _ if at == *new => Some(*old),
         _ if at == *old => Some(*new),
         _ => None,
     });
-    nodes[node].is_free(slots[at].interval, others.filter(|of| shares(*of)).count())
+    nodes[node].is_free(slots[at].interval, others.filter(|other| shares(*other)).count())
 }
 
 #[cfg(test)]
@@ -205,8 +213,8 @@ mod tests {
         Interval::new(Time(start), Time(end))
     }
 
-    fn wanted(nodes: usize, start: i64, end: i64) -> Wanted {
-        Wanted {
+    fn wanted(nodes: usize, start: i64, end: i64) -> WantedSlot {
+        WantedSlot {
             nodes,
             interval: interval(start, end),
             current: Vec::new(),
@@ -277,13 +285,13 @@ mod tests {
 
     #[test]
     fn a_slot_shares_nodes_with_the_one_that_it_replaces_and_others_make_way_for_it_where_they_can() {
-        let with = |slot: Wanted, current: &[usize]| Wanted {
+        let with = |slot: WantedSlot, current: &[usize]| WantedSlot {
             current: current.to_vec(),
             ..slot
         };
         let old = with(wanted(1, 100, 200), &[0]);
         let behind = with(wanted(1, 200, 300), &[0]);
-        let longer = |start, pinning| Wanted {
+        let longer = |start, pinning| WantedSlot {
             pinning,
             replaces: vec![0],
             ..with(wanted(1, start, 300), &[0])
@@ -305,7 +313,7 @@ mod tests {
             assert_eq!(named, expected, "what lies behind goes to the other node");
             let in_the_way = with(wanted(1, 250, 350), &[1]);
             let named = assign_nodes_to_slots(two(), &slots(in_the_way));
-            let expected = [Some(0), None, Some(1), Some(0), Some(1)].map(|of| of.map(|node| vec![node]));
+            let expected = [Some(0), None, Some(1), Some(0), Some(1)].map(|each| each.map(|node| vec![node]));
             assert_eq!(named, expected, "no other slot loses a node");
         }
         let mut earlier = longer(50, Pinning::Loose);
@@ -334,7 +342,7 @@ mod tests {
     fn what_has_begun_on_a_node_that_takes_nothing_gets_another_one_or_keeps_what_it_has() {
         let mut nodes = calendars(&[&[], &[], &[]]);
         nodes[2].usable = false;
-        let stranded = |nodes: usize, current: &[usize]| Wanted {
+        let stranded = |nodes: usize, current: &[usize]| WantedSlot {
             current: current.to_vec(),
             pinning: Pinning::Begun,
             ..wanted(nodes, 0, 15)
@@ -354,7 +362,7 @@ mod tests {
         ) {
             slots.sort_by_key(|slot| slot.1);
             let foreign: Vec<_> = until.iter().map(|end| (0, *end)).collect();
-            let mut accepted: Vec<Wanted> = Vec::new();
+            let mut accepted: Vec<WantedSlot> = Vec::new();
             for (nodes, start, length, current) in slots {
                 let mut slot = wanted(nodes, start, start + length);
                 slot.current = vec![current.min(until.len() - 1)];
@@ -362,15 +370,15 @@ mod tests {
                     foreign.iter().filter(|(_, end)| at < *end).count()
                         + accepted
                             .iter()
-                            .filter(|of| of.interval.start.0 <= at && at < of.interval.end.0)
-                            .map(|of| of.nodes)
+                            .filter(|accepted| accepted.interval.start.0 <= at && at < accepted.interval.end.0)
+                            .map(|accepted| accepted.nodes)
                             .sum::<usize>()
                 };
                 if (start..start + length).all(|at| used(at) + nodes <= until.len()) {
                     accepted.push(slot);
                 }
             }
-            let busy: Vec<Vec<(i64, i64)>> = foreign.iter().map(|of| vec![*of]).collect();
+            let busy: Vec<Vec<(i64, i64)>> = foreign.iter().map(|foreign| vec![*foreign]).collect();
             let busy: Vec<&[(i64, i64)]> = busy.iter().map(Vec::as_slice).collect();
             let named = assign_nodes_to_slots(calendars(&busy), &accepted);
             for (slot, names) in accepted.iter().zip(&named) {
@@ -383,7 +391,7 @@ mod tests {
             for (index, (one, of_one)) in accepted.iter().zip(&named).enumerate() {
                 for (other, of_other) in accepted[index + 1..].iter().zip(&named[index + 1..]) {
                     let meet = one.interval.start < other.interval.end && other.interval.start < one.interval.end;
-                    let shares = of_one.iter().flatten().any(|node| of_other.iter().flatten().any(|of| of == node));
+                    let shares = of_one.iter().flatten().any(|node| of_other.iter().flatten().any(|each| each == node));
                     prop_assert!(!(meet && shares));
                 }
             }

@@ -57,7 +57,7 @@ impl Target {
 
 /// The reservations that Slurm was last asked for, where it has refused some.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct RefusedTargets {
     pub(super) targets: Vec<Target>,
     pub(super) said: Vec<String>,
     pub(super) at: Instant,

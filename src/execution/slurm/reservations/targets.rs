@@ -15,10 +15,10 @@ use crate::execution::lock::lock;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
 use crate::execution::slurm::reservations::node_choice::{
-    Calendar, Pinning, Wanted, assign_nodes_to_slots, is_covered,
+    Calendar, Pinning, WantedSlot, assign_nodes_to_slots, is_covered,
 };
 use crate::execution::slurm::reservations::target::Target;
-use crate::execution::slurm::snapshot::{Held, Snapshot};
+use crate::execution::slurm::snapshot::{HeldReservations, Snapshot};
 use crate::planner::NodeState;
 
 /// How long after the last slot others' use of nodes is looked at, to choose among these.
@@ -38,7 +38,7 @@ impl SlurmExecutor {
         let until = due.iter().map(|slot| slot.interval.end).max();
         let until = until.unwrap_or(present.now) + NEXT_USES;
         let calendars = self.calendars(leaving, present, is_ours, until);
-        let wanted: Vec<Wanted> = due
+        let wanted: Vec<WantedSlot> = due
             .iter()
             .map(|slot| self.needs_of_slot(slot, due, present))
             .collect();
@@ -50,7 +50,7 @@ impl SlurmExecutor {
             .filter(|job| job.is_on_nodes() && self.is_job_ours(job, &handed, is_ours))
             .collect();
         let named = assign_nodes_to_slots(calendars, &wanted);
-        for ((slot, names), of) in due.iter().zip(&named).zip(&wanted) {
+        for ((slot, names), one_wanted) in due.iter().zip(&named).zip(&wanted) {
             let id = slot.run;
             let Some(names) = names else {
                 unnamed.push(id);
@@ -60,7 +60,7 @@ impl SlurmExecutor {
                 targets.push(self.make_target(slot, id, slot.interval, names, &own));
                 continue;
             }
-            let old = of.replaces.iter();
+            let old = one_wanted.replaces.iter();
             let old: Vec<(Interval, &Vec<usize>)> = old
                 .filter_map(|old| Some((due[*old].interval, named[*old].as_ref()?)))
                 .collect();
@@ -118,7 +118,7 @@ impl SlurmExecutor {
     }
 
     /// The needs of a slot, among the slots that are due.
-    fn needs_of_slot(&self, slot: &PlannedSlot, due: &[&PlannedSlot], present: &Snapshot) -> Wanted {
+    fn needs_of_slot(&self, slot: &PlannedSlot, due: &[&PlannedSlot], present: &Snapshot) -> WantedSlot {
         let held = &present.held;
         let interval = Interval::new(slot.interval.start.max(present.now), slot.interval.end);
         if slot.replaces.is_some() {
@@ -140,7 +140,7 @@ impl SlurmExecutor {
             }
             _ => Pinning::Loose,
         };
-        Wanted {
+        WantedSlot {
             nodes: slot.nodes as usize,
             interval,
             current,
@@ -155,15 +155,15 @@ impl SlurmExecutor {
         slot: &PlannedSlot,
         interval: Interval,
         due: &[&PlannedSlot],
-        held: &Held,
-    ) -> Wanted {
+        held: &HeldReservations,
+    ) -> WantedSlot {
         let is_replaced = |at: &usize| Some(due[*at].run.agreement) == slot.replaces;
         let replaces: Vec<usize> = (0..due.len()).filter(is_replaced).collect();
         let mut old = replaces.iter().map(|at| due[*at]);
         let nodes = slot.nodes as usize;
         if let Some(old) = old.find(|old| old.begun && old.interval.meets(interval)) {
             let start = interval.start.max(old.interval.end).min(interval.end);
-            return Wanted {
+            return WantedSlot {
                 nodes,
                 interval: Interval::new(start, interval.end),
                 current: self.present_nodes(old, held),
@@ -175,7 +175,7 @@ impl SlurmExecutor {
         let own = rows.flat_map(|row| self.reserved_node_numbers(row));
         let theirs = replaces.iter().flat_map(|at| self.present_nodes(due[*at], held));
         let current: BTreeSet<usize> = own.chain(theirs).collect();
-        Wanted {
+        WantedSlot {
             nodes,
             interval,
             current: current.into_iter().collect(),
@@ -185,7 +185,7 @@ impl SlurmExecutor {
     }
 
     /// The nodes that a slot has: by Slurm, or else by the plan, before Slurm knows of it.
-    fn present_nodes(&self, slot: &PlannedSlot, held: &Held) -> Vec<usize> {
+    fn present_nodes(&self, slot: &PlannedSlot, held: &HeldReservations) -> Vec<usize> {
         if let Some(row) = held.get(&slot.run) {
             return self.reserved_node_numbers(row);
         }
@@ -232,8 +232,15 @@ impl SlurmExecutor {
     }
 
     /// The nodes that are held all through a slot that is to replace another one, by the reservations of both.
-    pub(crate) fn held_beside(&self, slot: &PlannedSlot, slots: &[PlannedSlot], held: &Held) -> Vec<usize> {
-        let old = slots.iter().filter(|of| Some(of.run.agreement) == slot.replaces);
+    pub(crate) fn held_beside(
+        &self,
+        slot: &PlannedSlot,
+        slots: &[PlannedSlot],
+        held: &HeldReservations,
+    ) -> Vec<usize> {
+        let old = slots
+            .iter()
+            .filter(|one_slot| Some(one_slot.run.agreement) == slot.replaces);
         let ids = slot.reservations().chain(old.map(|slot| slot.run));
         let mut times: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
         for row in ids.filter_map(|id| held.get(&id)) {

@@ -7,21 +7,17 @@ use wsag::agreements::AgreementOffer;
 use wsag::terms::{TermTree, Terms};
 use wsag::{Violation, ns};
 
-use super::{Described, OfferCheck, wall_time_limit};
-use crate::agreement::{Barred, Shape};
+use super::{JobTerms, OfferCheck, wall_time_limit};
+use crate::agreement::{BarredResource, Shape};
 use crate::negotiation::Result;
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::request::granted::DurationBounds;
-use crate::planner::{Proposal, Scaling};
+use crate::negotiation::request::granted_duration::DurationBounds;
+use crate::planner::{Request, Scaling};
 
 impl OfferCheck<'_> {
     /// Leaves out the sizes that would take longer, or less long, than the template allows, and bars the resources where they would. A
     /// stated duration was checked, and work that has begun goes on.
-    pub(super) fn keep_within_bounds(
-        &self,
-        described: &Described<'_>,
-        proposal: &mut Proposal,
-    ) -> Result<()> {
+    pub(super) fn keep_within_bounds(&self, described: &JobTerms<'_>, request: &mut Request) -> Result<()> {
         let terms = self
             .chosen
             .iter()
@@ -37,12 +33,12 @@ impl OfferCheck<'_> {
             return Ok(());
         };
         let mut wrong = None;
-        let mut barred: BTreeMap<String, Barred> = BTreeMap::new();
-        let mut kept = Vec::with_capacity(proposal.shapes.len());
-        for shape in &proposal.shapes {
-            let each = match proposal.scaling {
+        let mut barred: BTreeMap<String, BarredResource> = BTreeMap::new();
+        let mut kept = Vec::with_capacity(request.shapes.len());
+        for shape in &request.shapes {
+            let each = match request.scaling {
                 Scaling::Contract => Vec::new(),
-                _ => self.negotiation.planner.sizes_on_each(proposal, *shape),
+                _ => self.negotiation.planner.sizes_on_each(request, *shape),
             };
             let (mut is_allowed, mut refused) = (false, Vec::new());
             for (resource, there) in &each {
@@ -68,17 +64,17 @@ impl OfferCheck<'_> {
             }
             kept.push(*shape);
             for (resource, _, why) in refused {
-                let of = barred.entry(resource.clone()).or_insert_with(|| Barred {
+                let barred_resource = barred.entry(resource.clone()).or_insert_with(|| BarredResource {
                     resource: resource.clone(),
                     sizes: Vec::new(),
                     why,
                 });
-                of.sizes.push(*shape);
+                barred_resource.sizes.push(*shape);
             }
         }
         let wrong = wrong.filter(|_| kept.is_empty());
-        proposal.barred.extend(barred.into_values());
-        proposal.shapes = kept;
+        request.barred.extend(barred.into_values());
+        request.shapes = kept;
         match wrong {
             Some((shape, why)) => Err(self.duration_out_of_bounds(described, shape, &why).into()),
             None => Ok(()),
@@ -86,8 +82,10 @@ impl OfferCheck<'_> {
     }
 
     /// The fault of an offer of which no size has a duration that its template allows.
-    fn duration_out_of_bounds(&self, described: &Described<'_>, shape: Shape, why: &str) -> Violation {
-        let is_moldable = described.scheduling.is_some_and(|of| of.moldability.is_some());
+    fn duration_out_of_bounds(&self, described: &JobTerms<'_>, shape: Shape, why: &str) -> Violation {
+        let is_moldable = described
+            .scheduling
+            .is_some_and(|scheduling| scheduling.moldability.is_some());
         let (namespace, local) = if is_moldable {
             (ns::BSP, "Moldability")
         } else if described.job.and_then(wall_time_limit).is_some() {

@@ -6,7 +6,7 @@ use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
 use wsag::ns;
 use wsag::scheduling::Scheduling;
 
-use super::{Described, OfferCheck, SizesAndWindow};
+use super::{JobTerms, OfferCheck, SizesAndWindow};
 use crate::agreement::{Job, Shape};
 use crate::catalogue::Catalogue;
 use crate::negotiation::request::sizes::count;
@@ -18,7 +18,7 @@ impl OfferCheck<'_> {
     /// How its work may be cut, where it may.
     pub(super) fn preemption(
         &mut self,
-        described: &Described<'_>,
+        described: &JobTerms<'_>,
         job: Option<&Job>,
         request: Option<&SizesAndWindow>,
     ) -> Option<Preemption> {
@@ -48,12 +48,12 @@ fn preemption_of_work(
         return Err("an application is expected: nodes alone have no work that can be cut".to_owned());
     };
     let application = catalogue.find(&job.application, job.version.as_deref());
-    let Some(checkpoint) = application.and_then(|of| of.checkpoint.as_ref()) else {
+    let Some(checkpoint) = application.and_then(|application| application.checkpoint.as_ref()) else {
         let able: Vec<_> = catalogue
             .applications()
             .iter()
-            .filter(|of| of.checkpoint.is_some())
-            .map(|of| of.name.as_str())
+            .filter(|application| application.checkpoint.is_some())
+            .map(|application| application.name.as_str())
             .collect();
         let others = match able.as_slice() {
             [] => "none of the catalogue does".to_owned(),
@@ -150,7 +150,7 @@ mod tests {
         });
         let shapes = [(1, 2 * duration), (2, duration)].map(|(nodes, duration)| Shape { nodes, duration });
         let found = preemption_of_work(scheduling, job.as_ref(), &shapes, &catalogue.unwrap());
-        found.map(|preemption| preemption.map(|of| of.parts()))
+        found.map(|preemption| preemption.map(|preemption| preemption.parts()))
     }
 
     #[test]

@@ -70,23 +70,23 @@ fn a_cell_has_the_fewest_and_the_most_free_nodes_from_now_on_and_shows_ones_own_
         ],
     );
     let view = CalendarView::of(&picture(8, slots), None, &asked);
-    let of = &view.resources[0];
-    let free: Vec<_> = of.cells.iter().map(|cell| cell.free).collect();
+    let resource = &view.resources[0];
+    let free: Vec<_> = resource.cells.iter().map(|cell| cell.free).collect();
     assert_eq!(
         free,
         [None, Some((5, 8)), Some((3, 6)), Some((8, 8)), Some((8, 8))]
     );
-    let open: Vec<_> = of.cells.iter().map(|cell| cell.is_open).collect();
+    let open: Vec<_> = resource.cells.iter().map(|cell| cell.is_open).collect();
     assert_eq!(
         open,
         [false, true, true, true, false],
         "one is over, one beyond the horizon"
     );
-    assert_eq!(of.parts[2..6], [None, Some(5), Some(3), Some(6)]);
-    let ids: Vec<_> = of.slots.iter().map(|slot| slot.id.as_u128()).collect();
+    assert_eq!(resource.parts[2..6], [None, Some(5), Some(3), Some(6)]);
+    let ids: Vec<_> = resource.slots.iter().map(|slot| slot.id.as_u128()).collect();
     assert_eq!(ids, [1]);
     assert_eq!(
-        of.next_free[0],
+        resource.next_free[0],
         (1_000, 2_000),
         "four are free until three and two are taken"
     );
@@ -111,7 +111,7 @@ fn a_provider_that_tells_less_is_obeyed() {
     let free: Vec<_> = CalendarView::of(&hidden, None, &asked).resources[0]
         .cells
         .iter()
-        .map(|of| of.free)
+        .map(|cell| cell.free)
         .collect();
     assert_eq!(
         free,
@@ -120,10 +120,14 @@ fn a_provider_that_tells_less_is_obeyed() {
     );
     hidden.is_published = false;
     let view = CalendarView::of(&hidden, None, &query(4, &[(1_000, 2_000)]));
-    let of = &view.resources[0];
-    assert_eq!((of.cells[0].free, of.cells[0].is_open), (None, true));
+    let resource = &view.resources[0];
+    assert_eq!((resource.cells[0].free, resource.cells[0].is_open), (None, true));
     assert_eq!(
-        (of.parts.as_slice(), of.next_free.len(), of.slots.len()),
+        (
+            resource.parts.as_slice(),
+            resource.next_free.len(),
+            resource.slots.len()
+        ),
         ([None, None].as_slice(), 0, 1)
     );
 }
@@ -141,7 +145,7 @@ fn an_hour_costs_more_where_fewer_nodes_are_free() {
     let prices = view.resources[0]
         .cells
         .iter()
-        .map(|of| of.node_hour.as_ref().map(ToString::to_string));
+        .map(|cell| cell.node_hour.as_ref().map(ToString::to_string));
     let told = [None, Some("1.25 EUR".to_owned()), Some("1 EUR".to_owned())];
     assert_eq!(prices.collect::<Vec<_>>(), told);
 }
@@ -170,7 +174,7 @@ fn cells_are_what_counting_second_by_second_gives() {
             let counted = (cell.start.max(NOW)..cell.end).map(|at| {
                 let busy = slots
                     .iter()
-                    .filter(|of| of.interval.contains(Interval::of(Time(at), 1)));
+                    .filter(|slot| slot.interval.contains(Interval::of(Time(at), 1)));
                 20 - u32::try_from(busy.count()).unwrap()
             });
             let counted: Vec<u32> = counted.collect();

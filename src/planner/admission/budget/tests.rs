@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use scheduler::{Reason, Request};
 
 use super::*;
-use crate::planner::tests::trial::{Domain, of, price_list, proposal, wish};
+use crate::planner::tests::price_plan::{Domain, price_list, proposal, wish, wished_request};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
@@ -19,19 +19,19 @@ proptest! {
         let mut domain = Domain::new(pricing);
         let mut agreed = Vec::new();
         for of_it in standing {
-            agreed.extend(domain.place(0, of(of_it, None)).ok().map(|accepted| accepted.agreement));
+            agreed.extend(domain.place(0, wished_request(of_it, None)).ok().map(|accepted| accepted.agreement));
         }
         // A part of the price where everything is free.
         let mut empty = Domain::new(domain.settings.pricing.clone().unwrap());
-        let Ok(alone) = empty.place(0, of(wish, None)) else { return Ok(()) };
+        let Ok(alone) = empty.place(0, wished_request(wish, None)) else { return Ok(()) };
         let budget = alone.agreement.price.unwrap().micros * share / 100;
-        match domain.place(0, of(wish, Some(budget))) {
+        match domain.place(0, wished_request(wish, Some(budget))) {
             Ok(accepted) => prop_assert!(accepted.agreement.price.unwrap().micros <= budget),
             Err(refusal) => {
                 if let Some(lowest) = refusal.lowest_budget {
                     prop_assert_eq!(refusal.reason, Reason::BudgetTooLow);
                     prop_assert!(lowest.micros > budget);
-                    let accepted = domain.place(0, of(wish, Some(lowest.micros)));
+                    let accepted = domain.place(0, wished_request(wish, Some(lowest.micros)));
                     let price = accepted.map(|accepted| accepted.agreement.price.unwrap().micros);
                     prop_assert!(price.as_ref().is_ok_and(|price| *price <= lowest.micros), "{:?} of {:?}", price, lowest);
                 }

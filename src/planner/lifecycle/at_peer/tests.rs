@@ -7,9 +7,9 @@ use crate::agreement::{
     Agreement, AgreementState, AtPeer, Job, JobEnd, Money, RunOutcome, SeenAtPeer, ServiceState,
 };
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::tests::domain::{Domain, proposal};
-use crate::planner::tests::trial::eur;
-use crate::planner::{PEER, Plan, Proposal, Resource, Termination};
+use crate::planner::tests::harness::{Domain, proposal};
+use crate::planner::tests::price_plan::eur;
+use crate::planner::{PEER, Plan, Request, Resource, Termination};
 
 const PRICE: i64 = 6_000;
 
@@ -22,12 +22,12 @@ fn at(seconds: i64) -> i64 {
 }
 
 /// Two nodes for a minute from 100 on.
-fn reservation() -> Proposal {
+fn reservation() -> Request {
     proposal(2, 60, (100, 160))
 }
 
-fn work() -> Proposal {
-    Proposal {
+fn work() -> Request {
+    Request {
         job: Some(Job {
             application: "sleep".into(),
             ..Job::default()
@@ -37,7 +37,7 @@ fn work() -> Proposal {
 }
 
 /// A domain with a peer that carries out this agreement, which has just begun.
-fn begun_at_peer(asked: Proposal) -> (Domain, Uuid) {
+fn begun_at_peer(asked: Request) -> (Domain, Uuid) {
     let mut here = Domain::new(vec![Resource::new("south", "local", 4)]);
     let agreement = Agreement {
         fixed: true,

@@ -5,7 +5,7 @@ use scheduler::Time;
 use super::*;
 use crate::planner::Resource;
 use crate::planner::plan::Plan;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 
 fn order(id: Uuid) -> Eviction {
     Eviction {
@@ -22,7 +22,7 @@ fn order(id: Uuid) -> Eviction {
 fn nothing_is_held_for_a_party_instead_of_what_it_had_to_leave() {
     let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
     let id = domain.place(proposal(4, 100, (100, 1_000))).unwrap().agreement.id;
-    domain.decide(|of| of.evict(order(id))).unwrap();
+    domain.decide(|decider| decider.evict(order(id))).unwrap();
     assert!(domain.plan.suggested.is_empty());
     assert!(
         domain.place(proposal(4, 100, (100, 200))).is_ok(),
@@ -36,9 +36,13 @@ fn a_slot_that_is_lost_counts_until_its_second_is_over_in_a_plan_that_is_read_an
     let id = domain.place(proposal(4, 100, (0, 1_000))).unwrap().agreement.id;
     // It has not begun, though it is due.
     domain.now = 10;
-    let mut lost = domain.decide(|of| of.evict(order(id))).unwrap().agreement;
-    let start = |of: &mut Domain| {
-        of.place(proposal(4, 20, (0, 300)))
+    let mut lost = domain
+        .decide(|decider| decider.evict(order(id)))
+        .unwrap()
+        .agreement;
+    let start = |domain: &mut Domain| {
+        domain
+            .place(proposal(4, 20, (0, 300)))
             .unwrap()
             .agreement
             .slot()

@@ -10,9 +10,10 @@ use crate::agreement::{
     Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
     ServiceState,
 };
-use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal, wish};
+use crate::planner::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::planner::{
-    About, Ask, Bargain, OfferWords, Plan, Pricing, Proposal, Quote, Resource, Settings, Weights,
+    Bargain, OfferOrigin, OfferRequest, OfferWords, Plan, Pricing, Quote, Request, Resource, Settings,
+    Weights,
 };
 
 proptest! {
@@ -34,11 +35,11 @@ proptest! {
         (list.cancellation, list.change) = (Fraction::percent(fees.0), Fraction::percent(fees.1));
         let mut others = Vec::new();
         for other in before {
-            others.extend(domain.place(0, of(other, None)).ok());
+            others.extend(domain.place(0, wished_request(other, None)).ok());
         }
-        let Ok(mine) = domain.place(0, of(own, None)) else { return Ok(()) };
+        let Ok(mine) = domain.place(0, wished_request(own, None)) else { return Ok(()) };
         for other in after {
-            others.extend(domain.place(0, of(other, None)).ok());
+            others.extend(domain.place(0, wished_request(other, None)).ok());
         }
         let mine = mine.agreement;
         let price = mine.price.unwrap();
@@ -63,7 +64,7 @@ proptest! {
             .sum();
         prop_assert!((0..=price.micros).contains(&fee));
         for budget in [None, Some(price.micros * share / 100)] {
-            if let Ok(again) = domain.place(now, of(own, budget)) {
+            if let Ok(again) = domain.place(now, wished_request(own, budget)) {
                 let again = again.agreement;
                 let paid = fee + again.price.unwrap().micros;
                 prop_assert!(paid >= price.micros, "{paid} of {price}, the fee being {fee}");
@@ -77,9 +78,12 @@ proptest! {
 fn nothing_is_charged_for_what_costs_nothing() {
     let mut domain = Domain::new(crate::planner::Pricing::flat(
         0,
-        crate::planner::tests::trial::eur(),
+        crate::planner::tests::price_plan::eur(),
     ));
-    let mine = domain.place(0, of((1, 10, 5, 5), None)).unwrap().agreement;
+    let mine = domain
+        .place(0, wished_request((1, 10, 5, 5), None))
+        .unwrap()
+        .agreement;
     assert_eq!(mine.price.unwrap().micros, 0);
     assert_eq!(domain.terminate(0, mine.id), []);
 }
@@ -99,7 +103,7 @@ fn dear_and_cheap() -> Domain {
 /// The fee for ending an agreement now, and its reason.
 fn fee_for_ending(domain: &mut Domain, id: Uuid) -> (i64, String) {
     let mut posted = domain.terminate(0, id);
-    posted.retain(|of| of.kind == PostingKind::Cancellation);
+    posted.retain(|posted| posted.kind == PostingKind::Cancellation);
     assert_eq!(posted.len(), 1, "{posted:?}");
     let Posting { amount, detail, .. } = posted.remove(0);
     (amount.micros, detail)
@@ -108,7 +112,7 @@ fn fee_for_ending(domain: &mut Domain, id: Uuid) -> (i64, String) {
 #[test]
 fn a_resource_where_an_agreement_may_not_lie_does_not_raise_the_fee_for_ending_it() {
     let mut domain = dear_and_cheap();
-    let pinned = Proposal {
+    let pinned = Request {
         filters: vec![Filter::of_resource("dear")],
         ..proposal(1, 40, WINDOW, None)
     };
@@ -132,7 +136,7 @@ fn only_a_resource_with_room_in_its_window_raises_the_fee_for_ending_an_agreemen
         ),
     ] {
         let mut domain = dear_and_cheap();
-        let on = |resource: &str, duration| Proposal {
+        let on = |resource: &str, duration| Request {
             filters: vec![Filter::of_resource(resource)],
             ..proposal(1, duration, WINDOW, None)
         };
@@ -152,7 +156,7 @@ fn only_a_resource_with_room_in_its_window_raises_the_fee_for_ending_an_agreemen
 fn a_quote_for_a_change_says_why_its_fee_is_as_much() {
     let mut domain = dear_and_cheap();
     domain.settings.pricing.as_mut().unwrap().change = Fraction::percent(5);
-    let pinned = |duration| Proposal {
+    let pinned = |duration| Request {
         filters: vec![Filter::of_resource("dear")],
         ..proposal(1, duration, WINDOW, None)
     };
@@ -199,15 +203,15 @@ fn four_nodes(pricing: Pricing) -> Domain {
 }
 
 /// Asks for offers in a new negotiation of the party, about one of its agreements or about a new one.
-fn quote(domain: &mut Domain, about: Option<Uuid>, proposal: Proposal) -> Quote {
-    quote_in(domain, (NEGOTIATION, about), proposal)
+fn quote(domain: &mut Domain, about: Option<Uuid>, request: Request) -> Quote {
+    quote_in(domain, (NEGOTIATION, about), request)
 }
 
 /// The same in a negotiation of this id.
-fn quote_in(domain: &mut Domain, (id, about): (Uuid, Option<Uuid>), proposal: Proposal) -> Quote {
+fn quote_in(domain: &mut Domain, (id, about): (Uuid, Option<Uuid>), request: Request) -> Quote {
     let instance = NegotiationInstance {
         id,
-        party: proposal.party.clone(),
+        party: request.party.clone(),
         agreement: about,
         created: 0,
         expires: Time(90),
@@ -215,9 +219,9 @@ fn quote_in(domain: &mut Domain, (id, about): (Uuid, Option<Uuid>), proposal: Pr
         proposed: None,
     };
     domain.plan.table.open(instance, []);
-    let ask = Ask {
-        about: About::Negotiation(id),
-        proposal,
+    let ask = OfferRequest {
+        about: OfferOrigin::Negotiation(id),
+        proposal: request,
         others: None,
         weights: Weights::default(),
     };
@@ -239,8 +243,8 @@ fn hold(domain: &mut Domain, quote: &Quote) {
             creator: OfferCreator::Responder,
             state,
             created: 0,
-            expires: candidate.map(|of| of.expires),
-            terms: candidate.map(|of| of.terms.clone()),
+            expires: candidate.map(|candidate| candidate.expires),
+            terms: candidate.map(|candidate| candidate.terms.clone()),
             refusal: None,
             held: None,
             released: None,
@@ -270,7 +274,7 @@ fn who_has_nodes_held_pays_no_smaller_fee_for_that() {
         let mut pricing = Pricing::flat(3_600_000, eur());
         pricing.busy = Fraction::percent(300);
         let mut domain = four_nodes(pricing);
-        let others = Proposal {
+        let others = Request {
             party: "biology".into(),
             ..proposal(3, 50, WINDOW, None)
         };
@@ -282,8 +286,10 @@ fn who_has_nodes_held_pays_no_smaller_fee_for_that() {
             hold(&mut domain, &quote);
         }
         let posted = domain.terminate(0, mine.id);
-        let fees = posted.iter().filter(|of| of.kind == PostingKind::Cancellation);
-        fees.map(|of| of.amount.micros).sum::<i64>()
+        let fees = posted
+            .iter()
+            .filter(|posted| posted.kind == PostingKind::Cancellation);
+        fees.map(|fee| fee.amount.micros).sum::<i64>()
     };
     assert!(fee(false) > 0, "it would cost less now");
     assert_eq!(fee(true), fee(false));
@@ -294,7 +300,7 @@ fn who_has_nodes_held_pays_no_smaller_fee_for_that() {
 fn who_has_a_cheap_resource_held_pays_no_smaller_fee_for_that() {
     let fee = |holding: bool| {
         let mut domain = dear_and_cheap();
-        let on_cheap = Proposal {
+        let on_cheap = Request {
             filters: vec![Filter::of_resource("cheap")],
             ..proposal(1, 45, WINDOW, None)
         };

@@ -10,11 +10,11 @@ use crate::agreement::{Job, RunOutcome, Shape, Slot};
 use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, proposal};
-use crate::planner::{Proposal, Resource, Termination};
+use crate::planner::tests::harness::{Domain, proposal};
+use crate::planner::{Request, Resource, Termination};
 
 mod cluster;
-mod elsewhere;
+mod other_resources;
 mod sizes;
 mod windows;
 
@@ -35,9 +35,9 @@ fn local(name: &str, capacity: u32) -> Resource {
 }
 
 /// Work that may be cut, at a number of thousandths, in a window.
-fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window: (i64, i64)) -> Proposal {
+fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window: (i64, i64)) -> Request {
     let preemption = Preemption::new(pieces, thousandths * 1_000, false).unwrap();
-    Proposal {
+    Request {
         preemption: Some(preemption.rounded(Rounding::Cuts)),
         job: Some(Job {
             application: "count".into(),
@@ -49,8 +49,8 @@ fn cut(nodes: u32, duration: Seconds, (pieces, thousandths): (u32, u32), window:
 }
 
 fn slots(agreement: &Agreement) -> Vec<(i64, i64)> {
-    let of = |piece: &Slot| (piece.placement.start.seconds(), piece.placement.end.seconds());
-    agreement.slots.pieces().iter().map(of).collect()
+    let times_of = |piece: &Slot| (piece.placement.start.seconds(), piece.placement.end.seconds());
+    agreement.slots.pieces().iter().map(times_of).collect()
 }
 
 fn number(count: usize) -> i64 {
@@ -60,14 +60,14 @@ fn number(count: usize) -> i64 {
 impl Domain {
     /// The earliest completion of work that may be cut on any resource, by a walk over each second: for each part of the
     /// work that can be done by then, in how many pieces at least.
-    fn earliest_cut(&self, proposal: &Proposal) -> Option<Time> {
-        let preemption = proposal.preemption?;
+    fn earliest_cut(&self, request: &Request) -> Option<Time> {
+        let preemption = request.preemption?;
         let (parts, pieces_max) = (preemption.parts() as usize, preemption.pieces_max());
         let every_cut = pieces_max as usize >= parts;
         let groups: Vec<&[Shape]> = if preemption.independent() {
-            vec![&proposal.shapes]
+            vec![&request.shapes]
         } else {
-            proposal.shapes.chunks(1).collect()
+            request.shapes.chunks(1).collect()
         };
         // Halves to even, of thousandths.
         let thousandths = |part: usize| {
@@ -85,22 +85,28 @@ impl Domain {
             seconds + i64::from(rest > 500 || rest == 500 && seconds % 2 == 1)
         };
         let lasts = |whole: Seconds, from: usize, to: usize| {
-            if preemption.independent() && proposal.shapes.len() > 1 {
+            if preemption.independent() && request.shapes.len() > 1 {
                 (whole * (thousandths(to) - thousandths(from)) + 999) / 1_000
             } else {
                 second(whole, to) - second(whole, from)
             }
         };
         let window = (
-            proposal.ready.unwrap().max(Time(self.now)),
-            proposal.deadline.unwrap(),
+            request.ready.unwrap().max(Time(self.now)),
+            request.deadline.unwrap(),
         );
         let mut earliest = None;
         let resources = 0..self.settings.resources.len();
         for (at, sizes) in resources.flat_map(|at| groups.iter().map(move |sizes| (at, sizes))) {
-            let of = self.plan.resources.get(at)?;
-            let (tree, from) = (of.schedule.tree(), window.0.max(of.schedule.now()).seconds());
-            let able: Vec<&Shape> = sizes.iter().filter(|of| of.nodes <= tree.capacity()).collect();
+            let resource = self.plan.resources.get(at)?;
+            let (tree, from) = (
+                resource.schedule.tree(),
+                window.0.max(resource.schedule.now()).seconds(),
+            );
+            let able: Vec<&Shape> = sizes
+                .iter()
+                .filter(|size| size.nodes <= tree.capacity())
+                .collect();
             let free = |nodes: u32, start: i64, length: i64| {
                 (start..start + length).all(|at| tree.min_free(Interval::of(Time(at), 1)) >= nodes)
             };
@@ -117,7 +123,8 @@ impl Domain {
                         continue;
                     }
                     let last = if every_cut { parts.min(part + 1) } else { parts };
-                    for (to, size) in (part + 1..=last).flat_map(|to| able.iter().map(move |of| (to, of))) {
+                    for (to, size) in (part + 1..=last).flat_map(|to| able.iter().map(move |able| (to, able)))
+                    {
                         let lasts = lasts(size.duration, part, to);
                         let end = now + usize::try_from(lasts).unwrap();
                         if lasts > 0 && end <= length && free(size.nodes, from + number(now), lasts) {
@@ -126,7 +133,7 @@ impl Domain {
                     }
                 }
             }
-            let end = fewest.iter().position(|of| of[parts] <= pieces_max);
+            let end = fewest.iter().position(|fewest| fewest[parts] <= pieces_max);
             let end = end.map(|end| Time(from + number(end)));
             earliest = [earliest, end].into_iter().flatten().min();
         }
@@ -457,8 +464,8 @@ proptest! {
                             prop_assert_eq!(accepted.agreement.placement().end, end);
                             prop_assert!(accepted.agreement.slots.pieces().len() > 1);
                             prop_assert!(accepted.agreement.slots.pieces().len() <= how.0 as usize);
-                            let alike = accepted.agreement.slots.pieces().iter().all(|of| of.nodes == accepted.agreement.nodes());
-                            prop_assert!(alike || accepted.agreement.leeway.pieces_differ);
+                            let alike = accepted.agreement.slots.pieces().iter().all(|piece| piece.nodes == accepted.agreement.nodes());
+                            prop_assert!(alike || accepted.agreement.constraints.pieces_differ);
                             prop_assert!(accepted.moved.is_empty());
                         }
                         (Some(end), Err(refusal)) => prop_assert!(false, "{end}: {refusal}"),
@@ -474,8 +481,8 @@ proptest! {
                     while domain.now < until {
                         domain.begin(domain.now + 1);
                         let over: Vec<_> = domain.known.values()
-                            .filter(|of| of.service == ServiceState::Processing && of.slot().end <= Time(domain.now))
-                            .map(|of| (of.id, of.has_more_slots()))
+                            .filter(|agreement| agreement.service == ServiceState::Processing && agreement.slot().end <= Time(domain.now))
+                            .map(|agreement| (agreement.id, agreement.has_more_slots()))
                             .collect();
                         for (id, more) in over {
                             domain.end(id, if more { RunOutcome::Checkpointed } else { RunOutcome::Completed });
@@ -484,14 +491,14 @@ proptest! {
                 }
                 Step::End(which, all) => {
                     let running: Vec<_> = domain.known.values()
-                        .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
+                        .filter(|known| known.service == ServiceState::Processing).map(|known| known.id).collect();
                     if let Some(id) = running.get(which % running.len().max(1)) {
                         domain.end(*id, if all { RunOutcome::Completed } else { RunOutcome::Checkpointed });
                     }
                 }
                 Step::Lose(which) => {
                     let running: Vec<_> = domain.known.values()
-                        .filter(|of| of.service == ServiceState::Processing).map(|of| of.id).collect();
+                        .filter(|known| known.service == ServiceState::Processing).map(|known| known.id).collect();
                     if let Some(id) = running.get(which % running.len().max(1)) {
                         domain.end(*id, RunOutcome::Lost);
                     }
@@ -508,7 +515,7 @@ proptest! {
             if domain.plan.resources.get(0).unwrap().nodes.is_plain() {
                 domain.check_rebuilt();
             }
-            for agreement in domain.known.values().filter(|of| !of.slots.pieces().is_empty()) {
+            for agreement in domain.known.values().filter(|known| !known.slots.pieces().is_empty()) {
                 prop_assert!(agreement.slots.pieces().iter().all(|piece| agreement.window().contains(piece.placement)));
                 let pairs = agreement.slots.pieces().iter().zip(agreement.slots.pieces().iter().skip(1));
                 prop_assert!(pairs.into_iter().all(|(one, next)| one.occupied().end <= next.placement.start));

@@ -6,8 +6,8 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use super::*;
 use crate::agreement::Money;
 use crate::planner::requests::request_of_agreement;
-use crate::planner::tests::trial::{Domain, eur, of, price_list, proposal, wish};
-use crate::planner::{About, Plan, Pricing, Proposal, Resource, Weights};
+use crate::planner::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
+use crate::planner::{OfferOrigin, Plan, Pricing, Request, Resource, Weights};
 
 /// Five nodes, filled from 100 to 200 by a party that agreed to no other time.
 fn filled(moves_max: usize) -> Domain {
@@ -27,8 +27,8 @@ fn filled(moves_max: usize) -> Domain {
     domain
 }
 
-fn by(party: &str, nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
-    Proposal {
+fn by(party: &str, nodes: u32, duration: Seconds, window: (i64, i64)) -> Request {
+    Request {
         party: party.into(),
         ..proposal(
             nodes,
@@ -40,9 +40,14 @@ fn by(party: &str, nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposa
 }
 
 /// The slots that are suggested after a proposal was refused.
-fn suggested(domain: &mut Domain, refused: Proposal) -> Vec<Option<Interval>> {
+fn suggested(domain: &mut Domain, refused: Request) -> Vec<Option<Interval>> {
     domain.place(0, refused).unwrap_err();
-    domain.plan.suggested.iter().map(|of| of.slot).collect()
+    domain
+        .plan
+        .suggested
+        .iter()
+        .map(|suggested| suggested.slot)
+        .collect()
 }
 
 #[test]
@@ -93,9 +98,9 @@ fn what_there_is_instead_of_a_broken_promise_is_offered_however_dear_it_has_beco
     let agreement = domain.place(0, asked.clone()).unwrap().agreement;
     domain.settings.pricing = Some(Pricing::flat(3_000_000, eur()));
     let suggestion = Suggestion::instead_of(agreement.clone());
-    let ask = Ask {
-        about: About::Proposal(Box::new(suggestion.clone())),
-        proposal: Proposal {
+    let ask = OfferRequest {
+        about: OfferOrigin::Proposal(Box::new(suggestion.clone())),
+        proposal: Request {
             budget: agreement.price,
             deadline: None,
             ..asked
@@ -108,7 +113,7 @@ fn what_there_is_instead_of_a_broken_promise_is_offered_however_dear_it_has_beco
         .unwrap()
         .candidates
         .iter()
-        .map(|of| of.terms.price)
+        .map(|candidate| candidate.terms.price)
         .collect();
     assert!(!prices.is_empty());
     assert!(prices.iter().all(|price| *price == agreement.price), "{prices:?}");
@@ -146,7 +151,7 @@ proptest! {
         domain.settings.proposals.moves_max = 1;
         for (number, wish) in wishes.into_iter().enumerate() {
             let party = ["physics", "biology"][number % 2];
-            let proposal = Proposal { party: party.into(), ..of(wish, None) };
+            let proposal = Request { party: party.into(), ..wished_request(wish, None) };
             let before: Vec<_> = placements(&domain);
             if domain.place(0, proposal.clone()).is_ok() {
                 continue;
@@ -178,7 +183,7 @@ fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
         .plan
         .live
         .iter()
-        .map(|of| (of.id, of.placement()))
+        .map(|agreement| (agreement.id, agreement.placement()))
         .collect();
     all.sort_unstable_by_key(|(id, _)| *id);
     all

@@ -9,8 +9,8 @@ use crate::agreement::{
     Filter, Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
 };
 use crate::planner::offers::ranking::best_candidates;
-use crate::planner::tests::trial::{Domain, HORIZON, eur, of, price_list, proposal};
-use crate::planner::{About, Ask, Candidate, Pricing, Proposal, Quote, Scaling, Weights};
+use crate::planner::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wished_request};
+use crate::planner::{Candidate, OfferOrigin, OfferRequest, Pricing, Quote, Request, Scaling, Weights};
 
 const NEGOTIATION: Uuid = Uuid::from_u128(1);
 /// Seconds for which offers are held; every window begins later, so that none has to be kept open for it.
@@ -21,7 +21,7 @@ const LARGEST: u32 = 5;
 
 /// Some work that may have these sizes, in a window.
 #[derive(Debug, Clone)]
-struct Asked {
+struct WantedWork {
     work: i64,
     least: u32,
     most: u32,
@@ -29,7 +29,7 @@ struct Asked {
     phi: Fraction,
 }
 
-impl Asked {
+impl WantedWork {
     fn duration(&self, nodes: u32) -> Seconds {
         ceil(self.work, nodes)
     }
@@ -42,16 +42,16 @@ impl Asked {
         nodes.map(shape).collect()
     }
 
-    fn ask(&self) -> Ask {
-        let wanted = Proposal {
+    fn ask(&self) -> OfferRequest {
+        let wanted = Request {
             shapes: self.shapes((self.least..=self.most).rev()),
             scaling: Scaling::ReferenceRate,
             deviation_max: Some(self.phi),
             ..proposal(1, 1, self.window, None)
         };
         let others = (1..=LARGEST).filter(|nodes| !(self.least..=self.most).contains(nodes));
-        Ask {
-            about: About::Negotiation(NEGOTIATION),
+        OfferRequest {
+            about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: wanted,
             others: Some(self.shapes(others)),
             weights: Weights::default(),
@@ -74,7 +74,7 @@ impl Asked {
             ratio(duration - longest, longest),
             ratio(shortest - duration, shortest),
         ];
-        let value = |of: Fraction| f64::from(of.numerator) / f64::from(of.denominator);
+        let value = |fraction: Fraction| f64::from(fraction.numerator) / f64::from(fraction.denominator);
         all.into_iter().map(value).fold(0.0, f64::max)
     }
 }
@@ -84,12 +84,12 @@ fn ceil(work: i64, nodes: u32) -> i64 {
     (work + nodes - 1) / nodes
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = WantedWork> {
     (1..200_i64, 1..5_u32, 0..3_u32, 20..150_i64, 0..60_i64, 0..201_u32).prop_map(
         |(work, least, width, start, slack, phi)| {
             let most = (least + width).min(LARGEST);
             let longest = ceil(work, least);
-            Asked {
+            WantedWork {
                 work,
                 least,
                 most,
@@ -111,7 +111,7 @@ fn domain(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)]) -> (Domain,
     domain.settings.negotiation.hold = HOLD;
     domain.settings.refusals.alternatives_phi = Fraction::percent(10_000);
     let placed = taken.iter().filter_map(|wish| {
-        let placed = domain.place(0, of(*wish, None));
+        let placed = domain.place(0, wished_request(*wish, None));
         placed.ok().map(|accepted| accepted.agreement.id)
     });
     let placed = placed.collect();
@@ -174,8 +174,8 @@ fn offer(candidate: &Candidate) -> NegotiationOffer {
     }
 }
 
-fn cost(of: &Candidate) -> i64 {
-    of.terms.price.map_or(0, |price: Money| price.micros)
+fn cost(one_candidate: &Candidate) -> i64 {
+    one_candidate.terms.price.map_or(0, |price: Money| price.micros)
 }
 
 /// Each possible offer can be kept on an equal plan, and then no node is taken twice.
@@ -212,7 +212,7 @@ fn what_is_offered_as_asked_where_others_move_can_be_kept() {
         (2, 42, 96, 7),
         (2, 20, 50, 0),
     ];
-    let asked = Asked {
+    let asked = WantedWork {
         work: 160,
         least: 2,
         most: 2,
@@ -222,7 +222,7 @@ fn what_is_offered_as_asked_where_others_move_can_be_kept() {
     let (mut before, _) = domain(&pricing, &taken);
     let (quote, _) = before.decide(0, |decider| decider.quote(&asked.ask()));
     let candidates = quote.unwrap().candidates;
-    let kinds: Vec<_> = candidates.iter().map(|of| of.terms.kind).collect();
+    let kinds: Vec<_> = candidates.iter().map(|candidate| candidate.terms.kind).collect();
     assert_eq!(kinds, [OfferKind::Exact]);
     keep_each(&pricing, &taken, &candidates);
 }
@@ -246,8 +246,8 @@ fn a_change_stays_on_its_resource_where_that_is_as_good() {
         }
         domain.terminate(0, first.agreement.id);
         domain.plan.table.open(negotiation(Some(own.id)), []);
-        let ask = Ask {
-            about: About::Negotiation(NEGOTIATION),
+        let ask = OfferRequest {
+            about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: proposal(2, 100, window(200), None),
             others: None,
             weights: Weights::default(),
@@ -268,17 +268,17 @@ fn a_longer_time_is_offered_only_where_something_is_gained() {
         let mut domain = Domain::new(Pricing::flat(0, eur()));
         domain.settings.negotiation.hold = HOLD;
         let window = |start, end| Interval::new(Time(start), Time(end));
-        let large = |of: Proposal| Proposal {
+        let large = |request: Request| Request {
             filters: vec![Filter::of_resource("large")],
-            ..of
+            ..request
         };
         let own = large(proposal(5, 50, window(100, 150), None));
         let own = domain.place(0, own).unwrap().agreement;
         let next = large(proposal(1, 200 - free_until, window(free_until, 200), None));
         domain.place(0, next).unwrap();
         domain.plan.table.open(negotiation(Some(own.id)), []);
-        let ask = Ask {
-            about: About::Negotiation(NEGOTIATION),
+        let ask = OfferRequest {
+            about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: large(proposal(5, 100, window(100, 200), None)),
             others: None,
             weights: Weights::default(),
@@ -288,11 +288,16 @@ fn a_longer_time_is_offered_only_where_something_is_gained() {
         let shorter = quote
             .candidates
             .iter()
-            .find(|of| of.terms.kind == OfferKind::Shorter);
-        assert_eq!(shorter.map(|of| of.terms.duration()), expected, "{quote:?}");
-        let relaxations = quote.refusal.into_iter().flat_map(|of| of.relaxations);
-        let no_gain = |of: &Relaxation| matches!(of, Relaxation::Duration(duration) if *duration <= 50);
-        assert!(!relaxations.into_iter().any(|of| no_gain(&of)));
+            .find(|candidate| candidate.terms.kind == OfferKind::Shorter);
+        assert_eq!(
+            shorter.map(|shorter| shorter.terms.duration()),
+            expected,
+            "{quote:?}"
+        );
+        let relaxations = quote.refusal.into_iter().flat_map(|refusal| refusal.relaxations);
+        let no_gain =
+            |relaxation: &Relaxation| matches!(relaxation, Relaxation::Duration(duration) if *duration <= 50);
+        assert!(!relaxations.into_iter().any(|relaxation| no_gain(&relaxation)));
     }
 }
 
@@ -313,7 +318,7 @@ proptest! {
         } = quote.expect("the negotiation goes on");
         prop_assert_eq!(candidates.is_empty(), refusal.is_some());
         let exact = ask.proposal.shapes.iter().any(|shape| fits(&before, &placed, *shape, asked.window));
-        let kinds: Vec<_> = candidates.iter().map(|of| of.terms.kind).collect();
+        let kinds: Vec<_> = candidates.iter().map(|candidate| candidate.terms.kind).collect();
         if exact {
             prop_assert_eq!(&kinds[..], [OfferKind::Exact]);
         }
@@ -342,12 +347,12 @@ proptest! {
             }
             let first = Interval::of(asked.window.start, shape.duration);
             if asked.deviation(shape.nodes, first) <= phi && fits(&before, &placed, *shape, asked.window) {
-                prop_assert!(candidates.iter().any(|of| of.terms.nodes() == shape.nodes), "{shape:?}");
+                prop_assert!(candidates.iter().any(|candidate| candidate.terms.nodes() == shape.nodes), "{shape:?}");
             }
         }
         let best = best_candidates(&candidates, ask.weights);
         prop_assert!(best.len() <= 6 && best.is_empty() == candidates.is_empty());
-        let priced = best.iter().any(|of| of.terms.price.is_some());
+        let priced = best.iter().any(|best| best.terms.price.is_some());
         for (one, other) in best.iter().flat_map(|one| best.iter().map(move |other| (one, other))) {
             let better = one.terms.deviation < other.terms.deviation && cost(one) <= cost(other)
                 || one.terms.deviation <= other.terms.deviation && cost(one) < cost(other);

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Barred, Currency, Filter, Measure, Money};
+use crate::agreement::{BarredResource, Currency, Filter, Measure, Money};
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, HORIZON, arm, proposal, rated};
-use crate::planner::{Plan, Pricing, Proposal, Resource, Scaling, Settings, Termination};
+use crate::planner::tests::harness::{Domain, HORIZON, arm, proposal, rated};
+use crate::planner::{Plan, Pricing, Request, Resource, Scaling, Settings, Termination};
 
 fn on_arm() -> Filter {
     Filter::Word {
@@ -50,7 +50,7 @@ fn a_budget_is_spent_on_the_cheapest_resource_also_where_many_others_have_more_r
     pricing.resources.insert("cheap".into(), 100_000);
     settings.pricing = Some(pricing);
     let mut domain = Domain::with(settings);
-    let with = |micros| Proposal {
+    let with = |micros| Request {
         budget: Some(Money::new(micros, eur)),
         ..proposal(1, 3_600, (0, HORIZON))
     };
@@ -65,7 +65,7 @@ fn a_budget_is_spent_on_the_cheapest_resource_also_where_many_others_have_more_r
 #[test]
 fn a_resource_is_chosen_by_what_is_asked_of_its_nodes() {
     let mut domain = Domain::new(vec![Resource::new("plain", "local", 8), arm("arm")]);
-    let with = |filters: Vec<Filter>| Proposal {
+    let with = |filters: Vec<Filter>| Request {
         filters,
         ..proposal(2, 10, (0, 100))
     };
@@ -86,7 +86,7 @@ fn a_resource_is_chosen_by_what_is_asked_of_its_nodes() {
     };
     let refusal = domain.place(with(vec![sparc])).unwrap_err();
     assert!(refusal.binding.ends_with("nodes have arm"), "{refusal}");
-    let large = Proposal {
+    let large = Request {
         filters: vec![on_arm()],
         ..proposal(5, 10, (0, 100))
     };
@@ -103,12 +103,12 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         Resource::new("cluster", "slurm", 4),
         Resource::new("other", "slurm", 4),
     ]);
-    let bar = |resource: &str, sizes: Vec<Shape>| Barred {
+    let bar = |resource: &str, sizes: Vec<Shape>| BarredResource {
         resource: resource.into(),
         sizes,
         why: format!("no {resource}"),
     };
-    let with = |barred: Vec<Barred>| Proposal {
+    let with = |barred: Vec<BarredResource>| Request {
         barred,
         ..proposal(3, 10, (0, 10))
     };
@@ -121,13 +121,13 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         .place(with(vec![bar("cluster", vec![size])]))
         .unwrap()
         .agreement;
-    assert_eq!((&*taken.resource, taken.leeway.barred.len()), ("other", 1));
+    assert_eq!((&*taken.resource, taken.constraints.barred.len()), ("other", 1));
     let refusal = domain
         .place(with(vec![
             bar("cluster", vec![another]),
             bar("other", Vec::new()),
         ]))
-        .map(|of| of.agreement.resource);
+        .map(|place| place.agreement.resource);
     assert_eq!(refusal.unwrap(), "cluster", "only another size is barred there");
     let refusal = domain
         .place(with(vec![bar("cluster", Vec::new()), bar("other", vec![size])]))
@@ -155,7 +155,7 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         ]),
         vec![bar("other", Vec::new())],
     );
-    let waits = Proposal {
+    let waits = Request {
         barred,
         ..proposal(3, 10, (100, 200))
     };
@@ -172,20 +172,20 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
 #[test]
 fn work_takes_as_long_as_the_rate_says_and_a_contract_as_long_as_it_says() {
     let mut domain = Domain::new(vec![rated("slow", 4, 500_000), rated("fast", 4, 2_000_000)]);
-    let work = Proposal {
+    let work = Request {
         scaling: Scaling::ReferenceRate,
         ..proposal(4, 60, (0, 1_000))
     };
     let fast = domain.place(work.clone()).unwrap().agreement;
     assert_eq!((fast.resource.as_str(), fast.duration), ("fast", 30));
-    let slow = Proposal {
+    let slow = Request {
         id: Uuid::now_v7(),
         deadline: Some(Time(120)),
         ready: Some(Time(0)),
         ..work
     };
     let second = domain
-        .place(Proposal {
+        .place(Request {
             id: Uuid::now_v7(),
             ..slow.clone()
         })
@@ -195,7 +195,7 @@ fn work_takes_as_long_as_the_rate_says_and_a_contract_as_long_as_it_says() {
         (second.resource.as_str(), second.placement().end),
         ("fast", Time(60))
     );
-    let third = Proposal {
+    let third = Request {
         id: Uuid::now_v7(),
         ..slow.clone()
     };
@@ -218,7 +218,7 @@ fn one_that_waits_goes_to_another_resource_before_a_newcomer_is_refused_and_its_
     // Neither may move in time.
     let waiting = domain.place(proposal(4, 50, (100, 150))).unwrap().agreement;
     assert_eq!(waiting.resource, "arm");
-    let picky = Proposal {
+    let picky = Request {
         filters: vec![on_arm()],
         ..proposal(4, 50, (100, 150))
     };
@@ -238,7 +238,7 @@ fn one_that_waits_goes_to_another_resource_before_a_newcomer_is_refused_and_its_
     );
     domain.check();
     // Now both are full.
-    let third = Proposal {
+    let third = Request {
         filters: vec![on_arm()],
         ..proposal(1, 50, (100, 150))
     };
@@ -258,7 +258,7 @@ fn other_objectives_can_be_preferred_to_the_earliest_completion() {
     let mut pricing = crate::planner::Pricing::flat(3_600_000, Currency::parse("EUR").unwrap());
     pricing.resources.insert("slow".into(), 360_000);
     domain.settings.pricing = Some(pricing);
-    let work = || Proposal {
+    let work = || Request {
         id: Uuid::now_v7(),
         scaling: Scaling::ReferenceRate,
         ..proposal(1, 60, (0, 1_000))
@@ -289,12 +289,12 @@ fn other_objectives_can_be_preferred_to_the_earliest_completion() {
 }
 
 /// An offer of some work on one to four nodes, half an hour of it on two.
-fn moldable(window: (i64, i64)) -> Proposal {
+fn moldable(window: (i64, i64)) -> Request {
     let work = |nodes: u32| Shape {
         nodes,
         duration: 120 / i64::from(nodes),
     };
-    Proposal {
+    Request {
         shapes: [4, 3, 2, 1].map(work).to_vec(),
         scaling: Scaling::ReferenceRate,
         ..proposal(1, 1, window)
@@ -316,7 +316,11 @@ fn of_several_sizes_the_one_that_completes_first_is_granted_and_of_equal_ones_th
         (narrow.nodes(), narrow.placement()),
         (2, Interval::new(Time(30), Time(90)))
     );
-    assert_eq!(narrow.leeway.shapes.len(), 4, "what else it may have is kept");
+    assert_eq!(
+        narrow.constraints.shapes.len(),
+        4,
+        "what else it may have is kept"
+    );
     let line = "; 2 nodes for 60 seconds of 4 sizes";
     assert!(
         domain
@@ -342,7 +346,7 @@ fn a_refused_offer_of_several_sizes_learns_of_slots_with_their_sizes_and_of_a_wi
     let sizes: Vec<_> = refusal
         .alternatives
         .iter()
-        .map(|of| (of.nodes, of.slot.start))
+        .map(|request| (request.nodes, request.slot.start))
         .collect();
     assert_eq!(sizes[0], (Some(4), Time(200)), "{refusal:?}");
     assert!(sizes.contains(&(Some(2), Time(200))), "{sizes:?}");
@@ -354,7 +358,7 @@ fn a_refused_offer_of_several_sizes_learns_of_slots_with_their_sizes_and_of_a_wi
         refusal.binding.contains("any of 4 sizes, 1 to 4 nodes"),
         "{refusal}"
     );
-    let near = Proposal {
+    let near = Request {
         id: Uuid::now_v7(),
         deviation_max: Some(Fraction::percent(50)),
         ..asked.clone()
@@ -364,7 +368,7 @@ fn a_refused_offer_of_several_sizes_learns_of_slots_with_their_sizes_and_of_a_wi
         let deviation = alternative.slot.end - Time(150);
         assert!(2 * deviation <= alternative.slot.duration(), "{alternative:?}");
     }
-    let relaxed = Proposal {
+    let relaxed = Request {
         id: Uuid::now_v7(),
         deadline: Some(Time(230)),
         ..asked
@@ -375,7 +379,7 @@ fn a_refused_offer_of_several_sizes_learns_of_slots_with_their_sizes_and_of_a_wi
 #[test]
 fn one_is_fixed_after_the_part_of_its_wait_that_it_asked_for() {
     let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
-    let waiting = Proposal {
+    let waiting = Request {
         fix_at_ppm: Some(250_000),
         ..proposal(4, 100, (100, 1_000))
     };

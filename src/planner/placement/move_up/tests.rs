@@ -4,22 +4,22 @@ use scheduler::{Interval, Order, Seconds};
 use uuid::Uuid;
 
 use super::*;
-use crate::planner::tests::domain::{Domain, proposal};
-use crate::planner::{Accepted, Improving, Resource, Settings, Termination};
+use crate::planner::tests::harness::{Domain, proposal};
+use crate::planner::{AcceptedOffer, ImprovementSettings, Resource, Settings, Termination};
 
 const DAY: Seconds = 86_400;
 
 /// Four nodes, planned thirty days ahead, with the default configuration.
 fn by_default() -> Domain {
     let mut settings = Settings::new(vec![Resource::new("local", "local", 4)], 30 * DAY);
-    settings.improving = Improving::default();
+    settings.improving = ImprovementSettings::default();
     let mut domain = Domain::with(settings);
     domain.moves_up = false;
     domain
 }
 
 fn place(domain: &mut Domain, nodes: u32, duration: Seconds, window: (i64, i64)) -> Uuid {
-    let Accepted { agreement, .. } = domain.place(proposal(nodes, duration, window)).unwrap();
+    let AcceptedOffer { agreement, .. } = domain.place(proposal(nodes, duration, window)).unwrap();
     agreement.id
 }
 
@@ -131,7 +131,7 @@ fn a_slice_is_bounded_and_slices_come_to_an_end() {
     let count = slices(&mut domain);
     assert!((6..=20).contains(&count), "{count}");
     assert_eq!(domain.told.len(), 400);
-    let first = domain.known.values().map(|of| of.placement().start).min();
+    let first = domain.known.values().map(|known| known.placement().start).min();
     assert_eq!(first, Some(Time(100)));
 }
 

@@ -5,20 +5,23 @@ use scheduler::Interval;
 
 use super::*;
 use crate::planner::Resource;
-use crate::planner::tests::domain::{Domain, proposal};
+use crate::planner::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
 type Whole = (Vec<(usize, Request, Time)>, Vec<u32>);
 
 fn whole(resources: &Resources) -> Whole {
     let (mut requests, mut free) = (Vec::new(), Vec::new());
-    for (at, of) in resources.plans().enumerate() {
+    for (at, plan) in resources.plans().enumerate() {
         // A slot that is over by now has no place to come back to.
-        let now = of.schedule.now();
-        let open = of.schedule.placements().filter(|lies| lies.slot.end > now);
+        let now = plan.schedule.now();
+        let open = plan.schedule.placements().filter(|lies| lies.slot.end > now);
         requests.extend(open.map(|lies| {
             // A slot that begins at this second may run already.
-            let waiting = of.schedule.waiting_at(lies.id).filter(|(_, start)| *start > now);
+            let waiting = plan
+                .schedule
+                .waiting_at(lies.id)
+                .filter(|(_, start)| *start > now);
             let waiting = waiting.map(|(request, _)| request);
             let rest = |start: Time| Request {
                 duration: lies.slot.end - start,
@@ -28,7 +31,7 @@ fn whole(resources: &Resources) -> Whole {
             let start = lies.slot.start.max(now);
             (at, waiting.unwrap_or_else(|| rest(start)), start)
         }));
-        let second = |at| of.schedule.tree().min_free(Interval::of(Time(at), 1));
+        let second = |at| plan.schedule.tree().min_free(Interval::of(Time(at), 1));
         free.extend((0..200).map(second));
     }
     requests.sort_unstable_by_key(|(at, request, _)| (*at, request.id));

@@ -6,10 +6,10 @@ use uuid::Uuid;
 
 use super::*;
 use crate::agreement::{Agreement, Filter, RunOutcome, ServiceState};
-use crate::planner::Proposal;
+use crate::planner::Request;
 use crate::planner::plan::Plan;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::planner::tests::domain::{Domain, arm, proposal, rated, work};
+use crate::planner::tests::harness::{Domain, arm, proposal, rated, work};
 use crate::store::Binding;
 
 fn local(capacity: u32) -> Resource {
@@ -44,20 +44,27 @@ fn set(domain: &mut Domain, name: &str, verb: ResourceVerb) -> Result<ResourceCh
     assert_eq!(domain.known, known, "asking changes nothing");
     domain.check();
     let done = domain.decide(|decider| decider.change_resource(order(name, verb)));
-    let bare = |of: &Result<ResourceChanges, Error>| of.clone().map(|of| (of.resources, of.effects));
+    let bare = |changes: &Result<ResourceChanges, Error>| {
+        changes
+            .clone()
+            .map(|changes| (changes.resources, changes.effects))
+    };
     assert_eq!(bare(&would), bare(&done));
-    for (id, change) in done.iter().flat_map(|of| &of.effects.changes) {
+    for (id, change) in done.iter().flat_map(|done| &done.effects.changes) {
         let lies = change.to.as_ref().map(|to| (to.resource.clone(), to.slot));
         let known = domain.known.get(id);
-        assert_eq!(lies, known.map(|of| (of.resource.clone(), of.placement())));
+        assert_eq!(
+            lies,
+            known.map(|agreement| (agreement.resource.clone(), agreement.placement()))
+        );
     }
     domain.check();
     domain.check_rebuilt();
     done
 }
 
-fn lies(of: &Agreement) -> (&str, Interval) {
-    (of.resource.as_str(), of.placement())
+fn lies(agreement: &Agreement) -> (&str, Interval) {
+    (agreement.resource.as_str(), agreement.placement())
 }
 
 fn at(start: i64, end: i64) -> Interval {
@@ -92,7 +99,7 @@ fn what_is_asked_for_in_vain_has_a_place_on_a_resource_that_comes_and_on_one_tha
 #[test]
 fn a_faster_resource_is_chosen_from_when_on_it_is_faster() {
     let mut domain = Domain::new(vec![rated("first", 4, 1_000_000), rated("second", 4, 1_000_000)]);
-    let scaling = || Proposal {
+    let scaling = || Request {
         scaling: crate::planner::Scaling::ReferenceRate,
         ..proposal(1, 100, (0, 400))
     };
@@ -200,7 +207,7 @@ fn a_retired_resource_takes_nothing_new_what_waits_leaves_it_and_what_runs_goes_
     let goes = domain.place(proposal(2, 100, (100, 400))).unwrap().agreement;
     let fixed = domain.place(proposal(2, 100, (200, 300))).unwrap().agreement;
     let whole = domain.place(proposal(4, 100, (300, 400))).unwrap().agreement;
-    assert_eq!([&goes, &fixed].map(|of| of.resource.as_str()), ["local"; 2]);
+    assert_eq!([&goes, &fixed].map(|each| each.resource.as_str()), ["local"; 2]);
     let retired = set(&mut domain, "local", ResourceVerb::Retire).unwrap();
     assert_eq!(retired.resources[0].1, "retired");
     assert_eq!(domain.of(runs.id).service, ServiceState::Processing);
@@ -285,7 +292,7 @@ fn lost_work_of_a_retired_resource_is_run_again_elsewhere() {
 #[test]
 fn what_was_asked_of_nodes_is_still_so_or_the_agreement_goes_elsewhere() {
     let mut domain = Domain::new(vec![arm("first"), arm("second")]);
-    let asks = Proposal {
+    let asks = Request {
         filters: vec![Filter::Word {
             attribute: "cpu_architecture".into(),
             is: "arm".into(),
@@ -354,7 +361,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 
 /// Reads a configuration with these resources while the service runs. Returns what is told of resources.
 fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Error> {
-    let of = Reconfiguration {
+    let reconfiguration = Reconfiguration {
         id: Uuid::now_v7(),
         party: None,
         settings: Settings {
@@ -364,23 +371,25 @@ fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Er
         is_start: false,
         is_dry: false,
     };
-    let changes = domain.decide(|decider| decider.configure(of))?;
+    let changes = domain.decide(|decider| decider.configure(reconfiguration))?;
     domain.check();
     let told = changes.resources.into_iter();
-    Ok(told.map(|(of, words)| format!("{}: {words}", of.name)).collect())
+    Ok(told
+        .map(|(told, words)| format!("{}: {words}", told.name))
+        .collect())
 }
 
 fn cluster(nodes: &[&str]) -> Resource {
     Resource {
-        node_names: nodes.iter().map(|of| (*of).to_owned()).collect(),
+        node_names: nodes.iter().map(|node| (*node).to_owned()).collect(),
         closed: true,
         ..Resource::new("cluster", "slurm", nodes.len().try_into().unwrap())
     }
 }
 
 /// Whether it was refused, with these words.
-fn is_unfit<T: std::fmt::Debug>(of: &Result<T, Error>, told: &str) -> bool {
-    matches!(&of, Err(Error::Unfit(why)) if why.contains(told)) || panic!("{of:?}")
+fn is_unfit<T: std::fmt::Debug>(error: &Result<T, Error>, told: &str) -> bool {
+    matches!(&error, Err(Error::Unfit(why)) if why.contains(told)) || panic!("{error:?}")
 }
 
 #[test]
@@ -496,9 +505,9 @@ fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_unti
 
 #[test]
 fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
-    let retired = |of: Resource| Resource {
+    let retired = |resource: Resource| Resource {
         retired: Some(0),
-        ..of
+        ..resource
     };
     let domain = Domain::new(vec![local(2)]);
     let resources = [retired(local(2)), retired(cluster(&["a"]))];
@@ -517,7 +526,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
     let mut domain = Domain::new(vec![local(4), Resource::new("other", "local", 2)]);
     let stays = domain.place(proposal(1, 100, (100, 400))).unwrap().agreement;
     let wide = domain.place(proposal(4, 100, (100, 400))).unwrap().agreement;
-    assert_eq!([&stays, &wide].map(|of| of.resource.as_str()), ["local"; 2]);
+    assert_eq!([&stays, &wide].map(|each| each.resource.as_str()), ["local"; 2]);
     let before = (lies(domain.of(stays.id)).1, lies(domain.of(wide.id)).1);
     let frozen = set(&mut domain, "local", ResourceVerb::Freeze).unwrap();
     assert_eq!(frozen.resources[0].1, "frozen");
@@ -550,7 +559,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
             .unwrap()
             .changes
             .values()
-            .all(|of| of.to.as_ref().is_none_or(|to| to.resource == "local"))
+            .all(|change| change.to.as_ref().is_none_or(|to| to.resource == "local"))
     );
     assert_eq!(domain.of(stays.id).resource, "local");
     domain.check();

@@ -72,7 +72,7 @@ fn a_node_is_thought_to_be_out_of_use_for_whole_steps_from_the_report_on_it() {
     nodes.apply_report(Reporter::Operator, &report(&[NodeState::Down]), 2, Time(9), 5);
     let until = |nodes: &Nodes, now: i64| {
         let out = nodes.out_of_use(2, Time(now), &FAILURES, (|_| None, &[]));
-        out.last().map(|(of, _)| of.end)
+        out.last().map(|(out, _)| out.end)
     };
     for now in [9, 12, 18] {
         assert_eq!(until(&nodes, now), Some(Time(99)));
@@ -143,7 +143,7 @@ fn what_operators_say_and_what_is_planned_is_left_out_and_what_is_reported_is_no
     let left_out: Vec<_> = nodes
         .left_out(3, 4)
         .into_iter()
-        .map(|of| (of.node, of.interval))
+        .map(|time| (time.node, time.interval))
         .collect();
     assert_eq!(
         left_out,
@@ -158,13 +158,14 @@ fn what_operators_say_and_what_is_planned_is_left_out_and_what_is_reported_is_no
 /// How many nodes are out of use at an instant, each looked at by itself.
 fn counted_one_by_one(nodes: &Nodes, capacity: u32, now: Time, at: Time) -> u32 {
     let planned = |node: u32| {
-        let holds = |(of, without): &(Interval, u32)| {
-            of.start <= at && at < of.end && node >= capacity.saturating_sub(*without)
+        let holds = |(each, without): &(Interval, u32)| {
+            each.start <= at && at < each.end && node >= capacity.saturating_sub(*without)
         };
         nodes.maintenance.iter().any(holds)
     };
     let busy = |node: u32| {
-        let holds = |of: &BusyTime| of.node == node && of.interval.start <= at && at < of.interval.end;
+        let holds =
+            |time: &BusyTime| time.node == node && time.interval.start <= at && at < time.interval.end;
         nodes.busy.iter().any(holds)
     };
     let reports = nodes.last_reports();
@@ -201,8 +202,8 @@ proptest! {
         nodes.apply_report(Reporter::Executor, &heard, capacity, Time(now), 5);
         let found = nodes.out_of_use(capacity, Time(now), &FAILURES, (|_| None, &[]));
         for instant in now..200 {
-            let of = |(step, _): &&(Interval, u32)| step.start <= Time(instant) && Time(instant) < step.end;
-            let told = found.iter().find(of).map_or(0, |(_, nodes)| *nodes);
+            let end = |(step, _): &&(Interval, u32)| step.start <= Time(instant) && Time(instant) < step.end;
+            let told = found.iter().find(end).map_or(0, |(_, nodes)| *nodes);
             prop_assert_eq!(told, counted_one_by_one(&nodes, capacity, Time(now), Time(instant)), "at {}", instant);
         }
     }

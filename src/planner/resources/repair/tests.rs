@@ -9,8 +9,8 @@ use crate::agreement::{
     AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, RunOutcome, ServiceState, Shape,
     Values,
 };
-use crate::planner::tests::domain::{Domain, proposal};
-use crate::planner::{Plan, Proposal, Resource, Scaling};
+use crate::planner::tests::harness::{Domain, proposal};
+use crate::planner::{Plan, Request, Resource, Scaling};
 
 /// A domain with nodes that take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -49,7 +49,10 @@ fn set(domain: &mut Domain, state: NodeState, nodes: &[u32]) -> Repaired {
     for (id, change) in changes {
         let lies = change.to.map(|to| (to.resource, to.slot));
         let known = domain.known.get(&id);
-        assert_eq!(lies, known.map(|of| (of.resource.clone(), of.placement())));
+        assert_eq!(
+            lies,
+            known.map(|known| (known.resource.clone(), known.placement()))
+        );
     }
     repaired
 }
@@ -98,7 +101,7 @@ fn those_that_move_for_others_are_counted_with_them() {
     let leaves = domain.place(proposal(2, 100, (100, 300))).unwrap().agreement;
     let makes_way = domain.place(proposal(2, 100, (200, 400))).unwrap().agreement;
     let repaired = set(&mut domain, NodeState::Drained, &[0, 1]);
-    let starts = [rigid, leaves, makes_way].map(|of| domain.of(of.id).placement().start);
+    let starts = [rigid, leaves, makes_way].map(|each| domain.of(each.id).placement().start);
     assert_eq!(starts, [Time(100), Time(200), Time(300)]);
     assert_eq!((repaired.moved, repaired.broken), (2, 0));
 }
@@ -107,7 +110,7 @@ fn those_that_move_for_others_are_counted_with_them() {
 fn one_that_has_sizes_to_choose_from_is_shrunk_before_it_is_broken() {
     let mut domain = domain(vec![local(4)]);
     let shape = |nodes, duration| Shape { nodes, duration };
-    let moldable = Proposal {
+    let moldable = Request {
         shapes: vec![shape(4, 100), shape(2, 200), shape(1, 400)],
         scaling: Scaling::ReferenceRate,
         ..proposal(4, 100, (100, 400))
@@ -132,7 +135,7 @@ fn one_that_has_sizes_to_choose_from_is_shrunk_before_it_is_broken() {
 #[test]
 fn who_has_no_place_any_more_is_told_at_once_with_what_there_is_instead() {
     let mut domain = domain(vec![local(4)]);
-    let rigid = Proposal {
+    let rigid = Request {
         guarantees: vec![Guarantee {
             objective: "completed le deadline".into(),
             ..guarantee()
@@ -174,7 +177,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
         arguments: Vec::new(),
         ..Job::default()
     };
-    let with_job = |nodes, window| Proposal {
+    let with_job = |nodes, window| Request {
         job: Some(job.clone()),
         ..proposal(nodes, 100, window)
     };
@@ -277,8 +280,8 @@ fn restarting(resources: Vec<Resource>) -> Domain {
     domain
 }
 
-fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Proposal {
-    Proposal {
+fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Request {
+    Request {
         job: Some(Job {
             application: "sleep".into(),
             arguments: Vec::new(),
@@ -405,7 +408,7 @@ fn a_start_that_was_fixed_stays_promised_when_its_nodes_fail_and_one_that_could_
         (None, None, GuaranteeState::NotDetermined),
     ] {
         let mut domain = domain(vec![local(4), Resource::new("other", "local", 4)]);
-        let asked = Proposal {
+        let asked = Request {
             fix_at_ppm,
             guarantees: vec![start(GuaranteeState::NotDetermined)],
             ..proposal(4, 50, (100, 400))
@@ -418,7 +421,7 @@ fn a_start_that_was_fixed_stays_promised_when_its_nodes_fail_and_one_that_could_
         set(&mut domain, NodeState::Down, &[0, 1, 2, 3]);
         let moved = domain.of(id);
         assert_eq!(moved.placement().start, Time(150));
-        assert_eq!(moved.leeway.promised, promised);
+        assert_eq!(moved.constraints.promised, promised);
         domain.pass_until(120);
         assert_eq!(domain.of(id).guarantees[0].state, found);
     }
@@ -435,5 +438,5 @@ fn a_start_stays_promised_where_nodes_fail_before_the_process_comes_up() {
     let again = domain.of(one.id);
     assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));
     assert!(again.placement().start > Time(102), "{again:?}");
-    assert_eq!(again.leeway.promised, Some(100));
+    assert_eq!(again.constraints.promised, Some(100));
 }

@@ -6,10 +6,10 @@ use super::Story;
 use super::trace::{agreement_in_words, offer_in_words, quote_in_words};
 use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::decider::Step;
+use crate::planner::decider::DecisionStep;
 use crate::planner::{
-    About, Acceptance, Ask, Bargain, Initiation, NegotiationEnd, OfferWords, Proposal, Proposed, Quote,
-    Suggestion, Weights, best_candidates,
+    Acceptance, Bargain, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,
+    ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
 };
 
 fn offers_in_words(offers: &[NegotiationOffer]) -> String {
@@ -128,22 +128,22 @@ impl Story {
     }
 
     /// A request in a negotiation, where an offer and the words that accept it are of one template.
-    fn negotiable(&mut self, party: &str) -> Proposal {
-        Proposal {
+    fn negotiable(&mut self, party: &str) -> Request {
+        Request {
             template: "advance-reservation".into(),
             fix_at_ppm: None,
             ..self.request(party)
         }
     }
 
-    fn quote(&mut self, about: About, proposal: Proposal) -> Option<Quote> {
-        let other = proposal.shapes.first().map(|shape| Shape {
+    fn quote(&mut self, about: OfferOrigin, request: Request) -> Option<Quote> {
+        let other = request.shapes.first().map(|shape| Shape {
             nodes: (shape.nodes / 2).max(1),
             ..*shape
         });
-        let ask = Ask {
+        let ask = OfferRequest {
             about,
-            proposal,
+            proposal: request,
             others: other.map(|shape| vec![shape]),
             weights: Weights::default(),
         };
@@ -167,7 +167,7 @@ impl Story {
             asked.job.clone_from(&old.job);
             (asked.ready, asked.deadline) = (None, None);
         }
-        let Some(quote) = self.quote(About::Negotiation(negotiation.id), asked) else {
+        let Some(quote) = self.quote(OfferOrigin::Negotiation(negotiation.id), asked) else {
             return;
         };
         let said = (OfferCreator::Initiator, OfferState::Solicited);
@@ -205,7 +205,7 @@ impl Story {
         };
         self.ask(
             &format!("accept {}", offer.id),
-            |decider| decider.accept(acceptance).map(Step::done),
+            |decider| decider.accept(acceptance).map(DecisionStep::done),
             |accepted| agreement_in_words(&accepted.agreement),
         );
     }
@@ -257,12 +257,12 @@ impl Story {
             duration: about.duration,
         }];
         (asked.ready, asked.deadline) = (Some(about.ready), Some(about.deadline));
-        let quote = self.quote(About::Proposal(Box::new(suggestion)), asked);
+        let quote = self.quote(OfferOrigin::Proposal(Box::new(suggestion)), asked);
         let Some(quote) = quote.filter(|quote| !quote.candidates.is_empty()) else {
             return;
         };
         let said = (OfferCreator::Responder, OfferState::Advisory);
-        let proposed = Proposed {
+        let proposed = ProposedNegotiation {
             offers: self.exchange(self.offer(negotiation.id, None, said), Some(&quote)),
             document: "<opening/>".into(),
             negotiation: negotiation.clone(),

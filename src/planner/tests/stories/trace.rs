@@ -142,7 +142,7 @@ pub(super) fn agreement_in_words(agreement: &Agreement) -> String {
         slots_in_words(&agreement.slots),
         agreement.fixed,
         or_none(agreement.price),
-        agreement.leeway.room,
+        agreement.constraints.room,
         agreement.restarts(),
         or_none(agreement.outcome.map(RunOutcome::word)),
         guarantees.join(", ")

@@ -7,13 +7,13 @@ use uuid::Uuid;
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
 use crate::agreement::{
-    AtPeer, Compensation, Guarantee, GuaranteeState, Job, JobEnd, Money, RunOutcome, SeenAtPeer, Shape,
-    Values, Worth,
+    AtPeer, Compensation, CompensationValue, Guarantee, GuaranteeState, Job, JobEnd, Money, RunOutcome,
+    SeenAtPeer, Shape, Values,
 };
 use crate::clock::MICROS_PER_SECOND;
-use crate::planner::tests::domain::proposal;
+use crate::planner::tests::harness::proposal;
 use crate::planner::{
-    BusyTime, Eviction, MoveOrder, NodeReport, NodeState, PEER, Proposal, Reporter, ResourceOrder,
+    BusyTime, Eviction, MoveOrder, NodeReport, NodeState, PEER, Reporter, Request, ResourceOrder,
     ResourceVerb, ResourceWish, Scaling, Termination,
 };
 
@@ -35,8 +35,8 @@ fn guarantee(name: &str, objective: &str) -> Guarantee {
         evidence: None,
         values: Values {
             penalties: vec![
-                penalty(Worth::PricePart(50_000_000), None),
-                penalty(Worth::Amount(Money::new(1_234, euro())), Some(60)),
+                penalty(CompensationValue::PricePart(50_000_000), None),
+                penalty(CompensationValue::Amount(Money::new(1_234, euro())), Some(60)),
             ],
             ..Values::default()
         },
@@ -45,7 +45,7 @@ fn guarantee(name: &str, objective: &str) -> Guarantee {
 
 impl Story {
     /// A request of a party, which may be one for work in pieces, of several sizes, or to be run again when it is lost.
-    pub(super) fn request(&mut self, party: &str) -> Proposal {
+    pub(super) fn request(&mut self, party: &str) -> Request {
         let now = self.domain.now;
         let random = &mut self.random;
         let runs = random.below(3) > 0;
@@ -73,7 +73,7 @@ impl Story {
             arguments: vec!["1".into()],
             ..Job::default()
         };
-        Proposal {
+        Request {
             party: party.into(),
             template: if again { RESTARTING } else { "advance-reservation" }.into(),
             shapes: sizes.collect(),

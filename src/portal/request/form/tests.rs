@@ -22,21 +22,21 @@ fn catalogue() -> Catalogue {
     Catalogue::new(vec![application(Some("1.0")), application(None)]).unwrap()
 }
 
-fn of(pairs: &[(&str, &str)]) -> Values {
+fn values_of(pairs: &[(&str, &str)]) -> Values {
     pairs.iter().fold(Values::default(), |values, (name, value)| {
         values.with(name, *value)
     })
 }
 
-fn problems(pairs: &[(&str, &str)]) -> Vec<Place> {
-    let found = read_form(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
+fn problems(pairs: &[(&str, &str)]) -> Vec<FormPart> {
+    let found = read_form(&values_of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
     found.problems.into_iter().map(|problem| problem.place).collect()
 }
 
 #[test]
 fn a_form_left_empty_asks_for_what_the_template_has() {
     assert_eq!(
-        read_form(&of(&[(field::APPLICATION, "")]), &catalogue(), None),
+        read_form(&values_of(&[(field::APPLICATION, "")]), &catalogue(), None),
         ReadForm {
             wish: FlatRequest::default(),
             choices: 6,
@@ -47,7 +47,7 @@ fn a_form_left_empty_asks_for_what_the_template_has() {
 
 #[test]
 fn a_filled_form_is_read_whole() {
-    let values = of(&[
+    let values = values_of(&[
         ("name", "my fit"),
         ("application", "fit\t1.0"),
         ("argument\t0\tfit\t1.0", "12"),
@@ -70,7 +70,7 @@ fn a_filled_form_is_read_whole() {
         ("seconds", "5"),
         ("budget", "12.50"),
     ]);
-    let run = Run {
+    let run = CatalogueJob {
         name: "fit".to_owned(),
         version: Some("1.0".to_owned()),
         arguments: vec!["12".to_owned(), " spaces stay ".to_owned()],
@@ -114,7 +114,7 @@ fn a_filled_form_is_read_whole() {
 
 /// The earliest start, the deadline and the problems of a form.
 fn times(pairs: &[(&str, &str)]) -> (Option<i64>, Option<i64>, Vec<Problem>) {
-    let read = read_form(&of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
+    let read = read_form(&values_of(pairs).with(field::APPLICATION, ""), &catalogue(), None);
     let seconds = |at: Option<DateTime>| at.map(DateTime::floor);
     (seconds(read.wish.start), seconds(read.wish.end), read.problems)
 }
@@ -152,7 +152,7 @@ fn a_deadline_that_is_too_near_is_said_with_one_that_would_do() {
     ];
     let (_, _, problems) = times(&near);
     assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].place, Place::Deadline);
+    assert_eq!(problems[0].place, FormPart::Deadline);
     let message = &problems[0].message;
     assert!(
         message.contains("set it to Sat 21 Nov 2026, 14:30 UTC or later"),
@@ -163,52 +163,56 @@ fn a_deadline_that_is_too_near_is_said_with_one_that_would_do() {
 #[test]
 fn what_no_offer_can_say_is_named_by_its_place() {
     for (pairs, places) in [
-        (&[("nodes", "two")][..], &[Place::Nodes][..]),
-        (&[("nodes", "-1")], &[Place::Nodes]),
-        (&[("budget", "-1")], &[Place::Budget]),
-        (&[("budget", "much")], &[Place::Budget]),
-        (&[("nodes", "4294967296")], &[Place::Nodes]),
-        (&[("nodes", "3"), ("nodes-max", "2")], &[Place::Nodes]),
-        (&[("nodes-max", "2")], &[Place::Nodes]),
-        (&[("predict", "1")], &[Place::Duration]),
-        (&[("flexibility", "-1")], &[Place::Flexibility]),
-        (&[("fix", "2")], &[Place::Fix]),
-        (&[("fix", "NaN")], &[Place::Fix]),
-        (&[("pieces", "1")], &[Place::Pieces]),
+        (&[("nodes", "two")][..], &[FormPart::Nodes][..]),
+        (&[("nodes", "-1")], &[FormPart::Nodes]),
+        (&[("budget", "-1")], &[FormPart::Budget]),
+        (&[("budget", "much")], &[FormPart::Budget]),
+        (&[("nodes", "4294967296")], &[FormPart::Nodes]),
+        (&[("nodes", "3"), ("nodes-max", "2")], &[FormPart::Nodes]),
+        (&[("nodes-max", "2")], &[FormPart::Nodes]),
+        (&[("predict", "1")], &[FormPart::Duration]),
+        (&[("flexibility", "-1")], &[FormPart::Flexibility]),
+        (&[("fix", "2")], &[FormPart::Fix]),
+        (&[("fix", "NaN")], &[FormPart::Fix]),
+        (&[("pieces", "1")], &[FormPart::Pieces]),
         (
             &[("cpus", "1.5"), ("disk-gb", "0"), ("architecture", "vax")],
-            &[Place::NodeNumber(0), Place::NodeNumber(2), Place::Architecture],
+            &[
+                FormPart::NodeNumber(0),
+                FormPart::NodeNumber(2),
+                FormPart::Architecture,
+            ],
         ),
         (
             &[("choices", "7"), ("pieces", "many")],
-            &[Place::Pieces, Place::Choices],
+            &[FormPart::Pieces, FormPart::Choices],
         ),
         (
             &[("hours", "x"), ("seconds", "y")],
-            &[Place::Duration, Place::Duration],
+            &[FormPart::Duration, FormPart::Duration],
         ),
-        (&[("hours", "1000000")], &[Place::Duration]),
-        (&[("start-time", "10:00")], &[Place::Start]),
+        (&[("hours", "1000000")], &[FormPart::Duration]),
+        (&[("start-time", "10:00")], &[FormPart::Start]),
         (
             &[("start-date", "21.11.2026"), ("start-time", "10")],
-            &[Place::Start, Place::Start],
+            &[FormPart::Start, FormPart::Start],
         ),
         (
             &[("deadline-date", "2026-02-30"), ("deadline-time", "10:00")],
-            &[Place::Deadline],
+            &[FormPart::Deadline],
         ),
         (
             &[("deadline-date", "2026-02-20"), ("deadline-time", "24:00")],
-            &[Place::Deadline],
+            &[FormPart::Deadline],
         ),
-        (&[("name", "a\0b")], &[Place::Name]),
-        (&[("exact", "1"), ("hours", "1")], &[Place::Deadline]),
-        (&[("exact", "1"), ("start-time", "10:00")], &[Place::Start]),
+        (&[("name", "a\0b")], &[FormPart::Name]),
+        (&[("exact", "1"), ("hours", "1")], &[FormPart::Deadline]),
+        (&[("exact", "1"), ("start-time", "10:00")], &[FormPart::Start]),
     ] {
         assert_eq!(problems(pairs), places, "{pairs:?}");
     }
-    let gone = read_form(&of(&[("application", "gone\t")]), &catalogue(), None).problems;
-    assert_eq!(gone[0].place, Place::Application);
+    let gone = read_form(&values_of(&[("application", "gone\t")]), &catalogue(), None).problems;
+    assert_eq!(gone[0].place, FormPart::Application);
     let nothing = read_form(&Values::default(), &catalogue(), None).problems;
-    assert_eq!(nothing[0].place, Place::Application);
+    assert_eq!(nothing[0].place, FormPart::Application);
 }

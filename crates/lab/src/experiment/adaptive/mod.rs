@@ -15,7 +15,7 @@ use crate::report::{
 use advisor::flexible::LOADS;
 use advisor::statistics::Summary;
 use advisor::table::Table;
-use protocol::{Mode, Outcome, adaptive_asks, play_adaptive_asks};
+use protocol::{Mode, WindowOutcome, adaptive_asks, play_adaptive_asks};
 
 /// Names of the modes, FIFO first; the first is the conventional one that all are compared with.
 const NAMES: [&str; 8] = [
@@ -41,7 +41,7 @@ fn adaptive_mode(index: usize) -> Mode {
 }
 
 /// Plays every mode at every load in every window; once, as all figures show the same runs. By load and mode: window by window.
-fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<Outcome>]> {
+fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<WindowOutcome>]> {
     let results = setup.adaptive.get_or_init(|| {
         setup.play(|window| {
             let asks = adaptive_asks(setup.seed, window);
@@ -53,8 +53,8 @@ fn adaptive_results<'a>(setup: &'a Setup) -> Vec<&'a [Vec<Outcome>]> {
     results.chunks(NAMES.len()).collect()
 }
 
-fn measure_outcomes(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> Vec<f64> {
-    outcomes.iter().map(of).collect()
+fn measure_outcomes(outcomes: &[WindowOutcome], function: impl Fn(&WindowOutcome) -> f64) -> Vec<f64> {
+    outcomes.iter().map(function).collect()
 }
 
 /// How much more `a` is than `b`, in percent of the mean of `b`.
@@ -122,12 +122,12 @@ fn compare_modes(
     what: &str,
     change: &'static str,
     sign: f64,
-    of: fn(&Outcome) -> f64,
+    function: fn(&WindowOutcome) -> f64,
 ) -> Comparison {
-    let of_load = |modes: &[Vec<Outcome>]| -> Vec<(Summary, Summary)> {
-        let base = measure_outcomes(&modes[0], of);
+    let of_load = |modes: &[Vec<WindowOutcome>]| -> Vec<(Summary, Summary)> {
+        let base = measure_outcomes(&modes[0], function);
         let of_mode = modes.iter().map(|outcomes| {
-            let seen = measure_outcomes(outcomes, of);
+            let seen = measure_outcomes(outcomes, function);
             let mut more = percent_more(&seen, &base);
             more.mean *= sign;
             (Summary::of(&seen), more)
@@ -139,7 +139,8 @@ fn compare_modes(
     let rows = grid_rows(&LOADS.map(load_name), &NAMES, &cells, text);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation | {change} | change ± 95 %");
     let changes = |from: usize| -> Vec<Vec<Summary>> {
-        let of_load = |of: &Vec<(Summary, Summary)>| of[from..].iter().map(|(_, more)| *more).collect();
+        let of_load =
+            |summaries: &Vec<(Summary, Summary)>| summaries[from..].iter().map(|(_, more)| *more).collect();
         cells.iter().map(of_load).collect()
     };
     Comparison {
@@ -254,13 +255,17 @@ pub(super) fn report_adaptive_incentive(setup: &Setup) -> Report {
 }
 
 /// A share of the moldable requests of each mode that has them.
-fn compare_shares(setup: &Setup, what: &'static str, of: fn(&Outcome) -> Option<f64>) -> Comparison {
+fn compare_shares(
+    setup: &Setup,
+    what: &'static str,
+    function: fn(&WindowOutcome) -> Option<f64>,
+) -> Comparison {
     let modes: Vec<usize> = (0..NAMES.len())
         .filter(|at| adaptive_mode(*at).moldable)
         .collect();
     let names: Vec<&str> = modes.iter().map(|at| NAMES[*at]).collect();
-    let share = |outcomes: &[Outcome]| summary_of_values(outcomes.iter().filter_map(of));
-    let of_load = |results: &[Vec<Outcome>]| modes.iter().map(|at| share(&results[*at])).collect();
+    let share = |outcomes: &[WindowOutcome]| summary_of_values(outcomes.iter().filter_map(function));
+    let of_load = |results: &[Vec<WindowOutcome>]| modes.iter().map(|at| share(&results[*at])).collect();
     let means: Vec<Vec<Summary>> = adaptive_results(setup).into_iter().map(of_load).collect();
     let rows = grid_rows(&LOADS.map(load_name), &names, &means, spread_cells);
     let headings = format!("load | mode | {what} | ± 95 % | standard deviation");
@@ -282,7 +287,7 @@ fn growing_share_finding(shares: &Comparison, claim: &str, paper: &str) -> Findi
 }
 
 pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
-    let part = |o: &Outcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
+    let part = |o: &WindowOutcome| (o.moldable > 0).then(|| 100.0 * o.shrunk as f64 / o.moldable as f64);
     let shares = compare_shares(setup, "moldable requests on fewer nodes (%)", part);
     let (more, loads) = count_holding(shares.means.iter().map(|load| load[3].mean > load[2].mean));
     let claim = "more moldable requests shrink in a fuller cluster";
@@ -298,7 +303,7 @@ pub(super) fn report_adaptive_shrinking(setup: &Setup) -> Report {
 }
 
 pub(super) fn report_adaptive_modification(setup: &Setup) -> Report {
-    let mean = |o: &Outcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
+    let mean = |o: &WindowOutcome| (o.shrunk > 0).then(|| o.modification / o.shrunk as f64);
     let shares = compare_shares(setup, "mean modification of shrunk requests (%)", mean);
     let claim = "requests that shrink do so further in a fuller cluster";
     let finding = Finding {

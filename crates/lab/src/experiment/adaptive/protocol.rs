@@ -35,7 +35,7 @@ const STREAM: u64 = 0x0ADA;
 
 /// The request of the user of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ask {
+pub(crate) struct UserRequest {
     /// Number of the submission.
     pub(crate) id: u64,
     /// Its time, at the load of the workload.
@@ -65,7 +65,7 @@ pub(crate) struct Mode {
 
 /// The result of a window in a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct WindowOutcome {
     /// Paid by requests that were not allowed to be cut.
     pub(crate) profit_plain: f64,
     /// Paid by the preemptive ones, before any incentive.
@@ -82,7 +82,7 @@ pub(crate) struct Outcome {
     pub(crate) modification: f64,
 }
 
-impl Outcome {
+impl WindowOutcome {
     /// All that was paid, less an incentive in percent for allowing cuts.
     pub(crate) fn profit(&self, incentive_percent: f64) -> f64 {
         self.profit_plain + self.profit_preemptive * (1.0 - incentive_percent / 100.0)
@@ -90,7 +90,7 @@ impl Outcome {
 }
 
 /// The requests of the users of a window.
-pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<Ask> {
+pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<UserRequest> {
     let ask = |(id, job): (u64, &Job)| {
         let mut random = Random::new(seed, &[STREAM, window.index as u64, id]);
         let threefold = random.chance(THREEFOLD);
@@ -100,7 +100,7 @@ pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<Ask> {
         } else {
             job.nodes
         };
-        Ask {
+        UserRequest {
             id,
             submit: job.submit,
             fastest: job.run,
@@ -113,7 +113,7 @@ pub(crate) fn adaptive_asks(seed: u64, window: &Window) -> Vec<Ask> {
     (0..).zip(&window.jobs).map(ask).collect()
 }
 
-impl Ask {
+impl UserRequest {
     /// The request at a load, with the freedoms that the mode uses. `None` where its run time has no shape, which a filter of a
     /// minute or more rules out.
     fn request(&self, mode: Mode, load: u32) -> Option<AdaptiveRequest> {
@@ -131,9 +131,14 @@ impl Ask {
 }
 
 /// Plays the requests of a window on `capacity` nodes.
-pub(crate) fn play_adaptive_asks(capacity: u32, asks: &[Ask], mode: Mode, load: u32) -> Outcome {
+pub(crate) fn play_adaptive_asks(
+    capacity: u32,
+    asks: &[UserRequest],
+    mode: Mode,
+    load: u32,
+) -> WindowOutcome {
     let mut plan = Plan::new(capacity, mode.policy);
-    let mut accepted: BTreeMap<u64, (&Ask, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
+    let mut accepted: BTreeMap<u64, (&UserRequest, AdaptiveRequest, Vec<Piece>)> = BTreeMap::new();
     for ask in asks {
         let Some(request) = ask.request(mode, load) else {
             continue;
@@ -149,9 +154,9 @@ pub(crate) fn play_adaptive_asks(capacity: u32, asks: &[Ask], mode: Mode, load: 
             }
         }
     }
-    let mut outcome = Outcome {
+    let mut outcome = WindowOutcome {
         refused: asks.len() - accepted.len(),
-        ..Outcome::default()
+        ..WindowOutcome::default()
     };
     for (ask, request, pieces) in accepted.values() {
         outcome.add(ask, request, pieces);
@@ -160,8 +165,8 @@ pub(crate) fn play_adaptive_asks(capacity: u32, asks: &[Ask], mode: Mode, load: 
     outcome
 }
 
-impl Outcome {
-    fn add(&mut self, ask: &Ask, request: &AdaptiveRequest, pieces: &[Piece]) {
+impl WindowOutcome {
+    fn add(&mut self, ask: &UserRequest, request: &AdaptiveRequest, pieces: &[Piece]) {
         let usage = Usage::of(request, request.window().start, pieces);
         let tariff = Tariff {
             profile: Fraction::percent(100 * ask.profile),

@@ -60,10 +60,10 @@ impl FreeShare {
         if hour == 0 {
             return None;
         }
-        if self.current.as_ref().is_none_or(|(of, _)| *of != hour) {
+        if self.current.as_ref().is_none_or(|(current, _)| *current != hour) {
             let series = self.series(hour);
             let smoothing = match &self.current {
-                Some((of, fitted)) if of / HOURS_OF_DAY == hour / HOURS_OF_DAY => {
+                Some((fitted_at, fitted)) if fitted_at / HOURS_OF_DAY == hour / HOURS_OF_DAY => {
                     Smoothing::with_parameters(&series, fitted.parameters())
                 }
                 _ => {

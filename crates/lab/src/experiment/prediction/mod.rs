@@ -42,9 +42,10 @@ fn prediction_report(title: &'static str, results: &Results) -> Report {
 }
 
 /// A measure of each judged run and its central forecast.
-fn forecast_errors(results: &Results, forecasts: &[Forecast], of: fn(f64, f64) -> f64) -> Vec<f64> {
+fn forecast_errors(results: &Results, forecasts: &[Forecast], function: fn(f64, f64) -> f64) -> Vec<f64> {
     let pairs = forecasts.iter().zip(&results.jobs);
-    let error = |(forecast, job): (&Forecast, &Job)| of(forecast_quantile(forecast, 0.5), job.run as f64);
+    let error =
+        |(forecast, job): (&Forecast, &Job)| function(forecast_quantile(forecast, 0.5), job.run as f64);
     pairs.map(error).collect()
 }
 
@@ -65,7 +66,7 @@ pub(super) fn report_prediction_error(setup: &Setup) -> Report {
     let mut series = Vec::new();
     for (source, forecasts) in &results.forecasts {
         let absolute = absolute_errors(results, forecasts);
-        let mean_of = |of| mean(&forecast_errors(results, forecasts, of));
+        let mean_of = |each| mean(&forecast_errors(results, forecasts, each));
         let factor = mean_of(|stated, run| (stated.max(1.0) / run).ln().abs()).exp();
         let short = mean_of(|stated, run| f64::from(u8::from(stated < run)));
         rows.push(vec![
@@ -221,12 +222,12 @@ fn reliability_table(results: &Results) -> Table {
     };
     let intervals = (0..INTERVALS).map(|at| {
         let stated = LEVELS[LEVELS.len() - 1 - at] - LEVELS[at];
-        let held = |of: &Reliability| 100.0 * of.intervals()[at].1;
+        let held = |reliability: &Reliability| 100.0 * reliability.intervals()[at].1;
         row(format!("{:.0} % interval", 100.0 * stated), Some(&held), None)
     });
     let quantiles = LEVELS.iter().enumerate().map(|(at, p)| {
-        let held = |of: &Reliability| 100.0 * of.levels()[at].1;
-        let loss = |of: &Reliability| of.levels()[at].2;
+        let held = |reliability: &Reliability| 100.0 * reliability.levels()[at].1;
+        let loss = |reliability: &Reliability| reliability.levels()[at].2;
         row(format!("{:.0} % quantile", 100.0 * p), Some(&held), Some(&loss))
     });
     let statement = "mean of the quantiles".to_owned();
@@ -276,13 +277,17 @@ pub(super) fn report_prediction_calibration(setup: &Setup) -> Report {
     let covers = LEARNED.map(|source| coverage_finding(results, source));
     let sharper = LEARNED.map(|source| rivals.map(|than| sharper_source_finding(results, source, than)));
     let findings: Vec<Finding> = covers.into_iter().chain(sharper.concat()).flatten().collect();
-    let line = |source: Source, label: &str, of: fn((f64, f64, f64)) -> f64| {
+    let line = |source: Source, label: &str, function: fn((f64, f64, f64)) -> f64| {
         let books = results.reliability(source, 0..results.jobs.len())?;
-        let levels = books.levels().map(|level| Point::new(100.0 * level.0, of(level)));
+        let levels = books
+            .levels()
+            .map(|level| Point::new(100.0 * level.0, function(level)));
         Some(Series::new(label, levels))
     };
-    let lines = |sources: &[Source], of: fn((f64, f64, f64)) -> f64| -> Vec<Series> {
-        let named = sources.iter().map(|source| line(*source, source.name(), of));
+    let lines = |sources: &[Source], function: fn((f64, f64, f64)) -> f64| -> Vec<Series> {
+        let named = sources
+            .iter()
+            .map(|source| line(*source, source.name(), function));
         named.flatten().collect()
     };
     let ideal = line(Source::Learned, "what is stated", |level| 100.0 * level.0);

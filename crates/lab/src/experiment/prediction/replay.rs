@@ -3,7 +3,7 @@
 use std::array;
 use std::collections::BTreeMap;
 
-use scheduler::prediction::estimate::{Outcome, TRUST_RUNS};
+use scheduler::prediction::estimate::{EstimateOutcome, TRUST_RUNS};
 use scheduler::prediction::reliability::{LEVELS, Reliability};
 use scheduler::prediction::runs::{Event, events_of_runs};
 use scheduler::prediction::{Estimate, Evidence, Runs, Subject};
@@ -120,12 +120,12 @@ pub(super) fn join_passes(workload: &Workload, passes: Vec<Pass>) -> Results {
     let warm = first_warm_job(workload);
     let ahead = passes.first().map(|pass| pass.ahead.clone()).unwrap_or_default();
     let mut forecasts: Vec<_> = passes.into_iter().flat_map(|pass| pass.forecasts).collect();
-    forecasts.retain(|(_, of)| of[warm..].iter().any(Option::is_some));
+    forecasts.retain(|(_, forecast)| forecast[warm..].iter().any(Option::is_some));
     let judged: Vec<usize> = (warm..workload.jobs.len())
-        .filter(|job| forecasts.iter().all(|(_, of)| of[*job].is_some()))
+        .filter(|job| forecasts.iter().all(|(_, forecast)| forecast[*job].is_some()))
         .collect();
-    let of_judged = |(source, of): (Source, Vec<Option<Forecast>>)| {
-        (source, judged.iter().filter_map(|job| of[*job]).collect())
+    let of_judged = |(source, each): (Source, Vec<Option<Forecast>>)| {
+        (source, judged.iter().filter_map(|job| each[*job]).collect())
     };
     Results {
         jobs: judged.iter().map(|job| workload.jobs[*job]).collect(),
@@ -208,7 +208,7 @@ fn paper_pass(workload: &Workload) -> Pass {
     let mut of_application: BTreeMap<(u64, Option<u64>), Vec<Seconds>> = BTreeMap::new();
     let mut of_user: BTreeMap<Option<u64>, Vec<Seconds>> = BTreeMap::new();
     let mut of_anybody: Vec<(Seconds, Rate)> = Vec::new();
-    let mut outcomes: Vec<Outcome> = Vec::new();
+    let mut outcomes: Vec<EstimateOutcome> = Vec::new();
     // Of the first five sources.
     let mut forecasts: [Vec<Option<Forecast>>; 5] = array::from_fn(|_| vec![None; workload.jobs.len()]);
     let point = |seconds: f64| Some([seconds; LEVELS.len()]);
@@ -225,7 +225,7 @@ fn paper_pass(workload: &Workload) -> Pass {
             if let Some(forecast) = &forecasts[2][at] {
                 let estimated = whole_seconds(forecast_quantile(forecast, 0.5));
                 let real = job.run;
-                outcomes.push(Outcome { estimated, real });
+                outcomes.push(EstimateOutcome { estimated, real });
                 if outcomes.len() > TRUST_RUNS {
                     outcomes.remove(0);
                 }

@@ -7,7 +7,7 @@ use crate::figure::{Figure, Series};
 use crate::report::{
     Finding, Report, count_holding, grid_rows, join_results, load_name, report_table, spread_cells,
 };
-use advisor::flexible::{LOADS, PHIS, Run, Takers};
+use advisor::flexible::{LOADS, PHIS, Takers, WindowRun};
 use advisor::statistics::Summary;
 
 /// Figure 5 of paper 000, and figure 6 of paper 001, which offers earlier slots only.
@@ -19,7 +19,7 @@ pub(in crate::experiment) fn report_alternatives_gain(setup: &Setup, earlier_onl
         ("000-fig5", "Alternatives instead of flexible intervals", "")
     };
     let of_takers = |name, takers| {
-        let run = |load, phi| Run::with_alternatives(load, phi, takers, earlier_only);
+        let run = |load, phi| WindowRun::with_alternatives(load, phi, takers, earlier_only);
         measure_gains(setup, name, false, run)
     };
     let flexible = flexible_gains(setup, false);
@@ -78,8 +78,8 @@ pub(in crate::experiment) fn report_alternative_deviations(setup: &Setup, earlie
     } else {
         "How far the accepted alternatives are from what was asked"
     };
-    let runs: Vec<Run> = cells_of_loads()
-        .map(|(load, phi)| Run::with_alternatives(load, phi, Takers::All, earlier_only))
+    let runs: Vec<WindowRun> = cells_of_loads()
+        .map(|(load, phi)| WindowRun::with_alternatives(load, phi, Takers::All, earlier_only))
         .collect();
     let seen: Vec<Vec<Summary>> = (play_runs(setup, &runs).chunks(PHIS.len()))
         .map(|of_load| of_load.iter().map(|column| Summary::of(&column.phi)).collect())

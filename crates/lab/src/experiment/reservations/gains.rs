@@ -6,7 +6,7 @@ use super::super::setup::Setup;
 use super::{UTILISATION_COLUMNS, play_runs, utilisation_row};
 use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, join_results, load_name, report_table};
-use advisor::flexible::{LOADS, PHIS, Run};
+use advisor::flexible::{LOADS, PHIS, WindowRun};
 use advisor::statistics::Summary;
 
 /// Gains over a base for each load and φ.
@@ -24,12 +24,12 @@ pub(super) fn measure_gains(
     setup: &Setup,
     name: &str,
     overestimated: bool,
-    run: impl Fn(u32, usize) -> Run,
+    run: impl Fn(u32, usize) -> WindowRun,
 ) -> Gains {
-    let of_load = |load| [Run::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
+    let of_load = |load| [WindowRun::rigid(load), run(load, 0), run(load, 1), run(load, 2)];
     let runs = LOADS.map(of_load).concat();
-    let runs: Vec<Run> = (runs.into_iter())
-        .map(|run| Run { overestimated, ..run })
+    let runs: Vec<WindowRun> = (runs.into_iter())
+        .map(|run| WindowRun { overestimated, ..run })
         .collect();
     let (mut rows, mut points, mut relative) = (Vec::new(), Vec::new(), Vec::new());
     for (cell, load) in play_runs(setup, &runs).chunks(1 + PHIS.len()).zip(LOADS) {
@@ -60,8 +60,8 @@ pub(super) fn measure_gains(
 impl Gains {
     /// The gains in points, load by load.
     pub(super) fn text(&self) -> String {
-        let of_load = |(of, load): (&Vec<Summary>, u32)| {
-            let points = join_results(of.iter().map(|s| format!("{:+.1}", s.mean)));
+        let of_load = |(each, load): (&Vec<Summary>, u32)| {
+            let points = join_results(each.iter().map(|s| format!("{:+.1}", s.mean)));
             format!("{points} ({})", load_name(load))
         };
         let texts: Vec<String> = self.points.iter().zip(LOADS).map(of_load).collect();
@@ -69,7 +69,9 @@ impl Gains {
     }
 
     pub(super) fn longer_is_better(&self) -> Finding {
-        let grows = |of: &&Vec<Summary>| of.is_sorted_by(|a, b| a.mean < b.mean) && of[0].mean > 0.0;
+        let grows = |summaries: &&Vec<Summary>| {
+            summaries.is_sorted_by(|a, b| a.mean < b.mean) && summaries[0].mean > 0.0
+        };
         let monotone = self.points.iter().filter(grows).count();
         let text = self.text();
         let seen = format!("at {monotone} of 3 loads; points at φ 25 / 50 / 100: {text}");
@@ -91,8 +93,8 @@ impl Gains {
 
 /// A series for each load, with a point for each φ.
 pub(super) fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
-    let series = |(of, load): (&Vec<Summary>, u32)| {
-        let points = of.iter().zip(PHIS);
+    let series = |(each, load): (&Vec<Summary>, u32)| {
+        let points = each.iter().zip(PHIS);
         let points = points.map(|(s, phi)| Point::mean(f64::from(phi), s));
         Series::new(format!("load {}", load_name(load)), points)
     };
@@ -102,6 +104,6 @@ pub(super) fn series_over_phi(cells: &[Vec<Summary>]) -> Vec<Series> {
 /// The gain of flexible requests in order of deadlines.
 pub(super) fn flexible_gains(setup: &Setup, overestimated: bool) -> Gains {
     measure_gains(setup, "EDF, flexible", overestimated, |load, phi| {
-        Run::flexible(load, phi, Order::Edf)
+        WindowRun::flexible(load, phi, Order::Edf)
     })
 }

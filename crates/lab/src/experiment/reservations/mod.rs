@@ -11,7 +11,7 @@ use crate::report::{
     Finding, Report, count_holding, join_results, load_name, mean_cells, number_cells, report_table,
     spread_cells, summary_of_values,
 };
-use advisor::flexible::{LOADS, PHIS, Run, draw_flexible_jobs, play_flexible_run, utilisation_percent};
+use advisor::flexible::{LOADS, PHIS, WindowRun, draw_flexible_jobs, play_flexible_run, utilisation_percent};
 use advisor::statistics::Summary;
 use gains::flexible_gains;
 
@@ -32,7 +32,7 @@ struct Column {
 }
 
 /// Plays every run in every window.
-fn play_runs(setup: &Setup, runs: &[Run]) -> Vec<Column> {
+fn play_runs(setup: &Setup, runs: &[WindowRun]) -> Vec<Column> {
     let capacity = setup.workload.capacity;
     let played = setup.play(|window| {
         let draws = draw_flexible_jobs(setup.seed, window);
@@ -45,8 +45,8 @@ fn play_runs(setup: &Setup, runs: &[Run]) -> Vec<Column> {
         results.collect()
     });
     let column = |windows: Vec<(f64, Option<f64>)>| Column {
-        utilisation: windows.iter().map(|of| of.0).collect(),
-        phi: windows.iter().filter_map(|of| of.1).collect(),
+        utilisation: windows.iter().map(|window| window.0).collect(),
+        phi: windows.iter().filter_map(|window| window.1).collect(),
     };
     played.into_iter().map(column).collect()
 }
@@ -74,7 +74,7 @@ fn utilisation_row(
 ) -> Vec<String> {
     let phi = phi.map_or(String::new(), |phi| PHIS[phi].to_string());
     let none = || vec![String::new(); 2];
-    let trimmed = Summary::trimmed(values).map(|of| number_cells([of.mean, of.deviation]));
+    let trimmed = Summary::trimmed(values).map(|summary| number_cells([summary.mean, summary.deviation]));
     let difference = base.map(|base| mean_cells(&Summary::of_differences(values, base)));
     [
         vec![load_name(load), phi, name.to_owned()],
@@ -86,7 +86,7 @@ fn utilisation_row(
 }
 
 pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
-    let columns = play_runs(setup, &LOADS.map(Run::rigid));
+    let columns = play_runs(setup, &LOADS.map(WindowRun::rigid));
     let values = || columns.iter().map(|column| &column.utilisation);
     let seen: Vec<Summary> = values().map(|values| Summary::of(values)).collect();
     let near = |(seen, expected): (&Summary, f64)| (seen.mean - expected).abs() <= FIFO_TOLERANCE;
@@ -103,7 +103,7 @@ pub(super) fn report_fifo_reservations(setup: &Setup) -> Report {
             .because(format!(
                 "judged untrimmed: within {FIFO_TOLERANCE} points of 47.1 / 51.4 / 54.6, which are those of SDSC-SP2"
             )),
-        Finding::new("the same, untrimmed").seen(join_results(seen.iter().map(|of| format!("{:.1}", of.mean)))),
+        Finding::new("the same, untrimmed").seen(join_results(seen.iter().map(|seen| format!("{:.1}", seen.mean)))),
     ];
     let rows = LOADS.into_iter().zip(values());
     let rows = rows.map(|(load, values)| utilisation_row(load, None, "FIFO, rigid", values, None));
@@ -125,8 +125,11 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
     let seeds = (0..SHUFFLES).map(|shuffle| setup.seed ^ shuffle);
     let shuffles = seeds.map(|seed| Order::Shuffle { seed });
     let all: Vec<Order> = orders.into_iter().chain(shuffles).collect();
-    let runs: Vec<Run> = cells_of_loads()
-        .flat_map(|(load, phi)| all.iter().map(move |order| Run::flexible(load, phi, *order)))
+    let runs: Vec<WindowRun> = cells_of_loads()
+        .flat_map(|(load, phi)| {
+            all.iter()
+                .map(move |order| WindowRun::flexible(load, phi, *order))
+        })
         .collect();
     let mut rows = Vec::new();
     let mut differences = Vec::new();
@@ -154,7 +157,7 @@ pub(super) fn report_reservation_orders(setup: &Setup) -> Report {
         edf_first += usize::from(means[1..].iter().all(|mean| edf > *mean));
         differences.push(of_cell);
     }
-    let edf = || differences.iter().map(|of| of[0].mean);
+    let edf = || differences.iter().map(|difference| difference[0].mean);
     let low = edf().fold(f64::INFINITY, f64::min);
     let high = edf().fold(f64::NEG_INFINITY, f64::max);
     let of_edf = format!("in {edf_first} of 9; {low:+.1} … {high:+.1} points over the shuffle");
@@ -221,7 +224,7 @@ pub(super) fn report_overestimates(setup: &Setup) -> Report {
 pub(super) fn report_reservation_fixing(setup: &Setup) -> Report {
     const PARTS: [Option<u32>; 5] = [Some(0), Some(25), Some(50), Some(75), None];
     let runs = PARTS.map(|part| {
-        let mut run = Run::flexible(125, 2, Order::Edf);
+        let mut run = WindowRun::flexible(125, 2, Order::Edf);
         run.policy.fixing = part.map(Fraction::percent);
         run
     });

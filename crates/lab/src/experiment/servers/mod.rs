@@ -7,7 +7,7 @@ use super::setup::Setup;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{Finding, Report, count_holding, report_table, summary_of_values};
 use advisor::statistics::Summary;
-use protocol::{Algorithm, GROUP, LEVELS, Outcome, Scenario};
+use protocol::{Algorithm, GROUP, LEVELS, RunResult, Scenario};
 pub(super) use resources::report_server_resources;
 
 /// Offered loads ρ in percent.
@@ -21,11 +21,15 @@ const GROUPS: [u32; 5] = [10, 20, 40, 80, 160];
 struct Measure {
     name: &'static str,
     label: &'static str,
-    of: fn(&Outcome) -> f64,
+    of: fn(&RunResult) -> f64,
 }
 
-const fn measure(name: &'static str, label: &'static str, of: fn(&Outcome) -> f64) -> Measure {
-    Measure { name, label, of }
+const fn measure(name: &'static str, label: &'static str, function: fn(&RunResult) -> f64) -> Measure {
+    Measure {
+        name,
+        label,
+        of: function,
+    }
 }
 
 const LOSS: Measure = measure("loss", "work lost (%)", |o| o.loss);
@@ -40,18 +44,18 @@ const TIME: Measure = measure("time", "nanoseconds of a decision", |o| o.nanosec
 
 /// A scenario with the search that looks after its servers.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
+struct SearchRun {
     algorithm: Algorithm,
     scenario: Scenario,
 }
 
 /// A run with the outcomes of its batches.
-struct Played<R> {
+struct PlayedRun<R> {
     run: R,
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<RunResult>,
 }
 
-impl<R> Played<R> {
+impl<R> PlayedRun<R> {
     fn summary(&self, measure: &Measure) -> Summary {
         summary_of_values(self.outcomes.iter().map(measure.of))
     }
@@ -62,14 +66,14 @@ impl<R> Played<R> {
 }
 
 /// All runs of an experiment.
-struct Results<R>(Vec<Played<R>>);
+struct Results<R>(Vec<PlayedRun<R>>);
 
 /// Plays all batches of the runs by `play`, and notes the time of a decision under the `name` of each run.
 fn play_server_runs<R: Copy + Sync>(
     setup: &Setup,
     runs: Vec<R>,
-    play: impl Fn(&R, u64) -> Outcome + Sync,
-    name: impl Fn(&Played<R>) -> String,
+    play: impl Fn(&R, u64) -> RunResult + Sync,
+    name: impl Fn(&PlayedRun<R>) -> String,
 ) -> Results<R> {
     let batches = setup.servers.runs;
     let tasks: Vec<(R, u64)> = (runs.iter())
@@ -79,24 +83,24 @@ fn play_server_runs<R: Copy + Sync>(
     let played = runs.into_iter().zip(outcomes.chunks(batches));
     let played = played.map(|(run, outcomes)| {
         let outcomes = outcomes.to_vec();
-        let played = Played { run, outcomes };
+        let played = PlayedRun { run, outcomes };
         setup.note_time(name(&played), played.mean(&TIME));
         played
     });
     Results(played.collect())
 }
 
-fn play_searches(setup: &Setup, runs: Vec<Run>) -> Results<Run> {
-    let search = |run: &Run, batch| run.algorithm.play(&run.scenario, setup.seed, batch);
+fn play_searches(setup: &Setup, runs: Vec<SearchRun>) -> Results<SearchRun> {
+    let search = |run: &SearchRun, batch| run.algorithm.play(&run.scenario, setup.seed, batch);
     play_server_runs(setup, runs, search, |played| {
-        let Run { algorithm, scenario } = played.run;
+        let SearchRun { algorithm, scenario } = played.run;
         let (name, rho) = (algorithm.name(), scenario.rho());
         format!("{name},{rho},{:.0}", played.mean(&PERIODS))
     })
 }
 
 impl<R: PartialEq> Results<R> {
-    fn of_run(&self, run: &R) -> &Played<R> {
+    fn of_run(&self, run: &R) -> &PlayedRun<R> {
         let found = self.0.iter().find(|played| played.run == *run);
         // Each experiment plays all its algorithms, or rules, on the same jobs.
         found.expect("runs are compared with runs of the same experiment")
@@ -119,16 +123,16 @@ impl<R: PartialEq> Results<R> {
     }
 }
 
-impl Results<Run> {
-    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &Played<Run>> {
-        let is_of = move |played: &&Played<Run>| played.run.algorithm == algorithm;
+impl Results<SearchRun> {
+    fn of(&self, algorithm: Algorithm) -> impl Iterator<Item = &PlayedRun<SearchRun>> {
+        let is_of = move |played: &&PlayedRun<SearchRun>| played.run.algorithm == algorithm;
         self.0.iter().filter(is_of)
     }
 
     /// How many runs of `a` have no more, by mean, than those of `b` that are like them; and how many there are.
     fn no_more(&self, measure: &Measure, a: Algorithm, b: Algorithm) -> (usize, usize) {
-        let like = |run: Run| self.of_run(&Run { algorithm: b, ..run });
-        let no_more = |a: &Played<Run>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
+        let like = |run: SearchRun| self.of_run(&SearchRun { algorithm: b, ..run });
+        let no_more = |a: &PlayedRun<SearchRun>| a.mean(measure) <= like(a.run).mean(measure) + 1e-9;
         count_holding(self.of(a).map(no_more))
     }
 
@@ -143,8 +147,8 @@ impl Results<Run> {
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
         let names = "algorithm | rates | servers | ρ | deadlines | idle periods".to_owned();
         let headings = names + &labels.concat();
-        let row = |played: &Played<Run>| {
-            let Run { algorithm, scenario } = played.run;
+        let row = |played: &PlayedRun<SearchRun>| {
+            let SearchRun { algorithm, scenario } = played.run;
             let least = if scenario.control { "l/0.6" } else { "l" };
             let mut row = vec![
                 algorithm.name().to_owned(),
@@ -171,7 +175,7 @@ impl Results<Run> {
         name: &str,
         title: &str,
         measures: [&Measure; 2],
-        label: impl Fn(&Run) -> Option<String>,
+        label: impl Fn(&SearchRun) -> Option<String>,
     ) -> Vec<Figure> {
         let figure = |measure: &Measure| {
             let series = self.series(measure, |run| Some((label(run)?, run.scenario.rho())));
@@ -188,7 +192,7 @@ fn level_name(level: usize) -> String {
 }
 
 /// A search at the paper's size.
-fn server_run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bool) -> Run {
+fn server_run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, control: bool) -> SearchRun {
     let scenario = Scenario {
         level,
         group: GROUP,
@@ -196,7 +200,7 @@ fn server_run(setup: &Setup, algorithm: Algorithm, level: usize, load: u32, cont
         control,
         jobs: setup.servers.jobs,
     };
-    Run { algorithm, scenario }
+    SearchRun { algorithm, scenario }
 }
 
 /// Plays every algorithm at every load.
@@ -205,7 +209,7 @@ fn play_every_algorithm(
     algorithms: &[Algorithm],
     levels: &[usize],
     controls: &[bool],
-) -> Results<Run> {
+) -> Results<SearchRun> {
     let mut runs = Vec::new();
     for &control in controls {
         for &level in levels {
@@ -357,7 +361,7 @@ pub(super) fn report_server_periods(setup: &Setup) -> Report {
         .because("judged by less than twice the entries for sixteen times the servers");
     let series = Algorithm::ALL.map(|algorithm| {
         // Powers of ten: the algorithms differ by hundreds of times.
-        let power = |played: &Played<Run>, measure| played.mean(measure).max(1.0).log10();
+        let power = |played: &PlayedRun<SearchRun>, measure| played.mean(measure).max(1.0).log10();
         let point = |played| Point::new(power(played, &PERIODS), power(played, &COST));
         Series::new(algorithm.name(), results.of(algorithm).map(point))
     });

@@ -6,8 +6,8 @@ use scheduler::domain::{Domain, Objective, Resource, Task};
 use scheduler::heterogeneous::{Job, Operations, SingleTree};
 use scheduler::{Interval, SlotTree, Time};
 
-use super::protocol::{GROUP, Outcome, Planned, Scenario};
-use super::{LOSS, MOST, Measure, Played, Results, UTILISATION, WAITING, measure, play_server_runs};
+use super::protocol::{GROUP, JobPlan, RunResult, Scenario};
+use super::{LOSS, MOST, Measure, PlayedRun, Results, UTILISATION, WAITING, measure, play_server_runs};
 use crate::experiment::setup::Setup;
 use crate::figure::Figure;
 use crate::report::{Finding, Report, count_holding, mean_cells, report_table};
@@ -54,17 +54,17 @@ impl Layout {
 
 /// The rule that places a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Choice {
+enum PlacementRule {
     /// One tree a class, on single servers.
     OneTree,
     /// By an objective of the domain.
     By(Objective),
 }
 
-const EARLIEST: Choice = Choice::By(Objective::EarliestCompletion);
-const LEAST_LOST: Choice = Choice::By(Objective::LeastWorkLost);
+const EARLIEST: PlacementRule = PlacementRule::By(Objective::EarliestCompletion);
+const LEAST_LOST: PlacementRule = PlacementRule::By(Objective::LeastWorkLost);
 
-impl Choice {
+impl PlacementRule {
     fn name(self) -> &'static str {
         match self {
             Self::OneTree => "one tree a class",
@@ -80,7 +80,7 @@ struct Resources {
     objective: Objective,
 }
 
-impl Planned for Resources {
+impl JobPlan for Resources {
     fn forget(&mut self, before: Time) {
         let ids: Vec<u64> = self.domain.iter().map(|(resource, _)| resource.id).collect();
         for id in ids {
@@ -116,16 +116,16 @@ impl Planned for Resources {
 
 /// Jobs on resources by a rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Run {
+struct ResourceRun {
     layout: Layout,
-    choice: Choice,
+    choice: PlacementRule,
     scenario: Scenario,
 }
 
-impl Run {
-    fn play(&self, seed: u64, batch: u64) -> Outcome {
+impl ResourceRun {
+    fn play(&self, seed: u64, batch: u64) -> RunResult {
         let Self { layout, scenario, .. } = self;
-        let Choice::By(objective) = self.choice else {
+        let PlacementRule::By(objective) = self.choice else {
             return scenario.play(SingleTree::default(), seed, batch);
         };
         let rates = scenario.rates();
@@ -142,27 +142,36 @@ impl Run {
         };
         let resources = (0..).zip(rates).map(resource);
         let planned = Interval::new(Time(0), Time(AHEAD));
-        let domain = Domain::new(planned, resources.map(|of| (of, SlotTree::new(nodes))).collect());
+        let domain = Domain::new(
+            planned,
+            resources
+                .map(|resource| (resource, SlotTree::new(nodes)))
+                .collect(),
+        );
         scenario.play_on(Resources { domain, objective }, layout.sizes(), seed, batch)
     }
 }
 
-impl Results<Run> {
+impl Results<ResourceRun> {
     /// The runs by rule `a` and by rule `b`, where `b` was played, on the same jobs.
-    fn pairs(&self, a: Choice, b: Choice) -> impl Iterator<Item = (Run, Run)> {
-        let of_b = self.0.iter().map(|of| of.run).filter(move |run| run.choice == b);
-        of_b.map(move |run| (Run { choice: a, ..run }, run))
+    fn pairs(&self, a: PlacementRule, b: PlacementRule) -> impl Iterator<Item = (ResourceRun, ResourceRun)> {
+        let of_b = self
+            .0
+            .iter()
+            .map(|each| each.run)
+            .filter(move |run| run.choice == b);
+        of_b.map(move |run| (ResourceRun { choice: a, ..run }, run))
     }
 
     /// In how many cases `a` has no more by mean than `b`, and of how many.
-    fn no_more(&self, measure: &Measure, a: Choice, b: Choice) -> (usize, usize) {
+    fn no_more(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> (usize, usize) {
         let mean = |run| self.of_run(&run).mean(measure);
         count_holding(self.pairs(a, b).map(|(a, b)| mean(a) <= mean(b) + 1e-9))
     }
 
     /// The means of both at ρ = 0.9 with the paper's deadlines.
-    fn at_ninety(&self, measure: &Measure, a: Choice, b: Choice) -> String {
-        let at = |(a, b): (Run, Run)| {
+    fn at_ninety(&self, measure: &Measure, a: PlacementRule, b: PlacementRule) -> String {
+        let at = |(a, b): (ResourceRun, ResourceRun)| {
             let is_asked = a.scenario.load == 90 && !a.scenario.control;
             is_asked.then(|| {
                 let [a_mean, b_mean] = [a, b].map(|run| self.of_run(&run).summary(measure));
@@ -176,12 +185,12 @@ impl Results<Run> {
 pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
     let mut runs = Vec::new();
     for layout in Layout::ALL {
-        for choice in [Choice::OneTree, EARLIEST, LEAST_LOST] {
-            if choice == Choice::OneTree && layout != Layout::Servers {
+        for choice in [PlacementRule::OneTree, EARLIEST, LEAST_LOST] {
+            if choice == PlacementRule::OneTree && layout != Layout::Servers {
                 continue;
             }
             for control in [false, true] {
-                runs.extend(LOADS.map(|load| Run {
+                runs.extend(LOADS.map(|load| ResourceRun {
                     layout,
                     choice,
                     scenario: Scenario {
@@ -195,9 +204,9 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
             }
         }
     }
-    let one = |run: &Run, batch| run.play(setup.seed, batch);
+    let one = |run: &ResourceRun, batch| run.play(setup.seed, batch);
     let results = play_server_runs(setup, runs, one, |played| {
-        let Run {
+        let ResourceRun {
             layout,
             choice,
             scenario,
@@ -207,12 +216,12 @@ pub(in crate::experiment) fn report_server_resources(setup: &Setup) -> Report {
     results.report(setup)
 }
 
-impl Results<Run> {
+impl Results<ResourceRun> {
     fn report(&self, setup: &Setup) -> Report {
         let measures = [&LOSS, &UTILISATION, &WAITING, &STRETCH];
         let labels = measures.map(|measure| format!(" | {} | ± 95 %", measure.label));
         let headings = "resources | rule | ρ | deadlines".to_owned() + &labels.concat();
-        let row = |played: &Played<Run>| {
+        let row = |played: &PlayedRun<ResourceRun>| {
             let run = &played.run;
             let least = if run.scenario.control { "l/0.6" } else { "l" };
             let (layout, rule) = (run.layout.name().to_owned(), run.choice.name().to_owned());
@@ -228,7 +237,7 @@ impl Results<Run> {
         let loss = |a, b| self.at_ninety(&LOSS, a, b);
         let (no_more, cases) = self.no_more(&LOSS, LEAST_LOST, EARLIEST);
         let (no_later, _) = self.no_more(&STRETCH, LEAST_LOST, EARLIEST);
-        let (as_tree, tree_cases) = self.no_more(&LOSS, LEAST_LOST, Choice::OneTree);
+        let (as_tree, tree_cases) = self.no_more(&LOSS, LEAST_LOST, PlacementRule::OneTree);
         let findings = [
             Finding::new("the least work lost refuses no more work than the earliest completion")
                 .seen(format!(
@@ -239,7 +248,7 @@ impl Results<Run> {
             Finding::new("and on single servers no more than one tree a class")
                 .seen(format!(
                     "in {as_tree} of {tree_cases} cases; at ρ = 0.9 (%): {}",
-                    self.at_ninety(&LOSS, LEAST_LOST, Choice::OneTree)
+                    self.at_ninety(&LOSS, LEAST_LOST, PlacementRule::OneTree)
                 ))
                 .counted(as_tree, tree_cases)
                 .because("its leads are traded against waiting, and those longer than the job count no more"),

@@ -78,11 +78,11 @@ impl State {
                 let season = season.max(1);
                 let early = || known().take_while(|(at, _)| *at < 2 * season);
                 let level = mean(early().map(|(_, value)| value)).unwrap_or(first);
-                let of = |phase| {
+                let mean_of_phase = |phase| {
                     let of_phase = early().filter(|(at, _)| at % season == phase);
                     mean(of_phase.map(|(_, value)| value - level)).unwrap_or(0.0)
                 };
-                (level, 0.0, (0..season).map(of).collect())
+                (level, 0.0, (0..season).map(mean_of_phase).collect())
             }
             method => {
                 let slope = match (method, known().take(SLOPE_STEPS).last()) {

@@ -16,8 +16,8 @@ fn busy(capacity: u32, busy: &[(i64, i64, u32)]) -> SlotTree {
 
 /// Start, completion, nodes and millionths of each piece.
 fn listed(pieces: &[Piece]) -> Vec<(i64, i64, u32, u32)> {
-    let of = |p: &Piece| (p.interval.start.0, p.interval.end.0, p.nodes, p.work_ppm);
-    pieces.iter().map(of).collect()
+    let numbers_of = |p: &Piece| (p.interval.start.0, p.interval.end.0, p.nodes, p.work_ppm);
+    pieces.iter().map(numbers_of).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use scheduler::{Decision, Fraction, Move, Order, Placement, Reason, Request, Slo
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy)]
-pub(crate) struct Placed {
+pub(crate) struct PlacedRequest {
     pub(crate) request: Request,
     pub(crate) start: Time,
 }
@@ -19,13 +19,13 @@ pub(crate) struct Plain {
     /// Whether a newcomer that fits the plan as it stands is placed there, and moves no other.
     pub(crate) stands: bool,
     pub(crate) now: Time,
-    pub(crate) waiting: Vec<Placed>,
-    pub(crate) running: Vec<Placed>,
+    pub(crate) waiting: Vec<PlacedRequest>,
+    pub(crate) running: Vec<PlacedRequest>,
 }
 
 /// A queue in order, the newcomer at `k` where there is one, placed on a plan of its own.
 pub(crate) struct Candidate {
-    pub(crate) queue: Vec<Placed>,
+    pub(crate) queue: Vec<PlacedRequest>,
     pub(crate) tree: SlotTree,
 }
 
@@ -82,7 +82,7 @@ impl Plain {
         self.now = now;
         let (started, waiting) = self.waiting.iter().partition(|p| p.start <= now);
         self.waiting = waiting;
-        self.running.extend::<Vec<Placed>>(started);
+        self.running.extend::<Vec<PlacedRequest>>(started);
         self.running.retain(|p| p.start + p.request.duration >= now);
         self.tree.forget(now);
     }
@@ -96,7 +96,7 @@ impl Plain {
         else {
             return;
         };
-        for Placed { request, start } in &mut self.waiting {
+        for PlacedRequest { request, start } in &mut self.waiting {
             let (age, wait) = (now - request.submitted, *start - request.submitted);
             if age * i64::from(denominator) >= i64::from(numerator) * wait {
                 *request = request.fixed_to(*start);
@@ -108,18 +108,18 @@ impl Plain {
         self.order.key(request, self.now)
     }
 
-    pub(crate) fn sorted(&self, newcomer: Option<&Request>) -> Vec<Placed> {
-        let newcomer = newcomer.map(|request| Placed {
+    pub(crate) fn sorted(&self, newcomer: Option<&Request>) -> Vec<PlacedRequest> {
+        let newcomer = newcomer.map(|request| PlacedRequest {
             request: *request,
             start: Time::MAX,
         });
-        let mut queue: Vec<Placed> = self.waiting.iter().copied().chain(newcomer).collect();
+        let mut queue: Vec<PlacedRequest> = self.waiting.iter().copied().chain(newcomer).collect();
         queue.sort_by_cached_key(|p| self.key(&p.request));
         queue
     }
 
     /// Algorithm 1 without step 5: the new plan, or the requests before the newcomer when it found no place.
-    pub(crate) fn admit(&self, request: &Request) -> Result<Candidate, Vec<Placed>> {
+    pub(crate) fn admit(&self, request: &Request) -> Result<Candidate, Vec<PlacedRequest>> {
         let mut queue = self.sorted(Some(request));
         let mut k = queue
             .iter()
@@ -147,7 +147,7 @@ impl Plain {
     }
 
     /// Places everything from index `k` on again; the index of the first that finds no place.
-    pub(crate) fn place(&self, queue: &[Placed], k: usize) -> Result<Candidate, usize> {
+    pub(crate) fn place(&self, queue: &[PlacedRequest], k: usize) -> Result<Candidate, usize> {
         let mut candidate = Candidate {
             queue: queue.to_vec(),
             tree: self.tree.clone(),

@@ -1,9 +1,9 @@
 //! The estimate of paper 004, step by step.
 
 use proptest::prelude::*;
-use scheduler::prediction::estimate::{Outcome, TRUST_RUNS, rt};
+use scheduler::prediction::estimate::{EstimateOutcome, TRUST_RUNS, rt};
 use scheduler::prediction::smoothing::Method;
-use scheduler::prediction::{Estimate, Evidence, Series, Smoothing, Step};
+use scheduler::prediction::{Estimate, EstimateStep, Evidence, Series, Smoothing};
 use scheduler::{Interval, Rate, Time};
 
 const GAP: Interval = Interval::new(Time(36_000), Time(43_200));
@@ -13,8 +13,8 @@ fn steady(value: f64) -> Smoothing {
     Smoothing::fit_with(&series, Method::Simple)
 }
 
-fn outcome(estimated: i64, real: i64) -> Outcome {
-    Outcome { estimated, real }
+fn outcome(estimated: i64, real: i64) -> EstimateOutcome {
+    EstimateOutcome { estimated, real }
 }
 
 fn rate(millionths: u32) -> Rate {
@@ -38,7 +38,7 @@ fn an_estimate_is_explained_step_by_step() {
     let estimate = Estimate::over(GAP, &evidence);
     // 120 × (2 − 0.75) = 150, + 15 for trust, + 30 and 2.5 for transfers.
     assert_eq!(estimate.completion, 198);
-    let told: Vec<String> = estimate.steps.iter().map(Step::to_string).collect();
+    let told: Vec<String> = estimate.steps.iter().map(EstimateStep::to_string).collect();
     assert_eq!(
         told,
         [
@@ -54,7 +54,7 @@ fn an_estimate_is_explained_step_by_step() {
 
 #[test]
 fn the_best_source_is_used_first() {
-    let of = |evidence: &Evidence| Estimate::over(GAP, evidence).completion;
+    let completion = |evidence: &Evidence| Estimate::over(GAP, evidence).completion;
     let mut evidence = Evidence {
         here: &[10],
         anywhere: &[(20, rate(2_000_000)), (60, rate(1_000_000))],
@@ -63,24 +63,24 @@ fn the_best_source_is_used_first() {
         default: 400,
         ..Evidence::default()
     };
-    assert_eq!(of(&evidence), 10);
+    assert_eq!(completion(&evidence), 10);
     evidence.here = &[];
     assert_eq!(
-        of(&evidence),
+        completion(&evidence),
         100,
         "40 units of work and 60, at half the reference rate"
     );
     evidence.anywhere = &[];
-    assert_eq!(of(&evidence), 300);
+    assert_eq!(completion(&evidence), 300);
     evidence.requested = None;
-    assert_eq!(of(&evidence), 400);
+    assert_eq!(completion(&evidence), 400);
     let steps = Estimate::over(GAP, &evidence).steps;
     assert!(matches!(
         steps[..],
         [
-            Step::Default { .. },
-            Step::FreeCpu { method: None, .. },
-            Step::Completion { .. }
+            EstimateStep::Default { .. },
+            EstimateStep::FreeCpu { method: None, .. },
+            EstimateStep::Completion { .. }
         ]
     ));
 }
@@ -118,7 +118,7 @@ fn what_was_stopped_counts_as_what_took_longer() {
 
 #[test]
 fn trust_corrects_only_what_was_too_short() {
-    let with = |outcomes: &[Outcome]| {
+    let with = |outcomes: &[EstimateOutcome]| {
         let evidence = Evidence {
             here: &[100],
             outcomes,
@@ -154,7 +154,7 @@ fn an_unknown_bandwidth_and_an_idle_line_take_no_time_for_ever() {
 proptest! {
     #[test]
     fn trust_is_the_mean_error_of_the_last(outcomes in prop::collection::vec((0..10_000_i64, 0..10_000_i64), 0..40)) {
-        let outcomes: Vec<Outcome> = outcomes.into_iter().map(|(e, r)| outcome(e, r)).collect();
+        let outcomes: Vec<EstimateOutcome> = outcomes.into_iter().map(|(e, r)| outcome(e, r)).collect();
         let last: Vec<i64> = outcomes.iter().rev().take(TRUST_RUNS).map(|o| o.estimated - o.real).collect();
         let expected = (!last.is_empty()).then(|| last.iter().sum::<i64>() as f64 / last.len() as f64);
         match (rt(&outcomes), expected) {
@@ -171,7 +171,7 @@ proptest! {
         bytes in 0..1_000_000_u32,
         bandwidth in 1.0..10_000.0_f64,
     ) {
-        let outcomes: Vec<Outcome> = errors.iter().map(|(e, r)| outcome(*e, *r)).collect();
+        let outcomes: Vec<EstimateOutcome> = errors.iter().map(|(e, r)| outcome(*e, *r)).collect();
         let (cpu, line) = (steady(free), steady(bandwidth));
         let evidence = Evidence {
             here: &here,

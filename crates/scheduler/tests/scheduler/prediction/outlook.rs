@@ -68,7 +68,7 @@ proptest! {
         // The mean of a whole is that of its parts.
         let cut = interval.start + (interval.duration() / 3 + 1);
         let parts = [Interval::new(interval.start, cut), Interval::new(cut, interval.end)];
-        let sum: f64 = parts.iter().map(|of| outlook.mean_over(*of) * of.duration() as f64).sum();
+        let sum: f64 = parts.iter().map(|part| outlook.mean_over(*part) * part.duration() as f64).sum();
         prop_assert!((sum / interval.duration() as f64 - mean).abs() < 1e-9);
     }
 
@@ -130,12 +130,12 @@ fn what_was_foreseen_never_knows_what_came_later() {
 
 #[test]
 fn the_mean_of_what_was_seen_skips_gaps() {
-    let of = series(&[0.5, -1.0, 0.7, 0.9]);
-    let mean = |from: i64, to: i64| of.mean_over(Interval::new(Time(from), Time(to)));
+    let one_series = series(&[0.5, -1.0, 0.7, 0.9]);
+    let mean = |from: i64, to: i64| one_series.mean_over(Interval::new(Time(from), Time(to)));
     assert_eq!(mean(0, 2 * HOUR), Some(0.5));
     assert_eq!(mean(HOUR, 2 * HOUR), None);
     assert_eq!(mean(2 * HOUR + 5, 9 * HOUR), Some(0.8));
     assert_eq!(mean(9 * HOUR, 12 * HOUR), None);
     assert_eq!(mean(-9 * HOUR, -5 * HOUR), None);
-    assert!((of.mean().unwrap() - 0.7).abs() < 1e-9);
+    assert!((one_series.mean().unwrap() - 0.7).abs() < 1e-9);
 }

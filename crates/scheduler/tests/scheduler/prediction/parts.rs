@@ -4,16 +4,17 @@ use proptest::prelude::*;
 use scheduler::Interval;
 use scheduler::Time;
 use scheduler::prediction::estimate::{
-    Outcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
+    EstimateOutcome, cpu_free, exec_t_estimation, execution_time, jt, load_factor, rt, trans_t_estimation,
 };
 use scheduler::prediction::smoothing::{Method, Parameters};
 use scheduler::prediction::weights::{expected_completion, prediction_loss};
 use scheduler::prediction::{
-    Base, Came, Distribution, Ladder, Learner, Losses, Part, Parts, Runs, Series, Shares, Smoothing, Weight,
+    BlendedHistory, Distribution, Ladder, Learner, Losses, Part, Parts, RealDuration, Runs, Series, Shares,
+    Smoothing, Weight,
 };
 
 /// Runs of one application, each with the factor of its load where that is known.
-fn base(runs: &[(i64, Option<f64>)]) -> Base {
+fn base(runs: &[(i64, Option<f64>)]) -> BlendedHistory {
     let mut known = Runs::default();
     for (run, factor) in runs {
         known.learn_loaded(&[0_u8], *run as f64, *factor);
@@ -21,7 +22,7 @@ fn base(runs: &[(i64, Option<f64>)]) -> Base {
     known.base(&[0]).unwrap()
 }
 
-fn parts(base: &Base) -> Parts<'_> {
+fn parts(base: &BlendedHistory) -> Parts<'_> {
     Parts {
         base,
         speed: 1.0,
@@ -33,8 +34,8 @@ fn parts(base: &Base) -> Parts<'_> {
     }
 }
 
-fn whole(seconds: f64) -> Came {
-    Came {
+fn whole(seconds: f64) -> RealDuration {
+    RealDuration {
         seconds,
         needed: seconds,
         stopped: false,
@@ -69,7 +70,7 @@ fn the_equations_of_the_paper_by_hand() {
     assert!((load_factor(free) - 1.25).abs() < 1e-12);
     assert!((exec_t_estimation(120.0, free) - 150.0).abs() < 1e-9);
     // Equation 1: of eleven executions the last ten count. Nine were short by 20 s, and one was long by 30: (−9 × 20 + 30) ÷ 10 s.
-    let outcome = |estimated, real| Outcome { estimated, real };
+    let outcome = |estimated, real| EstimateOutcome { estimated, real };
     let mut outcomes = vec![outcome(100, 5_000), outcome(130, 100)];
     outcomes.extend([outcome(100, 120); 9]);
     assert_eq!(rt(&outcomes), Some(-15.0));
@@ -104,7 +105,7 @@ fn the_parts_add_up_by_hand() {
         trust: 30.0,
         ..parts(&base)
     };
-    let of = |shares: [f64; 4]| {
+    let quantile_of = |shares: [f64; 4]| {
         let [load, trust, transfers, queue] = shares;
         let shares = Shares::new(|part| match part {
             Part::Load => load,
@@ -116,14 +117,14 @@ fn the_parts_add_up_by_hand() {
     };
     let near =
         |seconds: f64, expected: f64| assert!((seconds - expected).abs() < 1e-6, "{seconds} {expected}");
-    near(of([0.0, 0.0, 0.0, 0.0]), 100.0);
-    near(of([1.0, 0.0, 0.0, 0.0]), 200.0 / 1.5 * 1.2 / 2.0);
-    near(of([0.0, 1.0, 0.0, 0.0]), 130.0);
-    near(of([0.0, 0.0, 1.0, 0.0]), 120.0);
-    near(of([0.0, 0.0, 0.0, 1.0]), 106.0);
-    near(of([1.0, 0.5, 0.5, 0.5]), 80.0 + 15.0 + 10.0 + 3.0);
+    near(quantile_of([0.0, 0.0, 0.0, 0.0]), 100.0);
+    near(quantile_of([1.0, 0.0, 0.0, 0.0]), 200.0 / 1.5 * 1.2 / 2.0);
+    near(quantile_of([0.0, 1.0, 0.0, 0.0]), 130.0);
+    near(quantile_of([0.0, 0.0, 1.0, 0.0]), 120.0);
+    near(quantile_of([0.0, 0.0, 0.0, 1.0]), 106.0);
+    near(quantile_of([1.0, 0.5, 0.5, 0.5]), 80.0 + 15.0 + 10.0 + 3.0);
     // Half of a factor is its root.
-    near(of([0.5, 0.0, 0.0, 0.0]), 100.0 * (1.2_f64 / 1.5).sqrt());
+    near(quantile_of([0.5, 0.0, 0.0, 0.0]), 100.0 * (1.2_f64 / 1.5).sqrt());
 }
 
 #[test]
@@ -131,14 +132,14 @@ fn where_no_load_is_known_of_runs_or_of_the_future_none_is_corrected() {
     let known = base(&[(100, Some(1.5))]);
     let unknown = base(&[(100, None)]);
     let shares = Shares::new(|_| 1.0);
-    let of = |base: &Base, load| Parts { load, ..parts(base) }.quantile(0.5, &shares);
-    assert!((of(&known, None) - 100.0).abs() < 1e-6);
-    assert!((of(&unknown, Some(1.5)) - 100.0).abs() < 1e-6);
+    let median_of = |base: &BlendedHistory, load| Parts { load, ..parts(base) }.quantile(0.5, &shares);
+    assert!((median_of(&known, None) - 100.0).abs() < 1e-6);
+    assert!((median_of(&unknown, Some(1.5)) - 100.0).abs() < 1e-6);
     assert!(
-        (of(&known, Some(1.5)) - 100.0).abs() < 1e-6,
+        (median_of(&known, Some(1.5)) - 100.0).abs() < 1e-6,
         "as loaded as it was"
     );
-    assert!((of(&known, Some(1.0)) - 100.0 / 1.5).abs() < 1e-6);
+    assert!((median_of(&known, Some(1.0)) - 100.0 / 1.5).abs() < 1e-6);
 }
 
 #[test]
@@ -216,15 +217,23 @@ fn the_load_counts_where_it_slows_runs_and_not_where_it_does_not() {
     let shares = slowed.shares("r");
     assert!(shares.of(Part::Load) > 0.95, "{shares:?}");
     let base = runs.base(&[0]).unwrap();
-    let of = |load| {
+    let quantile_at = |load| {
         Parts {
             load: Some(load),
             ..parts(&base)
         }
         .quantile(0.5, &shares)
     };
-    assert!((95.0..115.0).contains(&of(1.0)), "at night: {}", of(1.0));
-    assert!((155.0..180.0).contains(&of(1.6)), "by day: {}", of(1.6));
+    assert!(
+        (95.0..115.0).contains(&quantile_at(1.0)),
+        "at night: {}",
+        quantile_at(1.0)
+    );
+    assert!(
+        (155.0..180.0).contains(&quantile_at(1.6)),
+        "by day: {}",
+        quantile_at(1.6)
+    );
     let (alone, _) = after_runs(Ladder::History, 1.6);
     assert!(
         slowed.reliability().mean_loss() < 0.7 * alone.reliability().mean_loss(),
@@ -243,7 +252,7 @@ fn the_load_counts_where_it_slows_runs_and_not_where_it_does_not() {
 #[test]
 fn trust_adds_what_estimates_were_short_by_and_stays_while_it_is_right() {
     let mut learner = Learner::new(Ladder::Trust);
-    let base = Base::exactly(100);
+    let base = BlendedHistory::exactly(100);
     for _ in 0..40 {
         let judged = learner.judge("slow", &0_u8, &parts(&base), whole(130.0));
         learner.learn("slow", &0, judged);
@@ -351,8 +360,8 @@ proptest! {
         outcome in 1.0..30_000.0_f64,
     ) {
         let base = base(&runs);
-        let of = |values: Vec<f64>| Distribution::of(values.into_iter().map(|value| (value, 1.0)).collect());
-        let (queue, spread) = (of(waits), of(spread));
+        let distribution_of = |values: Vec<f64>| Distribution::of(values.into_iter().map(|value| (value, 1.0)).collect());
+        let (queue, spread) = (distribution_of(waits), distribution_of(spread));
         let parts = Parts { base: &base, speed, load: Some(load), queue: queue.as_ref(), transfers, spread: spread.as_ref(), trust };
         let shares = Shares::new(|part| shares[part as usize]);
         let points: Vec<f64> = (0..=100).map(|p| parts.quantile(f64::from(p) / 100.0, &shares)).collect();

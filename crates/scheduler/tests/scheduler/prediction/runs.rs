@@ -33,10 +33,10 @@ fn a_stranger_is_taken_for_anybody_and_an_acquaintance_for_himself() {
     let mut runs: Vec<(u32, i64)> = (0..40).map(|_| (1, 100)).collect();
     runs.extend((0..40).map(|_| (2, 10_000)));
     let known = learned(&runs);
-    let of = |user| known.predict(&subject(user, None)).unwrap();
-    assert_eq!(of(1).slot(0.5), 100);
-    assert_eq!(of(2).slot(0.5), 10_000);
-    let stranger = of(3);
+    let prediction_for = |user| known.predict(&subject(user, None)).unwrap();
+    assert_eq!(prediction_for(1).slot(0.5), 100);
+    assert_eq!(prediction_for(2).slot(0.5), 10_000);
+    let stranger = prediction_for(3);
     assert!((stranger.probability_within(1_000.0) - 0.5).abs() < 0.01);
     assert_eq!(stranger.runs(), 80);
     assert_eq!((stranger.slot(0.1), stranger.slot(0.9)), (100, 10_000));

@@ -2,8 +2,8 @@
 
 use crate::xml::guard::characters::normalise_attribute_value;
 use crate::xml::guard::{
-    ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, NAMESPACE_MAX, Open, Outcome,
-    Scanner, refuse,
+    ATTRIBUTES_MAX, BINDINGS_MAX, DECLARATIONS_MAX, DEPTH_MAX, ELEMENTS_MAX, GuardResult, NAMESPACE_MAX,
+    Open, Scanner, refuse,
 };
 use crate::xml::ns;
 
@@ -14,15 +14,15 @@ struct Attribute<'a> {
 }
 
 /// Refuses more than there may be.
-fn refuse_too_many(at: usize, count: usize, most: usize, of: &str) -> Outcome<()> {
+fn refuse_too_many(at: usize, count: usize, most: usize, text: &str) -> GuardResult<()> {
     if count > most {
-        return refuse(at, format!("more than {most} {of}"));
+        return refuse(at, format!("more than {most} {text}"));
     }
     Ok(())
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn start_tag(&mut self) -> Outcome<()> {
+    pub(super) fn start_tag(&mut self) -> GuardResult<()> {
         let start = self.at;
         self.at += 1;
         let name = self.name("an element's name")?;
@@ -49,7 +49,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The attributes up to the end of the start tag, and whether the tag is an empty element's.
-    fn attributes(&mut self, bindings: usize) -> Outcome<(Vec<Attribute<'a>>, bool)> {
+    fn attributes(&mut self, bindings: usize) -> GuardResult<(Vec<Attribute<'a>>, bool)> {
         let mut attributes = Vec::new();
         loop {
             let spaced = self.skip_space();
@@ -67,7 +67,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn attribute(&mut self, bindings: usize, attributes: &mut Vec<Attribute<'a>>) -> Outcome<()> {
+    fn attribute(&mut self, bindings: usize, attributes: &mut Vec<Attribute<'a>>) -> GuardResult<()> {
         let at = self.at;
         let name = self.name("an attribute's name, > or />")?;
         self.skip_space();
@@ -89,7 +89,7 @@ impl<'a> Scanner<'a> {
         refuse_too_many(at, attributes.len(), ATTRIBUTES_MAX, "attributes on one element")
     }
 
-    fn attribute_value(&mut self, name: &str) -> Outcome<&'a str> {
+    fn attribute_value(&mut self, name: &str) -> GuardResult<&'a str> {
         let Some(quote @ (b'"' | b'\'')) = self.peek() else {
             return refuse(self.at, format!("the value of {name} must be in quotes"));
         };
@@ -111,7 +111,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// A namespace declaration, by the constraints of Namespaces in XML 1.0.
-    fn declare(&mut self, at: usize, prefix: &'a str, value: &'a str, bindings: usize) -> Outcome<()> {
+    fn declare(&mut self, at: usize, prefix: &'a str, value: &'a str, bindings: usize) -> GuardResult<()> {
         let name = normalise_attribute_value(value);
         let own = &self.bindings[bindings..];
         if own.iter().any(|(other, _)| *other == prefix) {
@@ -159,7 +159,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Every prefix is declared, and no attribute occurs twice under two prefixes.
-    fn check_prefixes(&self, name: &str, at: usize, attributes: &[Attribute<'a>]) -> Outcome<()> {
+    fn check_prefixes(&self, name: &str, at: usize, attributes: &[Attribute<'a>]) -> GuardResult<()> {
         let undeclared = |at, prefix| refuse(at, format!("the namespace prefix {prefix} is not declared"));
         if let Some((prefix, _)) = name.split_once(':')
             && (prefix == "xmlns" || self.namespace(prefix).is_none())
@@ -187,7 +187,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    pub(super) fn end_tag(&mut self) -> Outcome<()> {
+    pub(super) fn end_tag(&mut self) -> GuardResult<()> {
         let start = self.at;
         self.at += 2;
         let name = self.name("the name of the element to close")?;

@@ -30,18 +30,18 @@ use wsag::terms::{
 use wsag::time::{DateTime, Duration};
 
 /// Random documents of every kind.
-pub(crate) struct Make(pub(crate) Chance);
+pub(crate) struct DocumentMaker(pub(crate) Chance);
 
-impl Make {
+impl DocumentMaker {
     pub(crate) fn flag(&mut self) -> bool {
         self.0.below(2) == 0
     }
 
-    pub(crate) fn maybe<T>(&mut self, make: impl FnOnce(&mut Make) -> T) -> Option<T> {
+    pub(crate) fn maybe<T>(&mut self, make: impl FnOnce(&mut DocumentMaker) -> T) -> Option<T> {
         if self.flag() { Some(make(self)) } else { None }
     }
 
-    pub(crate) fn some<T>(&mut self, least: usize, make: impl Fn(&mut Make) -> T) -> Vec<T> {
+    pub(crate) fn some<T>(&mut self, least: usize, make: impl Fn(&mut DocumentMaker) -> T) -> Vec<T> {
         (0..least + self.0.below(3)).map(|_| make(self)).collect()
     }
 
@@ -112,23 +112,23 @@ impl Make {
 
     pub(crate) fn endpoint(&mut self) -> EndpointReference {
         let mut endpoint = EndpointReference::new(self.name());
-        endpoint.rest = self.some(0, Make::fragment);
+        endpoint.rest = self.some(0, DocumentMaker::fragment);
         endpoint
     }
 
     pub(crate) fn context(&mut self) -> Context {
         Context {
-            agreement_initiator: self.maybe(|_| Make::party("AgreementInitiator")),
-            agreement_responder: self.maybe(|_| Make::party("AgreementResponder")),
+            agreement_initiator: self.maybe(|_| DocumentMaker::party("AgreementInitiator")),
+            agreement_responder: self.maybe(|_| DocumentMaker::party("AgreementResponder")),
             service_provider: if self.flag() {
                 Role::AgreementInitiator
             } else {
                 Role::AgreementResponder
             },
-            expiration_time: self.maybe(Make::time),
-            template_id: self.maybe(Make::name),
-            template_name: self.maybe(Make::name),
-            extensions: self.some(0, Make::fragment),
+            expiration_time: self.maybe(DocumentMaker::time),
+            template_id: self.maybe(DocumentMaker::name),
+            template_name: self.maybe(DocumentMaker::name),
+            extensions: self.some(0, DocumentMaker::fragment),
         }
     }
 
@@ -141,11 +141,11 @@ impl Make {
 
     pub(crate) fn range(&mut self) -> RangeValue {
         RangeValue {
-            upper: self.maybe(Make::bound),
-            lower: self.maybe(Make::bound),
+            upper: self.maybe(DocumentMaker::bound),
+            lower: self.maybe(DocumentMaker::bound),
             exact: self.some(0, |make| Exact {
                 value: make.number(),
-                epsilon: make.maybe(Make::number),
+                epsilon: make.maybe(DocumentMaker::number),
             }),
             ranges: self.some(0, |make| (make.bound(), make.bound())),
         }
@@ -159,17 +159,17 @@ impl Make {
         ];
         let kinds: Vec<FilterKind> = kinds.into_iter().filter(|_| self.flag()).collect();
         JobDefinition {
-            job_name: self.maybe(Make::text),
-            description: self.maybe(Make::text),
+            job_name: self.maybe(DocumentMaker::text),
+            description: self.maybe(DocumentMaker::text),
             application: self.maybe(|make| Application {
                 name: make.text(),
-                version: make.maybe(Make::text),
-                description: make.maybe(Make::text),
+                version: make.maybe(DocumentMaker::text),
+                description: make.maybe(DocumentMaker::text),
                 posix: make.maybe(|make| PosixApplication {
-                    arguments: make.some(0, Make::text),
-                    input: make.maybe(Make::text),
-                    output: make.maybe(Make::text),
-                    error: make.maybe(Make::text),
+                    arguments: make.some(0, DocumentMaker::text),
+                    input: make.maybe(DocumentMaker::text),
+                    output: make.maybe(DocumentMaker::text),
+                    error: make.maybe(DocumentMaker::text),
                     wall_time_limit: make.maybe(|make| make.count().into()),
                 }),
             }),
@@ -182,7 +182,7 @@ impl Make {
                         range: self.range(),
                     })
                     .collect(),
-                nodes: self.maybe(Make::range),
+                nodes: self.maybe(DocumentMaker::range),
             },
             staging: self.some(0, |make| DataStaging {
                 file_name: make.text(),
@@ -191,9 +191,9 @@ impl Make {
                     CreationFlag::DontOverwrite,
                     CreationFlag::Append,
                 ]),
-                delete_on_termination: make.maybe(Make::flag),
-                source: make.maybe(Make::name),
-                target: make.maybe(Make::name),
+                delete_on_termination: make.maybe(DocumentMaker::flag),
+                source: make.maybe(DocumentMaker::name),
+                target: make.maybe(DocumentMaker::name),
                 bytes: make.maybe(|make| u64::from(make.count()) << 20),
             }),
         }
@@ -214,16 +214,16 @@ impl Make {
                 interval: make.share(),
                 independent: make.flag(),
             }),
-            budget: self.maybe(Make::budget),
-            max_deviation: self.maybe(Make::number),
-            fix_at: self.maybe(Make::share),
+            budget: self.maybe(DocumentMaker::budget),
+            max_deviation: self.maybe(DocumentMaker::number),
+            fix_at: self.maybe(DocumentMaker::share),
             preference: self.maybe(|make| Preference {
-                start: make.maybe(Make::number),
-                size: make.maybe(Make::number),
-                duration: make.maybe(Make::number),
-                price: make.maybe(Make::number),
+                start: make.maybe(DocumentMaker::number),
+                size: make.maybe(DocumentMaker::number),
+                duration: make.maybe(DocumentMaker::number),
+                price: make.maybe(DocumentMaker::number),
             }),
-            resource: self.maybe(Make::text),
+            resource: self.maybe(DocumentMaker::text),
         }
     }
 
@@ -238,7 +238,7 @@ impl Make {
     pub(crate) fn expression(&mut self) -> Expression {
         Expression {
             text: self.text(),
-            dialect: self.maybe(Make::text),
+            dialect: self.maybe(DocumentMaker::text),
         }
     }
 
@@ -250,7 +250,7 @@ impl Make {
             } else {
                 AssessmentInterval::Count(self.count())
             },
-            unit: self.maybe(Make::text),
+            unit: self.maybe(DocumentMaker::text),
             value: self.expression(),
         }
     }
@@ -264,23 +264,23 @@ impl Make {
                 Obligated::ServiceProvider
             },
             scopes: self.some(0, |make| ServiceScope {
-                service_name: make.maybe(Make::name),
-                parts: make.some(0, Make::fragment),
+                service_name: make.maybe(DocumentMaker::name),
+                parts: make.some(0, DocumentMaker::fragment),
             }),
-            qualifying_condition: self.maybe(Make::expression),
+            qualifying_condition: self.maybe(DocumentMaker::expression),
             objective: ServiceLevelObjective {
-                kpi_name: self.maybe(Make::text),
+                kpi_name: self.maybe(DocumentMaker::text),
                 level: self.expression(),
             },
             values: BusinessValueList {
                 importance: self.maybe(|make| i64::from(make.count())),
-                penalties: self.some(0, Make::compensation),
-                rewards: self.some(0, Make::compensation),
+                penalties: self.some(0, DocumentMaker::compensation),
+                rewards: self.some(0, DocumentMaker::compensation),
                 preference: {
                     let terms = self.some(0, |make| (make.name(), make.number()));
                     (!terms.is_empty()).then_some(Utilities(terms))
                 },
-                custom: self.some(0, |_| Make::party("CustomBusinessValue")),
+                custom: self.some(0, |_| DocumentMaker::party("CustomBusinessValue")),
             },
         }
     }
@@ -297,8 +297,8 @@ impl Make {
                 name,
                 service_name,
                 variables: self.some(1, |make| Variable {
-                    name: make.maybe(Make::name),
-                    metric: make.maybe(Make::name),
+                    name: make.maybe(DocumentMaker::name),
+                    metric: make.maybe(DocumentMaker::name),
                     location: make.text(),
                 }),
             }),
@@ -311,8 +311,8 @@ impl Make {
                     3 => ServiceDescription::JobDefinition(Box::new(self.job())),
                     4 => ServiceDescription::Scheduling(Box::new(self.scheduling())),
                     _ => ServiceDescription::AllocationTime(AllocationTimeConstraint {
-                        start: self.maybe(Make::time),
-                        end: self.maybe(Make::time),
+                        start: self.maybe(DocumentMaker::time),
+                        end: self.maybe(DocumentMaker::time),
                         duration: self.maybe(|make| i32::try_from(make.0.below(1_000_000)).unwrap()),
                     }),
                 },
@@ -340,8 +340,8 @@ impl Make {
 
     pub(crate) fn offer(&mut self) -> AgreementOffer {
         AgreementOffer {
-            name: self.maybe(Make::text),
-            agreement_id: self.maybe(Make::name),
+            name: self.maybe(DocumentMaker::text),
+            agreement_id: self.maybe(DocumentMaker::name),
             context: self.context(),
             terms: self.terms(),
         }
@@ -350,7 +350,7 @@ impl Make {
     pub(crate) fn offer_context(&mut self) -> NegotiationOfferContext {
         NegotiationOfferContext {
             counter_offer_to: self.name(),
-            expiration_time: self.maybe(Make::time),
+            expiration_time: self.maybe(DocumentMaker::time),
             creator: *self.0.pick(&[
                 NegotiationRole::NegotiationInitiator,
                 NegotiationRole::NegotiationResponder,
@@ -361,22 +361,22 @@ impl Make {
                 NegotiationOfferState::Acceptable,
                 NegotiationOfferState::Rejected,
             ]),
-            state_extensions: self.maybe(Make::fragment).into_iter().collect(),
-            extensions: self.some(0, Make::fragment),
+            state_extensions: self.maybe(DocumentMaker::fragment).into_iter().collect(),
+            extensions: self.some(0, DocumentMaker::fragment),
         }
     }
 
     pub(crate) fn negotiation_offer(&mut self) -> NegotiationOffer {
         NegotiationOffer {
-            offer_id: self.maybe(Make::name),
-            agreement_id: self.maybe(Make::name),
-            name: self.maybe(Make::text),
+            offer_id: self.maybe(DocumentMaker::name),
+            agreement_id: self.maybe(DocumentMaker::name),
+            name: self.maybe(DocumentMaker::text),
             context: self.context(),
             terms: self.terms(),
             offer_context: self.offer_context(),
             constraints: NegotiationConstraints {
-                items: self.some(0, Make::item),
-                constraints: self.some(0, Make::expression),
+                items: self.some(0, DocumentMaker::item),
+                constraints: self.some(0, DocumentMaker::expression),
             },
         }
     }
@@ -410,27 +410,31 @@ impl Make {
         };
         NegotiationContext {
             kind: if self.flag() {
-                NegotiationKind::Negotiation(self.some(0, Make::fragment))
+                NegotiationKind::Negotiation(self.some(0, DocumentMaker::fragment))
             } else {
                 NegotiationKind::Renegotiation {
                     responder_agreement: self.endpoint(),
-                    initiator_agreement: self.maybe(Make::endpoint),
-                    extensions: self.some(0, Make::fragment),
+                    initiator_agreement: self.maybe(DocumentMaker::endpoint),
+                    extensions: self.some(0, DocumentMaker::fragment),
                 }
             },
-            expiration_time: self.maybe(Make::time),
+            expiration_time: self.maybe(DocumentMaker::time),
             negotiation_initiator: self.maybe(|_| party("NegotiationInitiator")),
             negotiation_responder: self.maybe(|_| party("NegotiationResponder")),
             agreement_responder: NegotiationRole::NegotiationResponder,
-            factory: self.maybe(Make::endpoint),
-            extensions: self.some(0, Make::fragment),
+            factory: self.maybe(DocumentMaker::endpoint),
+            extensions: self.some(0, DocumentMaker::fragment),
         }
     }
 
     pub(crate) fn create(&mut self, pending: bool) -> CreateInput {
         CreateInput {
-            acceptance: if pending { self.maybe(Make::endpoint) } else { None },
-            initiator: self.maybe(Make::endpoint),
+            acceptance: if pending {
+                self.maybe(DocumentMaker::endpoint)
+            } else {
+                None
+            },
+            initiator: self.maybe(DocumentMaker::endpoint),
             offer: self.offer(),
             noncritical: self.some(0, |_| {
                 let ns = wsag::ns::WSAG;
@@ -440,17 +444,17 @@ impl Make {
                 Fragment::parse(&xml).unwrap()
             }),
             negotiation: self.maybe(|make| NegotiationExtension {
-                negotiation: make.maybe(Make::endpoint),
-                initiator_negotiation: make.maybe(Make::endpoint),
+                negotiation: make.maybe(DocumentMaker::endpoint),
+                initiator_negotiation: make.maybe(DocumentMaker::endpoint),
                 context: make.offer_context(),
-                extension: make.maybe(Make::fragment),
+                extension: make.maybe(DocumentMaker::fragment),
             }),
             renegotiation: self.maybe(|make| RenegotiationExtension {
                 negotiation: make.endpoint(),
-                initiator_negotiation: make.maybe(Make::endpoint),
+                initiator_negotiation: make.maybe(DocumentMaker::endpoint),
                 responder_agreement: make.endpoint(),
                 context: make.offer_context(),
-                extension: make.maybe(Make::fragment),
+                extension: make.maybe(DocumentMaker::fragment),
             }),
         }
     }

@@ -1,9 +1,9 @@
 //! The shared parts of this crate's tests: sample messages, a seeded source of chance, and xmllint as a second opinion.
 
-pub(crate) mod constrained;
+pub(crate) mod constrained_templates;
 pub(crate) mod items;
 pub(crate) mod make;
-pub(crate) mod provided;
+pub(crate) mod provider_documents;
 pub(crate) mod tree;
 
 use std::path::{Path, PathBuf};
@@ -101,7 +101,7 @@ impl Chance {
 
 /// What xmllint is to judge documents by.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum By {
+pub(crate) enum Judge {
     /// Whether they are well-formed at all.
     Form,
     /// Our own schemas.
@@ -148,7 +148,7 @@ fn published(folder: &Path, lax: bool) -> Option<PathBuf> {
 
 /// Asserts that documents are valid, against our own schemas and against the published ones.
 pub(crate) fn assert_valid(documents: &[Vec<u8>], name: &str) {
-    for by in [By::Ours, By::Published] {
+    for by in [Judge::Ours, Judge::Published] {
         let said = xmllint(documents, by, name).unwrap_or_default();
         for (document, said) in documents.iter().zip(said) {
             let document = String::from_utf8_lossy(document);
@@ -158,7 +158,7 @@ pub(crate) fn assert_valid(documents: &[Vec<u8>], name: &str) {
 }
 
 /// What xmllint has to say against each document, nothing where it is valid. None, with a sentence, where xmllint or the published schemas are not at hand.
-pub(crate) fn xmllint(documents: &[Vec<u8>], by: By, name: &str) -> Option<Vec<String>> {
+pub(crate) fn xmllint(documents: &[Vec<u8>], by: Judge, name: &str) -> Option<Vec<String>> {
     if Command::new("xmllint").arg("--version").output().is_err() {
         println!("SKIPPED {name}: xmllint is not installed (on Debian and Ubuntu it is in libxml2-utils)");
         return None;
@@ -167,10 +167,10 @@ pub(crate) fn xmllint(documents: &[Vec<u8>], by: By, name: &str) -> Option<Vec<S
         Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("xmllint-{name}-{by:?}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the temporary folder can be made");
     let schema = match by {
-        By::Form => None,
-        By::Ours => Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/all.xsd")),
-        By::Published => Some(published(&folder, true)?),
-        By::PublishedOutside => Some(published(&folder, false)?),
+        Judge::Form => None,
+        Judge::Ours => Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/all.xsd")),
+        Judge::Published => Some(published(&folder, true)?),
+        Judge::PublishedOutside => Some(published(&folder, false)?),
     };
     let mut verdicts = Vec::new();
     for (chunk, documents) in documents.chunks(500).enumerate() {

@@ -48,8 +48,8 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
 
 #[test]
 fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it() {
-    let of = |name: &str| Resource::new(name, CLUSTER, 4);
-    let mut domain = restarting(vec![of("one"), of("other"), local("local", 4)]);
+    let resource_of = |name: &str| Resource::new(name, CLUSTER, 4);
+    let mut domain = restarting(vec![resource_of("one"), resource_of("other"), local("local", 4)]);
     let id = domain.place(cut(1, 30, (2, 500), (0, 200))).unwrap().agreement.id;
     assert_eq!(domain.of(id).resource, "one");
     domain.begin(0);

@@ -11,7 +11,7 @@ pub(super) fn cut_to_size(
     how: (u32, u32),
     independent: bool,
     window: (i64, i64),
-) -> Proposal {
+) -> Request {
     let lasts = |nodes: u32| (shortest * i64::from(most) + i64::from(nodes) - 1) / i64::from(nodes);
     let sizes = (fewest..=most).rev().map(|nodes| Shape {
         nodes,
@@ -23,7 +23,7 @@ pub(super) fn cut_to_size(
         Rounding::Cuts
     };
     let preemption = Preemption::new(how.0, how.1 * 1_000, independent).unwrap();
-    Proposal {
+    Request {
         shapes: sizes.collect(),
         scaling: Scaling::ReferenceRate,
         preemption: Some(preemption.rounded(rounding)),
@@ -60,12 +60,12 @@ fn each_piece_has_a_size_of_its_own_where_they_may_differ_and_all_have_one_where
     assert_eq!(sized(&each), [(0, 10, 2), (10, 15, 4)]);
     assert_eq!((each.nodes(), each.duration, each.node_seconds()), (4, 15, 40));
     assert_eq!(each.price.unwrap().micros, 40, "for what its pieces use");
-    assert!(each.leeway.pieces_differ);
+    assert!(each.constraints.pieces_differ);
     domain.check();
     domain.check_rebuilt();
     let said = |domain: &Domain, words: &str| {
-        let of = |(id, line): &(uuid::Uuid, String)| *id == each.id && line.contains(words);
-        domain.told.iter().any(of)
+        let contain = |(id, line): &(uuid::Uuid, String)| *id == each.id && line.contains(words);
+        domain.told.iter().any(contain)
     };
     assert!(
         said(&domain, "for pieces of up to 4 nodes for 15 seconds"),

@@ -1,13 +1,13 @@
 //! Pieces that move for others, and others that move for pieces.
 
 use super::*;
-use crate::planner::{About, Ask, Weights};
+use crate::planner::{OfferOrigin, OfferRequest, Weights};
 
 fn said(domain: &Domain, id: uuid::Uuid, words: &str) -> bool {
     domain
         .told
         .iter()
-        .any(|(of, line)| *of == id && line.contains(words))
+        .any(|(told, line)| *told == id && line.contains(words))
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn others_move_for_pieces_that_have_no_place_else() {
 #[test]
 fn who_has_a_fixed_slot_does_not_move_for_pieces() {
     let mut domain = domain(vec![local("local", 4)]);
-    let fixed = Proposal {
+    let fixed = Request {
         fix_at_ppm: Some(0),
         ..proposal(4, 10, (1, 60))
     };
@@ -91,7 +91,7 @@ fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
 fn pieces_whose_agreement_is_fixed_stay_where_they_are_also_when_the_first_has_begun() {
     let mut domain = domain(vec![local("local", 4)]);
     domain.place(proposal(4, 20, (10, 30))).unwrap();
-    let fixed = Proposal {
+    let fixed = Request {
         fix_at_ppm: Some(1_000_000),
         ..cut(4, 30, (3, 100), (0, 200))
     };
@@ -169,9 +169,9 @@ fn the_last_piece_ends_later_as_far_as_others_make_room_while_the_first_runs() {
 
 /// The pieces that an agreement that has begun would be offered for this number of seconds in all.
 fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i64, i64)>, String> {
-    let ask = Ask {
-        about: About::Negotiation(uuid::Uuid::now_v7()),
-        proposal: Proposal {
+    let ask = OfferRequest {
+        about: OfferOrigin::Negotiation(uuid::Uuid::now_v7()),
+        proposal: Request {
             deviation_max: Some(scheduler::Fraction::percent(100)),
             ..cut(4, seconds, (3, 100), (0, 200))
         },
@@ -186,6 +186,6 @@ fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i
     });
     let quote = quote.map_err(|refusal| refusal.binding)?;
     let terms = &quote.candidates[0].terms;
-    let of = |piece: &Slot| (piece.placement.start.seconds(), piece.placement.end.seconds());
-    Ok(terms.slots.pieces().iter().map(of).collect())
+    let times_of = |piece: &Slot| (piece.placement.start.seconds(), piece.placement.end.seconds());
+    Ok(terms.slots.pieces().iter().map(times_of).collect())
 }

@@ -1,0 +1,77 @@
+//! Keys and sessions that were looked up lately, so that not every request asks the database. They are kept only while changes
+//! are heard of, and never longer than the store allows. Any change forgets all of them.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::store::{KEYS_KEPT, SessionRow};
+
+/// The most that are kept. Far fewer keys are in use within some seconds.
+const MOST: usize = 4_096;
+
+/// The results of look-ups, by digest; a key is a session that lasts.
+#[derive(Debug, Default)]
+pub(super) struct KeyCache {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// Whether changes are heard of.
+    listening: bool,
+    /// How often it was forgotten.
+    forgotten: u64,
+    rows: HashMap<String, (Instant, SessionRow)>,
+}
+
+/// When something was looked up that was not known.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct UnknownSession {
+    forgotten: u64,
+    at: Instant,
+}
+
+impl KeyCache {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The row of a digest, or the time from which it is looked up.
+    pub(super) fn get(&self, digest: &str) -> Result<SessionRow, UnknownSession> {
+        let inner = self.lock();
+        match inner.rows.get(digest) {
+            Some((read, row)) if read.elapsed() < KEYS_KEPT => Ok(row.clone()),
+            _ => Err(UnknownSession {
+                forgotten: inner.forgotten,
+                at: Instant::now(),
+            }),
+        }
+    }
+
+    /// Keeps the result, unless something has changed since it was asked for.
+    pub(super) fn keep(&self, asked: UnknownSession, digest: String, row: SessionRow) {
+        let mut inner = self.lock();
+        if !inner.listening || inner.forgotten != asked.forgotten {
+            return;
+        }
+        if inner.rows.len() >= MOST {
+            inner.rows.clear();
+        }
+        inner.rows.insert(digest, (asked.at, row));
+    }
+
+    /// Forgets everything; afterwards it is kept again only where changes are heard of.
+    pub(super) fn forget(&self, listening: bool) {
+        let mut inner = self.lock();
+        inner.rows.clear();
+        inner.forgotten += 1;
+        inner.listening = listening;
+    }
+
+    /// Forgets everything after a change of our own.
+    pub(super) fn changed(&self) {
+        let listening = self.lock().listening;
+        self.forget(listening);
+    }
+}

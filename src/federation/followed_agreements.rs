@@ -1,0 +1,136 @@
+//! What is known of the agreements that peers carry out: the follower writes it, the executor of a peer's resource reads it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+use crate::agreement::AtPeer;
+use crate::execution::JobStatus;
+
+/// The agreements at peers that are not settled, by their ids. Cheap to clone, and one for all clones.
+#[derive(Clone, Default)]
+pub struct FollowedAgreements {
+    present: Arc<Mutex<BTreeMap<Uuid, FollowedAgreement>>>,
+    changed: Arc<Notify>,
+}
+
+/// One of them.
+#[derive(Debug, Clone)]
+pub(super) struct FollowedAgreement {
+    /// As it is stored.
+    pub(super) row: AtPeer,
+    /// The id of the runs of ours: that of the agreement with which its work began, where it has changed since.
+    pub(super) runs_of: Uuid,
+    /// How its job stands; none where that is not known since the start.
+    pub(super) job: Option<JobStatus>,
+    /// Whether it is to be ended at its peer.
+    pub(super) is_to_end: bool,
+}
+
+impl FollowedAgreement {
+    fn is(&self, peer: &str, agreement: Uuid) -> bool {
+        self.row.peer == peer && (self.row.agreement == agreement || self.runs_of == agreement)
+    }
+}
+
+impl FollowedAgreements {
+    /// Follows an agreement from now on. The runs of ours have the id `runs_of`.
+    pub fn add(&self, row: AtPeer, runs_of: Uuid) {
+        let following = FollowedAgreement {
+            runs_of,
+            row,
+            job: None,
+            is_to_end: false,
+        };
+        self.lock().entry(following.row.id).or_insert(following);
+        self.changed.notify_one();
+    }
+
+    /// How many there are at a peer.
+    pub fn count(&self, peer: &str) -> usize {
+        self.lock().values().filter(|each| each.row.peer == peer).count()
+    }
+
+    /// The price there of all at a peer together but for the one at the address `except`, in millionths. Lost ones cost nothing.
+    pub fn cost(&self, peer: &str, except: Option<&str>) -> i64 {
+        let present = self.lock();
+        let there = present.values().map(|present| &present.row);
+        let is_replaced = |row: &AtPeer| except.is_some() && row.address.as_deref() == except;
+        let there = there.filter(|row| row.peer == peer && !row.lost && !is_replaced(row));
+        there.map(|row| row.price.map_or(0, |price| price.micros)).sum()
+    }
+
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> Vec<FollowedAgreement> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// How the job of an agreement of ours stands at a peer; none where that is not known.
+    pub(super) fn job(&self, peer: &str, agreement: Uuid) -> Option<JobStatus> {
+        let present = self.lock();
+        let found = present.values().rfind(|each| each.is(peer, agreement))?;
+        found.job.clone()
+    }
+
+    /// Asks for the end of an agreement of ours at a peer.
+    pub(super) fn ask_to_end(&self, peer: &str, agreement: Uuid) {
+        for one_agreement in self.lock().values_mut().filter(|each| each.is(peer, agreement)) {
+            if !one_agreement.is_to_end {
+                one_agreement.is_to_end = true;
+                self.changed.notify_one();
+            }
+        }
+    }
+
+    /// Whether an agreement of ours is or is to be at a peer.
+    pub(crate) fn has(&self, peer: &str, agreement: Uuid) -> bool {
+        self.lock().values().any(|one_agreement| {
+            one_agreement.is(peer, agreement)
+                && one_agreement.row.address.is_some()
+                && !one_agreement.row.lost
+        })
+    }
+
+    /// Notes the state of the job of an agreement. The runs of that job have the id `runs_of`.
+    pub(super) fn note_job(&self, id: Uuid, runs_of: Uuid, job: JobStatus) {
+        if let Some(agreement) = self.lock().get_mut(&id) {
+            agreement.job = Some(job);
+            agreement.runs_of = runs_of;
+        }
+    }
+
+    /// Whether the agreement at this address is that of another one of ours.
+    pub(crate) fn is_of_another(&self, peer: &str, address: &str, agreement: Uuid) -> bool {
+        let present = self.lock();
+        let mut there = present.values().filter(|present| present.row.peer == peer);
+        there.any(|each| each.row.address.as_deref() == Some(address) && each.row.agreement != agreement)
+    }
+
+    /// Follows an agreement as it is stored from now on.
+    pub(crate) fn replace(&self, row: AtPeer) {
+        if let Some(followed) = self.lock().get_mut(&row.id) {
+            followed.row = row;
+        }
+    }
+
+    /// Follows an agreement no more.
+    pub(crate) fn forget(&self, id: Uuid) {
+        self.lock().remove(&id);
+    }
+
+    /// Waits until there is something new to do.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uuid, FollowedAgreement>> {
+        self.present.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

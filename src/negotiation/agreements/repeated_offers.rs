@@ -1,0 +1,202 @@
+//! Offers with an AgreementId and acceptances of counter offers that come again: the same words have the agreement of the first time, also
+//! where both came at once.
+
+use uuid::Uuid;
+use wsag::agreements::AgreementOffer;
+use wsag::operations::CreateInput;
+use wsag::{Document, Message};
+
+use super::accept::AcceptanceInput;
+use crate::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
+use crate::negotiation::request::wording::verbatim_offer;
+use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
+use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};
+use crate::store::AgreementFilter;
+
+/// The name of the attribute with the id that an initiator gives its agreement.
+const ATTRIBUTE: &[u8] = b"AgreementId";
+
+/// An offer with an AgreementId, by which the same offer is known when it comes again.
+pub(super) struct OfferIdentity {
+    id: String,
+    said: OfferContent,
+}
+
+/// The content of an offer that makes it the same as another.
+struct OfferContent {
+    words: Wording,
+    /// Whether it asks to be decided later.
+    is_pending: bool,
+}
+
+impl OfferIdentity {
+    /// The name of an offer that has one. An offer that accepts a counter offer is known by that too, and has another: see
+    /// [`Service::accepted_before`]. The faults of an offer are told where it is read.
+    pub(super) fn of(input: &Input) -> Option<Self> {
+        let Input::Xml(body) = input else { return None };
+        // Most offers have none, and are read once.
+        body.windows(ATTRIBUTE.len()).find(|part| *part == ATTRIBUTE)?;
+        let document = Document::parse(body).ok()?;
+        let (offer, is_pending) = match wsag::read(&document).ok()? {
+            Message::AgreementOffer(offer) => (offer, false),
+            Message::CreateAgreementInput(input) => (Box::new(offer_by_itself(*input)?), false),
+            Message::CreatePendingAgreementInput(input) => (Box::new(offer_by_itself(*input)?), true),
+            _ => return None,
+        };
+        Some(Self {
+            id: offer.agreement_id?,
+            said: OfferContent {
+                words: verbatim_offer(&document).ok()?.into(),
+                is_pending,
+            },
+        })
+    }
+}
+
+/// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
+fn words_of_acceptance(own: Option<&str>, offered: &WordedOffer) -> Option<(Option<String>, Wording)> {
+    let Some(own) = own else {
+        let offered = content_of_offer(&offered.words);
+        let text = offered.to_xml();
+        return Some((offered.agreement_id, text.into()));
+    };
+    let document = Document::parse(own.as_bytes()).ok()?;
+    let Message::AgreementOffer(offer) = wsag::read(&document).ok()? else {
+        return None;
+    };
+    Some((offer.agreement_id, verbatim_offer(&document).ok()?.into()))
+}
+
+/// The offer of an input that accepts no counter offer.
+fn offer_by_itself(input: CreateInput) -> Option<AgreementOffer> {
+    (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
+}
+
+impl Service {
+    /// The answer to an offer with an AgreementId, if the same offer came before under this id.
+    ///
+    /// # Errors
+    /// [`Error::IdTaken`] where that was another offer, or it came by the other operation; [`Error::Unavailable`].
+    pub(super) async fn first_answer(
+        &self,
+        party: &str,
+        named: &OfferIdentity,
+    ) -> Result<Option<AcceptedView>> {
+        let Some(first) = self.store.first_with_id(party, &named.id).await? else {
+            return Ok(None);
+        };
+        match self.answer_of(&first, &named.said).await? {
+            None => Err(Error::IdTaken(named.id.clone())),
+            answer => Ok(answer),
+        }
+    }
+
+    /// The answer to the acceptance of a counter offer, if the same words have accepted the same counter offer before: it can be accepted
+    /// once, so that this is the same request.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub(super) async fn accepted_before(
+        &self,
+        party: &str,
+        accepting: &AcceptanceInput,
+        is_pending: bool,
+    ) -> Result<Option<AcceptedView>> {
+        let offered = self.worded_offer(accepting.offer).await?;
+        let own = accepting.words.clone();
+        let said = self.run_document_work(move |_| words_of_acceptance(own.as_deref(), &offered));
+        let Some((id, words)) = said.await? else {
+            return Ok(None);
+        };
+        let waiting = match &id {
+            Some(id) if is_pending => self.waiting_for(party, id, accepting.offer).await?,
+            _ => None,
+        };
+        let first = match waiting {
+            Some(waiting) => Some(waiting),
+            // Read again: an acceptance that waited when the offer was read may be decided by now.
+            None => match self.store.offer(accepting.offer).await? {
+                Some((row, _)) => self.agreement_of_offer(&row).await?,
+                None => None,
+            },
+        };
+        let said = OfferContent { words, is_pending };
+        match first.filter(|agreement| agreement.party == party && agreement.initiator_id == id) {
+            Some(first) => self.answer_of(&first, &said).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn agreement_of_offer(&self, offer: &NegotiationOffer) -> Result<Option<Agreement>> {
+        match offer.agreement {
+            Some(agreement) => Ok(self.store.agreement(agreement).await?),
+            None => Ok(None),
+        }
+    }
+
+    /// The answer to an acceptance that is decided later, if it was taken before under this key, which is that of its own content.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub(super) async fn taken_before(&self, key: &RequestKey) -> Result<Option<AcceptedView>> {
+        let Some(answer) = self.earlier_answer::<AcceptedView>(Some(key)).await? else {
+            return Ok(None);
+        };
+        let taken = self.store.agreement(answer.agreement.id).await?;
+        match taken.filter(|taken| taken.state == AgreementState::Rejected) {
+            Some(rejected) => self.as_pending(&rejected).await.map(Some),
+            None => Ok(Some(answer)),
+        }
+    }
+
+    /// The answer about an agreement that was pending: as it was then, or that it is rejected, and why.
+    async fn as_pending(&self, agreement: &Agreement) -> Result<AcceptedView> {
+        let mut view = self.view(agreement);
+        view.rejection = self.rejection_of(agreement).await?;
+        if view.rejection.is_none() {
+            AgreementState::Pending.word().clone_into(&mut view.state);
+        }
+        Ok(AcceptedView {
+            agreement: view,
+            moved: Vec::new(),
+        })
+    }
+
+    /// The agreement of a party with an AgreementId that is to be decided about a counter offer.
+    async fn waiting_for(&self, party: &str, id: &str, offer: Uuid) -> Result<Option<Agreement>> {
+        let filter = AgreementFilter {
+            party: Some(party.to_owned()),
+            initiator_id: Some(id.to_owned()),
+            ..AgreementFilter::default()
+        };
+        // An agreement that takes the place of another under the same id is newer than that.
+        let newest = self.store.agreements_page(&filter, None, 1).await?;
+        let Some((newest, _)) = newest.into_iter().next() else {
+            return Ok(None);
+        };
+        let before = Uuid::from_u128(newest.id.as_u128().saturating_sub(1));
+        let waiting = self.store.undecided_agreements(before, 1).await?;
+        let is_this = waiting
+            .first()
+            .is_some_and(|waiting| waiting.agreement == newest.id && waiting.offer == Some(offer));
+        Ok(is_this.then_some(newest))
+    }
+
+    /// The answer to an offer that an agreement was made of; none where its words or its operation were others.
+    async fn answer_of(&self, first: &Agreement, said: &OfferContent) -> Result<Option<AcceptedView>> {
+        let words = self.store.agreement_document(first.id).await?;
+        // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
+        let events = self.store.timeline(first.id).await?;
+        let was_pending = events.iter().any(|event| event.kind == EventKind::Offered.word());
+        if words.as_ref() != Some(&said.words) || was_pending != said.is_pending {
+            return Ok(None);
+        }
+        if was_pending {
+            return self.as_pending(first).await.map(Some);
+        }
+        Ok(Some(AcceptedView {
+            agreement: self.view(first),
+            moved: Vec::new(),
+        }))
+    }
+}
