@@ -411,7 +411,7 @@ worded! {
         /// The offer was accepted and placed.
         Accepted = "accepted",
         /// The placement moved inside its window to let another agreement in, or into time that became free.
-        MovedFiles = "moved",
+        Moved = "moved",
         /// The placement moves no more: it has waited long enough under the provider's policy.
         Fixed = "fixed",
         /// The slot began: its nodes are bound, and its job is handed to the executor. That its process runs is [`Self::Running`].

@@ -306,7 +306,7 @@ enum CallOutcome {
     /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.
     Untold(Uuid, Micros, Micros),
     /// The events of a receiver up to this number are not tried any more.
-    DroppedCounts(Uuid, i64),
+    Dropped(Uuid, i64),
     /// A receiver wants nothing more.
     Gone(Uuid),
 }

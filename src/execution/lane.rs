@@ -216,7 +216,7 @@ enum StartFailure {
     /// Its time is over, one way or another.
     Over(RunOutcome),
     /// It never can be.
-    CannotStart(CannotStart),
+    Unable(CannotStart),
 }
 
 impl From<RunOutcome> for StartFailure {

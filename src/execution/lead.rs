@@ -25,11 +25,11 @@ pub enum Report {
     /// Its process has started then.
     Started(Micros),
     /// Its process has started with these files, which were brought since then.
-    BroughtFiles(Micros, BroughtFiles),
+    Brought(Micros, BroughtFiles),
     /// It has ended; and what became of its files, which the end does not carry.
     Ended(Box<JobEnd>, Option<Box<StagingEnd>>),
     /// It can never be started.
-    CannotStart(CannotStart),
+    Unable(CannotStart),
 }
 
 /// A question to the leader.

@@ -53,7 +53,7 @@ pub enum Error {
     Changed,
     /// The offer cannot be accepted any more.
     #[error(transparent)]
-    OfferLoss(OfferLoss),
+    Lost(OfferLoss),
     /// A resource cannot be as it is to be.
     #[error("{0}")]
     Unfit(String),

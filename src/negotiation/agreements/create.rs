@@ -375,5 +375,5 @@ pub(in crate::negotiation) enum CreateRequest {
     /// An offer, with the request for each way to read it; and when it is to be decided.
     New(Box<AgreementOffer>, Vec<Draft>, DecisionTime),
     /// A counter offer of ours; and when that is to be decided.
-    OfferedTemplate(AcceptanceInput, DecisionTime),
+    Offered(AcceptanceInput, DecisionTime),
 }

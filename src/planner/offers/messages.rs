@@ -54,7 +54,7 @@ pub enum OfferOrigin {
     /// That of a party, in a negotiation that is opened with the answer.
     Opening(Box<NegotiationInstance>),
     /// The provider itself, which looks for a proposal.
-    Request(Box<Suggestion>),
+    Proposal(Box<Suggestion>),
 }
 
 /// Weights of a requester's preferences, each from 0 on.

@@ -22,7 +22,7 @@ pub(in crate::planner) const TRIES_MAX: u32 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::planner) enum ReservationState {
     Unknown,
-    ReservedSlot,
+    Reserved,
     /// The cluster does not hold them, and its nodes were not reported since.
     Refused,
     /// They were reported: another slot may be found.
@@ -78,7 +78,7 @@ pub(in crate::planner) struct ReservedSlot {
 /// The answer of the cluster, with which a waiting command is decided again.
 #[derive(Clone)]
 pub(in crate::planner) enum Verdict {
-    ReservedSlot(Box<ReservedSlot>),
+    Reserved(Box<ReservedSlot>),
     Refused(ReservationTries),
     NoAnswer,
 }

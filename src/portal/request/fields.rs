@@ -98,7 +98,7 @@ pub(in crate::portal) enum Input {
     /// A decimal number.
     Decimal,
     /// One of these values, each with its label.
-    ApplicationChoice(Vec<(String, String)>),
+    Choice(Vec<(String, String)>),
     /// The name of one of the provider's files.
     File,
     Date,

@@ -152,7 +152,7 @@ crate::worded! {
 /// Where an accepted request is kept.
 #[derive(Debug, Clone, Copy)]
 enum RequestPlace {
-    WaitingRequest(u32),
+    Waiting(u32),
     /// Under its completion time.
     Running(Time),
 }

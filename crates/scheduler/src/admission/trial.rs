@@ -52,7 +52,7 @@ pub(super) enum Obstacle {
     /// The newcomer found no place.
     Newcomer,
     /// A waiting request found none.
-    WaitingRequest {
+    Waiting {
         /// Its place in the queue.
         key: Key,
         /// Where the newcomer had been placed.

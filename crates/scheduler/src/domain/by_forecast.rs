@@ -69,7 +69,7 @@ impl<P: HasPlan> Domain<P> {
                 let starts = self.beyond(decision, stretch);
                 match decision.objective {
                     Objective::LatestStart => {
-                        self.search_backwards(decision, number, &forecast.forecast, starts)
+                        self.search_backwards(decision, number, &forecast.forecast, starts);
                     }
                     _ => self.search_forwards(decision, number, &forecast.forecast, starts),
                 }

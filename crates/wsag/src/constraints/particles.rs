@@ -49,7 +49,7 @@ enum Content {
     Simple(Type),
     Children(Box<Particle>),
     /// Of a published type, by its name.
-    PublishedType(String, fn(&mut DocumentCheck, Node<'_>)),
+    Published(String, fn(&mut DocumentCheck, Node<'_>)),
 }
 
 impl Content {

@@ -41,7 +41,7 @@ pub(crate) struct HelperRequest {
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Reply {
     /// It was done.
-    OperationResult(String),
+    Done(String),
     /// The helper does no such thing.
     Forbidden(String),
     /// The system refused: its number of the error, and the words.
