@@ -98,3 +98,39 @@ fn a_job_is_late_in_the_slot_that_its_peer_has_for_it() {
         }
     }
 }
+
+#[test]
+fn nodes_are_not_lost_after_their_time_while_their_peer_may_wait_for_a_peer_of_its_own() {
+    let idle = || Some(ServiceState::Ready(Activity::Idle));
+    let ended = |status: PeerStatus| PeerStatus {
+        state: AgreementState::Complete,
+        ..status
+    };
+    let waits = || said(idle(), Some(100), None);
+    let (back, never) = (
+        "south has taken its nodes back",
+        "south has not handed its nodes over",
+    );
+    for (status, is_over, never_came, lost) in [
+        (waits(), false, true, None),
+        (waits(), true, true, None),
+        (
+            said(Some(ServiceState::NotReady), Some(140), None),
+            false,
+            true,
+            None,
+        ),
+        (
+            said(Some(ServiceState::NotReady), Some(140), None),
+            true,
+            true,
+            Some(never),
+        ),
+        (ended(waits()), true, true, Some(never)),
+        (ended(waits()), false, true, Some(back)),
+        (ended(waits()), true, false, None),
+    ] {
+        let found = nodes_lost_there(&status, "south", is_over, never_came);
+        assert_eq!(found.as_deref(), lost, "{status:?}, {is_over}");
+    }
+}
