@@ -527,8 +527,13 @@ fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: 
     }
 }
 
-/// By how many seconds the job of an agreement began late in its slot at its peer. Both times are the peer's own.
+/// By how many seconds the job of an agreement began late in its slot at its peer. Both times are the peer's own. A process may come
+/// up late in a slot that began in time: where the peer charges its whole price, it was not late.
 fn late_there(status: &PeerStatus) -> Seconds {
+    let price = status.price.filter(|price| price.micros > 0);
+    if price.is_some_and(|price| sum_of(&status.charged, Some(price)) >= price.micros) {
+        return 0;
+    }
     let times = status.started.zip(status.planned);
     let late = times.map(|(started, (planned, _))| started.floor() - planned.floor());
     late.unwrap_or(0).max(0)

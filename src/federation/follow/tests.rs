@@ -3,7 +3,7 @@
 use wsag::states::{Activity, AgreementState, ServiceState};
 
 use super::*;
-use crate::agreement::{PlacementConstraints, Slots};
+use crate::agreement::{Currency, PlacementConstraints, Slots};
 
 /// An agreement of ours from 100 to 160.
 fn ours() -> Agreement {
@@ -96,6 +96,26 @@ fn a_job_is_late_in_the_slot_that_its_peer_has_for_it() {
             JobStatus::Ended(end) => assert_eq!(end.late, late, "{status:?}"),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_job_for_which_its_peer_charges_its_whole_price_had_its_slot_in_time() {
+    let euro = |micros| Money::new(micros, Currency::parse("EUR").unwrap());
+    for (price, charged, late) in [
+        (Some(6_000), Some(6_000), 0),
+        (Some(6_000), Some(3_000), 30),
+        (Some(6_000), None, 30),
+        (Some(0), None, 30),
+        (None, None, 30),
+    ] {
+        let status = PeerStatus {
+            state: AgreementState::Complete,
+            price: price.map(euro),
+            charged: charged.map(euro).into_iter().collect(),
+            ..said(Some(ServiceState::Completed), Some(100), Some(130))
+        };
+        assert_eq!(late_there(&status), late, "{status:?}");
     }
 }
 
