@@ -292,8 +292,8 @@ impl Decider<'_> {
             };
             if agreement.service == ServiceState::Processing {
                 self.handle_overrun(&agreement);
-            } else if self.awaits_word(&agreement) {
-                // Its nodes may be its party's already, or have been.
+            } else if self.awaits_word_of_cluster(&agreement) {
+                // Its nodes may be its party's already.
             } else if agreement.has_nodes() {
                 let outcome = if agreement.never_had_nodes() {
                     RunOutcome::Lost

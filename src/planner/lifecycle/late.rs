@@ -29,6 +29,13 @@ impl Plan {
         }
         is_later
     }
+
+    /// Until when it is waited for the word of a peer whether it has handed over the nodes of a reservation, whose slot has begun
+    /// here; none where that is known, or is not a peer's to tell.
+    pub(in crate::planner) fn peer_tells_until(&self, agreement: &Agreement) -> Option<Time> {
+        let waits = agreement.has_nodes() && agreement.never_had_nodes() && self.is_at_peer(agreement);
+        waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
+    }
 }
 
 impl Decider<'_> {
@@ -56,11 +63,10 @@ impl Decider<'_> {
             && of.is_some_and(|of| of.resource.kind == CLUSTER && !of.has_told_kept)
     }
 
-    /// Whether the nodes of a reservation may be its party's, or may have been, and its cluster or its peer has not told that yet.
-    pub(in crate::planner) fn awaits_word(&self, agreement: &Agreement) -> bool {
-        let has_time = self.present_second() < agreement.slot().end + PEER_TELLS_WITHIN;
-        let has_begun = agreement.has_nodes() && agreement.never_had_nodes();
-        has_begun && has_time && self.is_at_peer(agreement) || self.awaits_word_of_cluster(agreement)
+    /// Whether the nodes of a reservation may be its party's, or may have been, and its peer has not told that yet.
+    pub(in crate::planner) fn awaits_word_of_peer(&self, agreement: &Agreement) -> bool {
+        let until = self.plan.peer_tells_until(agreement);
+        until.is_some_and(|until| self.present_second() < until)
     }
 
     /// Has a reservation that is a little late end as much later as it begins, also beyond its deadline, where its nodes are
