@@ -101,22 +101,27 @@ impl Decider<'_> {
         self.update(placed, events)
     }
 
-    /// Ends a reservation that runs nothing, at the end of its slot.
-    pub(in crate::planner) fn finish_reservation(
-        &mut self,
-        mut agreement: Agreement,
-        outcome: RunOutcome,
-    ) -> Result<()> {
+    /// Ends a reservation that runs nothing: at the end of its slot, or once it is known whether its peer has handed over its nodes,
+    /// where that was waited for. One that its party has ended is terminated, and not lost.
+    pub(in crate::planner) fn finish_reservation(&mut self, mut agreement: Agreement) -> Result<()> {
+        let (outcome, last) = if agreement.state == AgreementState::ObservedAndTerminating {
+            (RunOutcome::Terminated, AgreementState::Terminated)
+        } else if agreement.never_had_nodes() {
+            (RunOutcome::Lost, AgreementState::Complete)
+        } else {
+            (RunOutcome::Completed, AgreementState::Complete)
+        };
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * MICROS_PER_SECOND;
+        let end = end.min(self.now);
         let mut events = Vec::new();
-        if agreement.never_had_nodes() && outcome == RunOutcome::Lost {
+        if agreement.never_had_nodes() {
             let detail = format!("{} has never held its nodes for it", agreement.resource);
             events.push(self.event(EventKind::Ended, detail));
         }
         let shortfall = agreement.shortfall_in_words();
         events.extend(shortfall.map(|shortfall| self.event(EventKind::Ended, shortfall)));
-        events.extend(self.must_close(&mut agreement, AgreementState::Complete, end)?);
+        events.extend(self.must_close(&mut agreement, last, end)?);
         self.update(agreement, events);
         Ok(())
     }

@@ -208,14 +208,59 @@ fn the_start_at_a_peer_is_judged_by_the_word_of_the_peer_however_late_that_comes
 }
 
 #[test]
-fn who_ends_a_reservation_whose_peer_is_silent_pays_nothing() {
-    let (mut domain, id) = begun_at_peer(reservation());
-    end(&mut domain, 130, id);
-    let over = &domain.over[&id];
-    assert_eq!(
-        (over.state, over.price_owed()),
-        (AgreementState::Terminated, None)
-    );
+fn who_ends_a_reservation_at_a_peer_pays_for_it_once_the_peer_tells_since_when_its_nodes_are_there() {
+    for (started, owed) in [(at(100), PRICE), (at(115), PRICE / 4 * 3)] {
+        let (mut domain, id) = begun_at_peer(reservation());
+        end(&mut domain, 130, id);
+        assert_eq!(domain.of(id).state, AgreementState::ObservedAndTerminating);
+        tell(&mut domain, 135, id, Some(started), None);
+        let over = &domain.over[&id];
+        assert_eq!(
+            (over.state, over.outcome, over.ended, over.price_owed()),
+            (
+                AgreementState::Terminated,
+                Some(RunOutcome::Terminated),
+                Some(at(135)),
+                Some(price(owed))
+            )
+        );
+    }
+}
+
+#[test]
+fn who_ends_a_reservation_that_its_peer_has_not_handed_over_pays_nothing() {
+    let silent: fn(&mut Domain, Uuid) = |domain, _| begin_due(domain, 160 + 3_600);
+    let gone: fn(&mut Domain, Uuid) = |domain, id| tell(domain, 131, id, None, Some("it is not known there"));
+    let over_there: fn(&mut Domain, Uuid) = |domain, id| {
+        let mut seen = seen(id, None, None);
+        seen.row.state = AgreementState::Terminated.word().into();
+        // That is an agreement which the peer had lost before.
+        seen.row.lost = true;
+        see(domain, 131, seen.clone());
+        assert!(
+            domain.known.contains_key(&id),
+            "it says nothing of the present one"
+        );
+        seen.row.lost = false;
+        see(domain, 132, seen);
+    };
+    for way in [silent, gone, over_there] {
+        let (mut domain, id) = begun_at_peer(with_start());
+        end(&mut domain, 130, id);
+        begin_due(&mut domain, 130);
+        assert_eq!(domain.of(id).state, AgreementState::ObservedAndTerminating);
+        way(&mut domain, id);
+        let over = &domain.over[&id];
+        assert_eq!(
+            (over.state, over.outcome, over.price_owed()),
+            (AgreementState::Terminated, Some(RunOutcome::Terminated), None)
+        );
+        assert_eq!(
+            start_of(over),
+            GuaranteeState::NotDetermined,
+            "its party has ended it"
+        );
+    }
 }
 
 #[test]
