@@ -313,12 +313,8 @@ impl AgreementLook {
         let started = handed_over_there(&status, ours).filter(|_| has_nodes && ours.never_had_nodes());
         let is_over = ours.slot().end <= self.clock.now();
         if has_nodes && !following.is_to_end {
-            // Its nodes are gone before their time is over, or came too late.
-            if state.is_final() && !is_over {
-                lost = Some(format!("{} has taken its nodes back", peer.name()));
-            } else if is_over && ours.never_had_nodes() && started.is_none() {
-                lost = Some(format!("{} has not handed its nodes over", peer.name()));
-            }
+            let never_came = ours.never_had_nodes() && started.is_none();
+            lost = nodes_lost_there(&status, peer.name(), is_over, never_came);
         }
         if is_here && !state.is_final() && is_long_over(ours, now) {
             // It says for ever that it is at it.
@@ -516,8 +512,28 @@ fn handed_over_there(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
     status.started.map(micros_of).or_else(|| by_plan.then(slot))
 }
 
-/// By how many seconds the job of an agreement began late in its slot at its peer. Both times are the peer's own.
+/// Why a reservation is lost whose slot has begun here: its nodes are gone at its peer before their time is over, or never came in it.
+fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: bool) -> Option<String> {
+    let has_ended = is_over_there(status);
+    let is_ready = matches!(status.service, Some(wsag::states::ServiceState::Ready(_)));
+    // It may wait for the word of a peer of its own. The planner bounds for how long.
+    let may_come = is_ready && !has_ended;
+    if has_ended && !is_over {
+        Some(format!("{peer} has taken its nodes back"))
+    } else if is_over && never_came && !may_come {
+        Some(format!("{peer} has not handed its nodes over"))
+    } else {
+        None
+    }
+}
+
+/// By how many seconds the job of an agreement began late in its slot at its peer. Both times are the peer's own. A process may come
+/// up late in a slot that began in time: where the peer charges its whole price, it was not late.
 fn late_there(status: &PeerStatus) -> Seconds {
+    let price = status.price.filter(|price| price.micros > 0);
+    if price.is_some_and(|price| sum_of(&status.charged, Some(price)) >= price.micros) {
+        return 0;
+    }
     let times = status.started.zip(status.planned);
     let late = times.map(|(started, (planned, _))| started.floor() - planned.floor());
     late.unwrap_or(0).max(0)

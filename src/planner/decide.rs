@@ -247,6 +247,8 @@ impl Decider<'_> {
         let mut events = vec![self.event(EventKind::Terminating, format!("asked for by {by}"))];
         match agreement.service {
             ServiceState::NotReady => return self.cancel(agreement, events, charge_of_peer),
+            // Its nodes may be its party's. What it owes is known when its peer tells.
+            ServiceState::Idle if self.awaits_word_of_peer(&agreement) => {}
             ServiceState::Idle => {
                 agreement.outcome = Some(RunOutcome::Terminated);
                 events.extend(self.close(&mut agreement, AgreementState::Terminated, self.now)?);
@@ -296,15 +298,10 @@ impl Decider<'_> {
             };
             if agreement.service == ServiceState::Processing {
                 self.handle_overrun(&agreement);
-            } else if self.awaits_word(&agreement) {
-                // Its nodes may be its party's already, or have been.
+            } else if self.awaits_word_of_cluster(&agreement) {
+                // Its nodes may be its party's already.
             } else if agreement.has_nodes() {
-                let outcome = if agreement.never_had_nodes() {
-                    RunOutcome::Lost
-                } else {
-                    RunOutcome::Completed
-                };
-                self.finish_reservation(agreement, outcome)?;
+                self.finish_reservation(agreement)?;
             } else if self.is_at_peer(&agreement) {
                 starting.extend(self.begin_at_peer(agreement));
             } else if agreement.slot().end <= now || agreement.is_too_late_by(self.lateness(&agreement)) {

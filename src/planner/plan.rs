@@ -330,7 +330,10 @@ impl Plan {
             return None;
         }
         match agreement.service {
-            ServiceState::Idle if agreement.has_nodes() => Some(agreement.slot().end),
+            ServiceState::Idle if agreement.has_nodes() => {
+                let awaited = self.peer_tells_until(agreement);
+                Some(awaited.unwrap_or(agreement.slot().end))
+            }
             ServiceState::NotReady | ServiceState::Idle => Some(agreement.slot().start),
             ServiceState::Processing => self.next_overrun_look(agreement),
             ServiceState::Completed => None,

@@ -3,7 +3,7 @@
 use wsag::states::{Activity, AgreementState, ServiceState};
 
 use super::*;
-use crate::agreement::{PlacementConstraints, Slots};
+use crate::agreement::{Currency, PlacementConstraints, Slots};
 
 /// An agreement of ours from 100 to 160.
 fn ours() -> Agreement {
@@ -96,5 +96,61 @@ fn a_job_is_late_in_the_slot_that_its_peer_has_for_it() {
             JobStatus::Ended(end) => assert_eq!(end.late, late, "{status:?}"),
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn a_job_for_which_its_peer_charges_its_whole_price_had_its_slot_in_time() {
+    let euro = |micros| Money::new(micros, Currency::parse("EUR").unwrap());
+    for (price, charged, late) in [
+        (Some(6_000), Some(6_000), 0),
+        (Some(6_000), Some(3_000), 30),
+        (Some(6_000), None, 30),
+        (Some(0), None, 30),
+        (None, None, 30),
+    ] {
+        let status = PeerStatus {
+            state: AgreementState::Complete,
+            price: price.map(euro),
+            charged: charged.map(euro).into_iter().collect(),
+            ..said(Some(ServiceState::Completed), Some(100), Some(130))
+        };
+        assert_eq!(late_there(&status), late, "{status:?}");
+    }
+}
+
+#[test]
+fn nodes_are_not_lost_after_their_time_while_their_peer_may_wait_for_a_peer_of_its_own() {
+    let idle = || Some(ServiceState::Ready(Activity::Idle));
+    let ended = |status: PeerStatus| PeerStatus {
+        state: AgreementState::Complete,
+        ..status
+    };
+    let waits = || said(idle(), Some(100), None);
+    let (back, never) = (
+        "south has taken its nodes back",
+        "south has not handed its nodes over",
+    );
+    for (status, is_over, never_came, lost) in [
+        (waits(), false, true, None),
+        (waits(), true, true, None),
+        (
+            said(Some(ServiceState::NotReady), Some(140), None),
+            false,
+            true,
+            None,
+        ),
+        (
+            said(Some(ServiceState::NotReady), Some(140), None),
+            true,
+            true,
+            Some(never),
+        ),
+        (ended(waits()), true, true, Some(never)),
+        (ended(waits()), false, true, Some(back)),
+        (ended(waits()), true, false, None),
+    ] {
+        let found = nodes_lost_there(&status, "south", is_over, never_came);
+        assert_eq!(found.as_deref(), lost, "{status:?}, {is_over}");
     }
 }

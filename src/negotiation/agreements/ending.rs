@@ -86,9 +86,15 @@ impl Service {
                 ..PaymentView::of(posting.kind, MoneyView::of(posting.amount))
             });
         }
-        // The price of work is posted when it has stopped.
-        if let Some(price) = agreement.price.filter(|_| stops_work && !is_provider) {
-            charges.push(PaymentView::of(PostingKind::Price, MoneyView::of(price)));
+        // The price of work is posted when it has stopped, and that of a reservation at a peer when the peer has told.
+        let waits = agreement.has_nodes() && agreement.never_had_nodes();
+        let awaited = there.as_ref().filter(|_| waits);
+        let is_owed_later = (stops_work || awaited.is_some()) && !is_provider;
+        if let Some(price) = agreement.price.filter(|_| is_owed_later) {
+            charges.push(PaymentView {
+                reason: awaited.map(|there| format!("as far as {} has handed its nodes over", there.peer)),
+                ..PaymentView::of(PostingKind::Price, MoneyView::of(price))
+            });
         }
         Ok(EndingView {
             charges,

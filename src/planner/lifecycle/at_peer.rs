@@ -7,8 +7,8 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use crate::agreement::{
-    Account, Agreement, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer, OfferState, PostingKind,
-    SeenAtPeer, ServiceState, Slots,
+    Account, Agreement, AgreementState, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer,
+    OfferState, PostingKind, SeenAtPeer, ServiceState, Slots,
 };
 use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::decider::Decider;
@@ -306,11 +306,20 @@ impl Decider<'_> {
         if let Some(started) = started {
             self.note_started_at_peer(&row, started);
         }
+        let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
+        // What was lost there before may have another place at the same peer.
+        let is_over = lost.is_some() || is_over && !row.lost;
         let ours = self
             .plan
             .get(row.agreement)
-            .filter(|plan| plan.resource == row.peer);
-        if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
+            .filter(|agreement| agreement.resource == row.peer);
+        let was_awaited = |ours: &&Agreement| {
+            let is_ending = ours.state == AgreementState::ObservedAndTerminating;
+            is_ending && ours.service == ServiceState::Idle && (is_over || !ours.never_had_nodes())
+        };
+        if let Some(agreement) = ours.filter(was_awaited).cloned() {
+            self.finish_reservation(agreement)?;
+        } else if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
             if let Some(why) = lost {
                 self.place_lost_at_peer(&agreement, &why);
             } else {

@@ -42,9 +42,13 @@ impl Decider<'_> {
             // Its nodes may have been its party's since its slot began.
             return events;
         }
+        let awaits_peer = self.awaits_word_of_peer(agreement);
         let mut guarantees = std::mem::take(&mut agreement.guarantees);
         for guarantee in &mut guarantees {
-            if assess(guarantee, agreement, self.now) {
+            if awaits_peer {
+                // Its nodes may be its party's already. Time decides nothing before the word of its peer, or its end.
+                guarantee.values.checked = Some(self.now);
+            } else if assess(guarantee, agreement, self.now) {
                 let evidence = guarantee.evidence.as_deref().unwrap_or_default();
                 let detail = format!("{} {evidence}", guarantee.assessed());
                 events.push(self.event(EventKind::Assessed, detail));

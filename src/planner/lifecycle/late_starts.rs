@@ -29,6 +29,13 @@ impl Plan {
         }
         is_later
     }
+
+    /// Until when it is waited for the word of a peer whether it has handed over the nodes of a reservation, whose slot has begun
+    /// here; none where that is known, or is not a peer's to tell.
+    pub(in crate::planner) fn peer_tells_until(&self, agreement: &Agreement) -> Option<Time> {
+        let waits = agreement.has_nodes() && agreement.never_had_nodes() && self.is_at_peer(agreement);
+        waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
+    }
 }
 
 impl Decider<'_> {
@@ -58,11 +65,10 @@ impl Decider<'_> {
             })
     }
 
-    /// Whether the nodes of a reservation may be its party's, or may have been, and its cluster or its peer has not told that yet.
-    pub(in crate::planner) fn awaits_word(&self, agreement: &Agreement) -> bool {
-        let has_time = self.present_second() < agreement.slot().end + PEER_TELLS_WITHIN;
-        let has_begun = agreement.has_nodes() && agreement.never_had_nodes();
-        has_begun && has_time && self.is_at_peer(agreement) || self.awaits_word_of_cluster(agreement)
+    /// Whether the nodes of a reservation may be its party's, or may have been, and its peer has not told that yet.
+    pub(in crate::planner) fn awaits_word_of_peer(&self, agreement: &Agreement) -> bool {
+        let until = self.plan.peer_tells_until(agreement);
+        until.is_some_and(|until| self.present_second() < until)
     }
 
     /// Has a reservation that is a little late end as much later as it begins, also beyond its deadline, where its nodes are
@@ -97,22 +103,27 @@ impl Decider<'_> {
         self.update(placed, events)
     }
 
-    /// Ends a reservation that runs nothing, at the end of its slot.
-    pub(in crate::planner) fn finish_reservation(
-        &mut self,
-        mut agreement: Agreement,
-        outcome: RunOutcome,
-    ) -> Result<()> {
+    /// Ends a reservation that runs nothing: at the end of its slot, or once it is known whether its peer has handed over its nodes,
+    /// where that was waited for. One that its party has ended is terminated, and not lost.
+    pub(in crate::planner) fn finish_reservation(&mut self, mut agreement: Agreement) -> Result<()> {
+        let (outcome, last) = if agreement.state == AgreementState::ObservedAndTerminating {
+            (RunOutcome::Terminated, AgreementState::Terminated)
+        } else if agreement.never_had_nodes() {
+            (RunOutcome::Lost, AgreementState::Complete)
+        } else {
+            (RunOutcome::Completed, AgreementState::Complete)
+        };
         agreement.outcome = Some(outcome);
         let end = agreement.slot().end.seconds() * MICROS_PER_SECOND;
+        let end = end.min(self.now);
         let mut events = Vec::new();
-        if agreement.never_had_nodes() && outcome == RunOutcome::Lost {
+        if agreement.never_had_nodes() {
             let detail = format!("{} has never held its nodes for it", agreement.resource);
             events.push(self.event(EventKind::Ended, detail));
         }
         let shortfall = agreement.shortfall_in_words();
         events.extend(shortfall.map(|shortfall| self.event(EventKind::Ended, shortfall)));
-        events.extend(self.must_close(&mut agreement, AgreementState::Complete, end)?);
+        events.extend(self.must_close(&mut agreement, last, end)?);
         self.update(agreement, events);
         Ok(())
     }

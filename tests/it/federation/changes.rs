@@ -317,3 +317,61 @@ fn a_reservation_at_a_peer_has_begun_when_the_peer_says_that_its_nodes_are_there
         }
     });
 }
+
+#[test]
+fn who_ends_a_reservation_before_its_silent_peer_has_told_pays_for_what_the_peer_had_handed_over() {
+    run(async {
+        let (mut domains, made) = in_seconds(5, async |seconds| {
+            let mut domains = two_domains().await;
+            let start = now() + seconds;
+            let window = json!({ "start": date_time(start), "end": date_time(start + 2 * HOUR) });
+            let asked = json!({ "nodes": 2, "durationSeconds": HOUR, "window": window });
+            let made = post(&domains[0], "/agreements", &asked).await;
+            assert_eq!(made["resource"], "two", "{made}");
+            domains[1].server.kill9();
+            // The peer must not have told already.
+            (now() < start).then_some((domains, made))
+        })
+        .await;
+        let id = &made["id"];
+        // It listens elsewhere from now on, where the way does not lead yet.
+        domains[1].server.restart();
+        eventually("its nodes are handed over there", PATIENCE, async || {
+            let there = domains[1].agreements().await.remove(0);
+            there["started"].is_string().then_some(())
+        })
+        .await;
+        let one = &domains[0];
+        let begun = eventually("its slot begins here", PATIENCE, async || {
+            let shown = one.agreement(id).await;
+            (shown["serviceState"] == "Idle").then_some(shown)
+        })
+        .await;
+        assert_eq!(begun["started"], Value::Null, "{begun}");
+        let ending = one.requester.get_json(&path(id, "/ending")).await;
+        let price = json!([{ "kind": "price", "amount": made["price"], "reason": "as far as two has handed its nodes over" }]);
+        assert_eq!(ending["charges"], price, "{ending}");
+        post(one, &path(id, "/terminate"), &json!({})).await;
+        let ended = one.agreement(id).await;
+        assert_eq!(ended["state"], "ObservedAndTerminating", "{ended}");
+        assert_eq!(
+            one.balance("party:requester").await,
+            0,
+            "the peer has not told yet"
+        );
+        domains[1].way.lead_to(domains[1].server.address());
+        let over = eventually("it is over here", PATIENCE, async || {
+            let shown = one.agreement(id).await;
+            (shown["state"] == "Terminated").then_some(shown)
+        })
+        .await;
+        assert!(over["started"].is_string(), "{over}");
+        assert!(one.balance("party:requester").await < 0, "{over}");
+        let charged = -domains[1].balance("party:one").await;
+        assert!(charged > 0, "{over}");
+        settled(one, "peer:two", charged).await;
+        for domain in &domains {
+            domain.server.assert_verified();
+        }
+    });
+}
