@@ -420,16 +420,16 @@ mod tests {
 
     #[test]
     fn a_party_has_a_bounded_number_of_places_and_something_one() {
-        let Event = |party: &str| DueCall::Events(registration(party));
+        let due_of = |party: &str| DueCall::Events(registration(party));
         let mut in_flight = CallsUnderWay::default();
-        let one = Event("physics");
+        let one = due_of("physics");
         assert!(in_flight.take_place(&one) && !in_flight.take_place(&one));
-        let more = (0..10).filter(|_| in_flight.take_place(&Event("physics")));
+        let more = (0..10).filter(|_| in_flight.take_place(&due_of("physics")));
         assert_eq!(more.count(), OF_EACH_MAX - 1);
-        let others = (0..2 * AT_ONCE_MAX).filter(|number| in_flight.take_place(&Event(&number.to_string())));
+        let others = (0..2 * AT_ONCE_MAX).filter(|number| in_flight.take_place(&due_of(&number.to_string())));
         assert_eq!(others.count(), AT_ONCE_MAX - OF_EACH_MAX);
         in_flight.0.remove(&one.id());
-        assert!(in_flight.take_place(&Event("physics")), "it is free again");
+        assert!(in_flight.take_place(&due_of("physics")), "it is free again");
     }
 
     #[test]

@@ -120,9 +120,8 @@ pub async fn serve(
             };
             let proxies = is_proxy.then(|| bounds.proxies.clone());
             let service = service_fn(move |mut request: Request<Incoming>| {
-                let client = proxies
-                    .as_ref()
-                    .and_then(|proxy| proxy.client_of(request.headers()));
+                let trusted = proxies.as_ref();
+                let client = trusted.and_then(|proxies| proxies.client_of(request.headers()));
                 request
                     .extensions_mut()
                     .insert(client.map_or(origin, Origin::from));
