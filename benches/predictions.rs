@@ -7,10 +7,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use bespeak::agreement::{Execution, RunOutcome};
-use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
 use bespeak::store::{Condition, PastExecution, ResourceHour};
+use domain::agreement::{Execution, RunOutcome};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::measure::{Bar, verdict_row};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Rate, Time};

@@ -10,15 +10,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub mod access;
 // The addresses outside that clients may name.
 pub mod address;
-// The life cycle of an agreement: states, assessment.
-pub mod agreement;
-// The provider's applications and their arguments.
+// Calls that tell decisions and events.
 pub mod callbacks;
-pub mod catalogue;
 // The command line.
 pub mod cli;
-// The one clock.
-pub mod clock;
 // From a slot of the plan to work that really runs.
 pub mod execution;
 // Other domains: asked before a requester is turned down, and what they carry out.

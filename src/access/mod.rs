@@ -21,9 +21,10 @@ use key_cache::KeyCache;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::{Secret, hide_keys};
 
+use domain::agreement::{Money, Spender};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+
 use crate::address::is_hidden;
-use crate::agreement::{Money, Spender};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
 use crate::task::note_success;
 

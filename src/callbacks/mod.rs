@@ -29,8 +29,9 @@ use queue::EventsAhead;
 pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+
 use crate::address::{Policy, transfer_error_in_words};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::store::{self, DueCallBack, Registration, Store};
 use crate::task::note_success;
 

@@ -10,6 +10,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Agreement;
+use domain::catalogue::Catalogue;
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::Time;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,9 +20,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
-use crate::catalogue::Catalogue;
-use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::execution::executors::Executors;
 use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::InputFiles;

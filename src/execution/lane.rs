@@ -12,6 +12,9 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
+use domain::catalogue::{Application, Catalogue};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, counted};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
@@ -19,9 +22,6 @@ use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, ProspectiveJob, SaveWork};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
-use crate::catalogue::{Application, Catalogue};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::{InputFiles, MirrorError};
 use crate::execution::files::retention::JobFolders;
@@ -569,10 +569,10 @@ fn is_report_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure
 
 #[cfg(test)]
 mod tests {
+    use domain::catalogue::CheckpointSignal;
     use scheduler::Time;
 
     use super::*;
-    use crate::catalogue::CheckpointSignal;
 
     #[test]
     fn a_piece_is_not_started_where_it_would_have_to_save_its_work_at_once() {

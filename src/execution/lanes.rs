@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::executors::Executors;
 use crate::execution::lane::{Context, Lane};
 use crate::execution::processors::{own_processors, why_nodes_share_processors};

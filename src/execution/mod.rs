@@ -28,12 +28,12 @@ pub use job::spec::{JobSpec, PieceSpec, SaveWork, StagedInput};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::agreement::{JobEnd, Run};
+use domain::clock::Micros;
 use scheduler::{Interval, Seconds};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::agreement::{JobEnd, Run};
-use crate::clock::Micros;
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use crate::store::Condition;
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use domain::agreement::AtPeer;
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::task::JoinSet;
@@ -17,7 +18,6 @@ use wsag::travel::Travel;
 
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
-use crate::agreement::AtPeer;
 use crate::task;
 
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.

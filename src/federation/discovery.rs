@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use domain::clock::{Clock, Micros};
 use futures_util::future::join_all;
 use reqwest::header::ACCEPT;
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,6 @@ use tracing::debug;
 use super::client::{Peer, fetch_bounded};
 use super::settings::Federation;
 use crate::address::Policy;
-use crate::clock::{Clock, Micros};
 use crate::metrics::{Exposition, metrics};
 use crate::planner::is_resource_name;
 use crate::task;

@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ring::hmac;
 use uuid::Uuid;
 
-use crate::clock::Clock;
 use client::Peer;
+use domain::clock::Clock;
 use settings::Federation as FederationSettings;
 
 /// The peers of this domain. Cheap to clone.

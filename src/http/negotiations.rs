@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, post};
+use domain::agreement::NegotiationState;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -15,7 +16,6 @@ use super::format::Format;
 use super::path::{Id, Query};
 use super::resources::ChangeParameters;
 use super::{Answer, Api, Error};
-use crate::agreement::NegotiationState;
 use crate::negotiation::{NegotiationFilter, OfferMessage, StoredAnswer};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.

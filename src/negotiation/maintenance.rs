@@ -1,8 +1,8 @@
 //! Planned times without nodes, which operators add and remove.
 
+use domain::clock::second_of;
 use uuid::Uuid;
 
-use crate::clock::second_of;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::maintenance::{MaintenanceView, MaintenancesView};
 use crate::negotiation::views::nodes::REASON_MAX;

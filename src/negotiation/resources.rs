@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::catalogue::{JobLimits, LimitKeys};
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::catalogue::{JobLimits, LimitKeys};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::NodeView;

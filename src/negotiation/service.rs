@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
+use domain::catalogue::Catalogue;
+use domain::clock::Clock;
 use scheduler::{Interval, Seconds};
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
@@ -14,10 +17,7 @@ use super::views::agreement::{AgreementView, TemplateView};
 use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::address::Policy;
-use crate::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
 use crate::callbacks::DroppedCounts;
-use crate::catalogue::Catalogue;
-use crate::clock::Clock;
 use crate::execution;
 use crate::execution::executors::Executors;
 use crate::execution::faults::{Faults, ResourceUse};

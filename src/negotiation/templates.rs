@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::agreement::{Currency, Job};
 use scheduler::prediction::SLOT_PROBABILITY;
 use scheduler::{Seconds, Time};
 use serde::Deserialize;
@@ -17,7 +18,6 @@ use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
 use super::views::agreement::TemplateView;
-use crate::agreement::{Currency, Job};
 use crate::negotiation::request::guarantee_values::values_of_guarantee;
 use crate::planner::{Pricing, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Work};

@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use domain::agreement::{Agreement, AgreementState};
 use scheduler::Reason;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState};
 use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::Scope;

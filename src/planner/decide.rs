@@ -3,14 +3,14 @@
 
 use std::borrow::Cow;
 
-use scheduler::{Interval, Move, Reason};
-use uuid::Uuid;
-
-use crate::agreement::{
+use domain::agreement::{
     Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
     ServiceState, Spender,
 };
-use crate::clock::{Micros, second_after};
+use domain::clock::{Micros, second_after};
+use scheduler::{Interval, Move, Reason};
+use uuid::Uuid;
+
 use crate::planner::admission::share::{keep_within, refusal_within_share};
 use crate::planner::decider::Decider;
 use crate::planner::decider::DecisionStep;
@@ -469,7 +469,7 @@ impl Decider<'_> {
         // goes on under a later agreement began at its slot's begin at the earliest.
         let agreed = match agreement.origin {
             None => agreement.created,
-            Some(_) => agreement.placement().start.seconds() * crate::clock::MICROS_PER_SECOND,
+            Some(_) => agreement.placement().start.seconds() * domain::clock::MICROS_PER_SECOND,
         };
         let agreed = agreed.min(agreement.started.unwrap_or(self.now));
         // The records of this machine's jobs are the supervisor's.

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use domain::agreement::{Agreement, Event, EventKind};
+use domain::clock::{Micros, second_of};
 use scheduler::Time;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Event, EventKind};
-use crate::clock::{Micros, second_of};
 use crate::planner::batches::{DecisionRecord, DeferredAnswer, RememberedAnswers};
 use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;

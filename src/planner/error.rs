@@ -1,10 +1,10 @@
 //! The reason why a command is not carried out, and the alternatives of its requester.
 
+use domain::agreement::Money;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
-use crate::agreement::Money;
 use crate::store;
 
 /// A slot outside the window of an offer that it could have.

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use domain::agreement::{Agreement, Shape};
+use domain::clock::Clock;
 use scheduler::Time;
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -10,8 +12,6 @@ use uuid::Uuid;
 
 use super::offers::suggestion::WAITING_MAX;
 use super::writer;
-use crate::agreement::{Agreement, Shape};
-use crate::clock::Clock;
 use crate::metrics::{Exposition, metrics};
 use crate::planner::admission::share::PartyUsage;
 use crate::planner::batches::DecisionRecord;

@@ -6,11 +6,11 @@
 //! nothing of the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
 //! anything (`docs/decisions/0006`).
 
+use domain::agreement::{Agreement, AgreementState, Event};
+use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, Event};
-use crate::clock::Micros;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;

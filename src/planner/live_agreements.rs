@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use domain::agreement::{Agreement, AgreementState, ServiceState};
 use uuid::Uuid;
-
-use crate::agreement::{Agreement, AgreementState, ServiceState};
 
 /// Every agreement that is not over.
 #[derive(Debug, Clone, Default)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use scheduler::{Interval, Seconds};
-
-use crate::agreement::{
+use domain::agreement::{
     Account, Agreement, AgreementState, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
 };
-use crate::clock::MICROS_PER_SECOND;
+use domain::clock::MICROS_PER_SECOND;
+use scheduler::{Interval, Seconds};
+
 use crate::metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::Decider;

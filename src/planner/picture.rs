@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::agreement::{Agreement, Money};
 use scheduler::{Interval, Seconds, Time};
 use tokio::sync::Mutex;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Money};
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::{Priced, Pricing};
 use crate::planner::decider::Decider;

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
+use domain::clock::second_of;
 use scheduler::{Fraction, Interval, Seconds, Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
-use crate::clock::second_of;
 use crate::planner::admission::holdings::Holdings;
 use crate::planner::admission::payer::fraction_of_millionths;
 use crate::planner::admission::per_minute::PerMinute;

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{
+    Account, Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money,
+    PlacementConstraints, PostingKind, Shape, Spender, Wording,
+};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Time};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Account, Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money,
-    PlacementConstraints, PostingKind, Shape, Spender, Wording,
-};
 use crate::planner::resources::resource::Scaling;
 use crate::store::Change;
 

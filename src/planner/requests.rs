@@ -1,9 +1,8 @@
 //! The slots of an agreement as requests to the schedule of its resource.
 
+use domain::agreement::{Agreement, Money, Stretch};
+use domain::clock::second_of;
 use scheduler::Request;
-
-use crate::agreement::{Agreement, Money, Stretch};
-use crate::clock::second_of;
 
 /// An agreement as its resource's schedule has it: one request for each of its slots that is not over and not given up, each with
 /// its own number and its own window.

@@ -26,17 +26,17 @@ mod three_speeds;
 
 use tempfile::TempDir;
 
+use domain::agreement::{
+    Agreement, AgreementState, EventKind, Filter, Guarantee, GuaranteeState, Job, JobEnd, NegotiationOffer,
+    Run, RunOutcome, ServiceState, Shape, Values,
+};
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::decider::Decider;
 use super::*;
-use crate::agreement::{
-    Agreement, AgreementState, EventKind, Filter, Guarantee, GuaranteeState, Job, JobEnd, NegotiationOffer,
-    Run, RunOutcome, ServiceState, Shape, Values,
-};
-use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::store::Store;
 
 struct Domain {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::Agreement;
+use domain::clock::Clock;
 use scheduler::{Interval, Time};
 
-use crate::agreement::Agreement;
-use crate::clock::Clock;
 use crate::planner::batches::RememberedAnswers;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, StartError};

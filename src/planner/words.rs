@@ -1,8 +1,7 @@
 //! The description of a slot for its party, and numbers of things in words.
 
+use domain::agreement::Agreement;
 use scheduler::{Seconds, counted};
-
-use crate::agreement::Agreement;
 
 /// Which of the slots of an agreement has this index, in words for its party; none where there is one only.
 pub(super) fn piece_in_words(agreement: &Agreement, index: usize) -> String {

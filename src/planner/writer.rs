@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::time::Duration;
 
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use scheduler::{Seconds, Time};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -13,7 +14,6 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, warn};
 use uuid::Uuid;
 
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::planner::batches::{
     DecidedBatch, DeferredAnswer, DoubtfulBatches, RememberedAnswers, StoringBatch,
 };

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::clock::{Clock, Micros};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
@@ -13,7 +14,6 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Knowledge, Machines};
-use crate::clock::{Clock, Micros};
 use crate::store::{self, LearnedExecutions, PastExecution, ResourceHour, ResourceRow, Store};
 use crate::task;
 

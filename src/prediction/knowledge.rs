@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::RunOutcome;
+use domain::clock::{second_after, second_of};
 use scheduler::prediction::estimate::{
     EstimateOutcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
 };
@@ -17,8 +19,6 @@ use super::cache::Cache;
 use super::machines::{Conditions, MachineCondition, Machines, kinds_of_machines};
 use super::windows::{LastRuns, LastValues};
 use super::work::{Length, Likeness, Work, as_seconds};
-use crate::agreement::RunOutcome;
-use crate::clock::{second_after, second_of};
 use crate::store::{PastExecution, ResourceHour};
 
 /// Executions of an application that a mean is taken of: the last ones, as programs and inputs change.

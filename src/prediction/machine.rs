@@ -6,10 +6,10 @@
 use std::fs;
 use std::path::Path;
 
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use tokio_util::sync::CancellationToken;
 
 use super::samples::Samples;
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::{Condition, Store};
 use crate::task;
 

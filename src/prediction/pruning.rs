@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::Seconds;
 use tokio_util::sync::CancellationToken;
 
 use super::LEARNED;
-use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::store::{self, KeptExecutions, SamplesKept, Store};
 use crate::task::note_success;
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use domain::clock::Clock;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::Clock;
 use crate::store::{Condition, Sample, Store};
 use crate::task::note_success;
 

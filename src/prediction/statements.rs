@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::agreement::{Agreement, ServiceState};
+use domain::clock::Micros;
 use scheduler::domain::Forecast;
 use scheduler::prediction::{BlendedHistory, Ladder, Part, Weight};
 use scheduler::{Interval, Seconds};
@@ -12,8 +14,6 @@ use super::candidates::Progress;
 use super::knowledge::{Knowledge, speed_of_rate};
 use super::machines::seconds_as_number;
 use super::work::{Hold, Likeness, Work, as_seconds};
-use crate::agreement::{Agreement, ServiceState};
-use crate::clock::Micros;
 
 /// How much the parts of an estimate count on a resource, and what the trust in it is.
 #[derive(Debug, Clone, Copy)]

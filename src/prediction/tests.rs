@@ -5,14 +5,14 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use advisor::random::Random;
+use domain::agreement::{Execution, RunOutcome};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::machine::{machine_condition_between, read_machine_counters};
 use super::{Knowledge, Machine};
-use crate::agreement::{Execution, RunOutcome};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::{PastExecution, ResourceHour};
 
 const HOUR: i64 = 3_600;

@@ -1,9 +1,9 @@
 //! Work with a length that is to be predicted, and the past executions that are like it.
 
+use domain::agreement::{Job, RunOutcome};
+use domain::clock::{Micros, second_after};
 use scheduler::Seconds;
 
-use crate::agreement::{Job, RunOutcome};
-use crate::clock::{Micros, second_after};
 use crate::store::PastExecution;
 
 /// The length that work which was stopped at its slot's end is taken to need, as a multiple of its slot, where slots are sized:
@@ -205,5 +205,5 @@ impl Length {
     reason = "run times are far below 2⁵³ microseconds"
 )]
 pub(super) fn as_seconds(micros: Micros) -> f64 {
-    micros.max(0) as f64 / crate::clock::MICROS_PER_SECOND as f64
+    micros.max(0) as f64 / domain::clock::MICROS_PER_SECOND as f64
 }

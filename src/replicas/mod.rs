@@ -18,8 +18,9 @@ use uuid::Uuid;
 pub use hosts::{claim_resources, watch_hosts};
 pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
+use domain::clock::Clock;
+
 use crate::address::{client_to_anywhere, transfer_error_in_words};
-use crate::clock::Clock;
 use crate::execution::lead::Hosts;
 use crate::store::backup::SCHEMA_VERSION;
 use crate::store::{self, ReplicaRow, Store, hex};

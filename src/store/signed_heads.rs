@@ -11,12 +11,12 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use domain::clock::Micros;
 use ring::rand::SystemRandom;
 use ring::signature::{ED25519, ED25519_PUBLIC_KEY_LEN, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
 use super::engine::{hex, unhex};
-use crate::clock::Micros;
 
 /// The beginning of the signed text, so that the signature is of nothing else.
 const CONTEXT: &str = "bespeak audit trail head";

@@ -20,9 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bespeak::access::{Access, KeyLimits, KeyWish, Role};
-use bespeak::agreement::Currency;
-use bespeak::catalogue::Catalogue;
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::JobFolders;
 use bespeak::http::{
@@ -32,6 +29,9 @@ use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
 use bespeak::planner::{Planner, Pricing, Quotas, Resource, Settings};
 use bespeak::portal;
 use bespeak::store::Store;
+use domain::agreement::Currency;
+use domain::catalogue::Catalogue;
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use bespeak::clock::Clock;
 use bespeak::store::Store;
+use domain::clock::Clock;
 use reqwest::StatusCode;
 
 use crate::store::tamper;

@@ -17,8 +17,8 @@ use std::future::Future;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
 use bespeak::planner::{Error, Resource, Settings, Suggestion};
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
 use scheduler::{Rate, Time};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;

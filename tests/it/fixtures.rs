@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bespeak::access::Role;
-use bespeak::agreement::{
+use bespeak::planner::{NodeState, Reporter};
+use bespeak::store::{Engine, Store};
+use domain::agreement::{
     AgreementState, EventKind, GuaranteeState, NoteKind, OfferCreator, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,
 };
-use bespeak::planner::{NodeState, Reporter};
-use bespeak::store::{Engine, Store};
 use reqwest::StatusCode;
 use uuid::Uuid;
 

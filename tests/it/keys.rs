@@ -3,8 +3,8 @@
 mod limits;
 
 use bespeak::access::{Access, Error, Role};
-use bespeak::clock::Clock;
 use bespeak::store::Store;
+use domain::clock::Clock;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 

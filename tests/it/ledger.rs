@@ -1,12 +1,12 @@
 //! Debts: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
-use bespeak::agreement::{
+use bespeak::planner::{Failures, Pricing, Request, Resource, Settings, Termination};
+use bespeak::store::{Change, Finding, Invariant};
+use domain::agreement::{
     Account, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money,
     Obligated, Posting, PostingKind, Run, RunOutcome, Values,
 };
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::planner::{Failures, Pricing, Request, Resource, Settings, Termination};
-use bespeak::store::{Change, Finding, Invariant};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::Fraction;
 use serde_json::json;
 use uuid::Uuid;

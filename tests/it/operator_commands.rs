@@ -3,8 +3,8 @@
 use std::process::{Command, Output};
 
 use bespeak::access::{Access, Role};
-use bespeak::clock::Clock;
 use bespeak::store::Store;
+use domain::clock::Clock;
 use serde_json::Value;
 
 use crate::store::{agreement, create, decide, tamper};

@@ -7,12 +7,12 @@ use forecasts::predict_and_the_offer_that_follows_agree_to_the_second;
 
 use std::time::Duration;
 
-use bespeak::agreement::{Agreement, AgreementState, Execution, RunOutcome};
-use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::prediction::Knowledge;
 use bespeak::store::{
     Change, Condition, Error, KeptExecutions, LearnedExecutions, PastExecution, Sample, SamplesKept, Store,
 };
+use domain::agreement::{Agreement, AgreementState, Execution, RunOutcome};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Interval, Time};
 use serde_json::Value;
 

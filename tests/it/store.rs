@@ -13,11 +13,11 @@ pub(crate) mod verify;
 
 use std::fs;
 
-use bespeak::agreement::{
+use bespeak::store::{Change, Lease, Store};
+use domain::agreement::{
     Agreement, AgreementState, CompositorChoice, Event, EventKind, Guarantee, GuaranteeState, Job,
     ServiceState, Slots, Values,
 };
-use bespeak::store::{Change, Lease, Store};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
@@ -71,7 +71,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         slots: Slots::one((Interval::new(Time(100), Time(160)), 2)),
         fixed: false,
         price: None,
-        constraints: bespeak::agreement::PlacementConstraints::default(),
+        constraints: domain::agreement::PlacementConstraints::default(),
         job: Some(Job {
             application: "sleep".into(),
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],

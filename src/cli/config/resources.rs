@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Time};
 use serde::Deserialize;
@@ -10,7 +11,6 @@ use wsag::time::DateTime;
 
 use super::ranges::{check_range, table};
 use super::slurm::Slurm;
-use crate::catalogue::{CatalogueError, JobLimits, LimitKeys};
 use crate::execution::job::limits::Allowance;
 use crate::execution::slurm::Settings;
 use crate::planner::{

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use domain::clock::Clock;
 use scheduler::counted;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -10,7 +11,6 @@ use tracing::{error, info, warn};
 
 use super::HOURLY;
 use crate::cli::Failure;
-use crate::clock::Clock;
 use crate::planner::Planner;
 use crate::store::Store;
 use crate::task::{self, Keeper};

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::clock::Clock;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -13,7 +14,6 @@ use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::resources::{Executor, executor_of_resource};
-use crate::clock::Clock;
 use crate::execution::dispatcher::SharedExecutor;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;

@@ -21,6 +21,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use domain::catalogue::{Application, Catalogue};
+use domain::clock::Clock;
 use scheduler::Seconds;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -35,8 +37,6 @@ use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::{CallBacks, DroppedCounts};
-use crate::catalogue::{Application, Catalogue};
-use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::http::RequestLimits;

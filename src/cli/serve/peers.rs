@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use domain::clock::Clock;
 use uuid::Uuid;
 
 use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::clock::Clock;
 use crate::federation::discovery::Neighbours;
 use crate::federation::secret::ensure_secret;
 use crate::federation::settings::Federation as FederationSettings;

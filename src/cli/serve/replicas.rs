@@ -7,13 +7,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use domain::clock::Clock;
 use tracing::{info, warn};
 
 use super::{Options, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::tls::Tls;
-use crate::clock::Clock;
 use crate::execution::lead::Hosts;
 use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};

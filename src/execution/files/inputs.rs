@@ -13,12 +13,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::catalogue::is_file_name;
 use uuid::Uuid;
 
 use super::mirror::Mirror;
 use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
 use super::{FileEntry, if_there};
-use crate::catalogue::is_file_name;
 use crate::store::{Engine, Store};
 use crate::task;
 

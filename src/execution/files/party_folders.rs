@@ -7,11 +7,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use domain::catalogue::is_file_name;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::if_there;
-use crate::catalogue::is_file_name;
 use crate::execution::lock::lock;
 
 /// The prefix of the name of an unfinished file: no file may have such a name.

@@ -11,13 +11,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use domain::agreement::{Limit, Run};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::Seconds;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use uuid::Uuid;
 
-use crate::agreement::{Limit, Run};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
 use crate::execution::files::records::ClusterRecords;
 use crate::execution::files::{if_there, tree};

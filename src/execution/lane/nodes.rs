@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use domain::agreement::{Agreement, JobEnd, Run, ServiceState};
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 use uuid::Uuid;
 
 use super::{Context, Failure, Lane};
-use crate::agreement::{Agreement, JobEnd, Run, ServiceState};
 use crate::execution::faults::ResourceUse;
 use crate::execution::processors::{own_processors, processors_of_nodes};
 use crate::execution::{CheckResult, Executor};

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use domain::agreement::{Agreement, Run, Stretch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{Failure, Lane, is_report_taken};
-use crate::agreement::{Agreement, Run, Stretch};
 use crate::execution::faults::ResourceUse;
 use crate::execution::{Executor, PlannedSlot};
 use crate::task::note_success;

@@ -8,10 +8,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::Run;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::Folder;
 use crate::execution::lock::lock;

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
 use scheduler::{Interval, Time};
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::ExecutionError;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;

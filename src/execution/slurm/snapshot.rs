@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use domain::agreement::Run;
 use scheduler::Time;
 
-use crate::agreement::Run;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
 use crate::planner::NodeState;
 

@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use domain::agreement::{MovedFiles, Run};
+use domain::clock::{Clock, Micros};
 use scheduler::counted;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::address::{AllowedAddresses, address_without_query};
-use crate::agreement::{MovedFiles, Run};
-use crate::clock::{Clock, Micros};
 use crate::execution::ExecutionError;
 use crate::execution::files::outputs::{OutputFile, Stream};
 use crate::execution::files::retention::JobFolders;

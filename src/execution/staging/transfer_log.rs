@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::clock::Micros;
+use domain::clock::Micros;
+
 use crate::execution::ExecutionError;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, FileProgress, StagingDirection, StagingRecord};

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use domain::agreement::{
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
+};
 use scheduler::Time;
 use serde_json::json;
 use uuid::Uuid;
@@ -13,9 +16,6 @@ use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue, ValuePlaces, Violations};
 
-use crate::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
-};
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in_address;

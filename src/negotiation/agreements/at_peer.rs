@@ -3,6 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use domain::agreement::{
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
+};
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
 use wsag::ValuePlaces;
@@ -10,9 +13,6 @@ use wsag::agreements::AgreementOffer;
 use wsag::negotiations::NegotiationOfferState;
 
 use super::accept::AcceptanceInput;
-use crate::agreement::{
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
-};
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use domain::agreement::{NegotiationInstance, Wording};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -11,7 +12,6 @@ use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use super::repeated_offers::OfferIdentity;
 use crate::address::is_no_place;
-use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;

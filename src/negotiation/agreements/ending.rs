@@ -1,9 +1,9 @@
 //! The cost of ending an agreement before its time.
 
+use domain::agreement::{Account, PostingKind, ServiceState};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Account, PostingKind, ServiceState};
 use crate::negotiation::views::values::MoneyView;
 use crate::negotiation::{Error, Result, Scope, Service};
 use crate::planner::{self, Termination};

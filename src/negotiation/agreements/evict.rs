@@ -1,9 +1,9 @@
 //! Eviction: an operator ends an agreement of a party, with the reason.
 
+use domain::agreement::{Currency, Money};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Currency, Money};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::read_budget;

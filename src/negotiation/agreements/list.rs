@@ -1,11 +1,11 @@
 //! Lists of agreements, and timelines.
 
+use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 use wsag::listings::{self, AgreementList, ListedAgreement};
 use wsag::time::DateTime;
 
-use crate::agreement::Agreement;
 use crate::negotiation::request::offer::can_be_agreement_id;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};

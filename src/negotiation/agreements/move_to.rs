@@ -1,9 +1,9 @@
 //! Moves that operators order.
 
+use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::REASON_MAX;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use scheduler::{Interval, Time};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use crate::federation::client::PeerError;
 use crate::federation::{Federation, PeerQuestion};
 use crate::negotiation::negotiations::peer_offers::{AskedOfPeer, PassedOn};
@@ -149,7 +149,7 @@ impl Service {
         let candidates = found.filter_map(|found| self.candidate_of_peer(found, &wanted));
         let fits = |candidate: &Candidate| {
             let terms = &candidate.terms;
-            let price = |money: Option<crate::agreement::Money>| money.map_or(0, |money| money.micros);
+            let price = |money: Option<domain::agreement::Money>| money.map_or(0, |money| money.micros);
             terms.kind == OfferKind::Exact && price(terms.price) <= price(agreement.price)
         };
         let best = candidates.filter(fits).min_by_key(|candidate| {

@@ -1,13 +1,13 @@
 //! Offers with an AgreementId and acceptances of counter offers that come again: the same words have the agreement of the first time, also
 //! where both came at once.
 
+use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
 use wsag::{Document, Message};
 
 use super::accept::AcceptanceInput;
-use crate::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};

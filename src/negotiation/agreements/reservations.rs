@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
 use crate::negotiation::service::length_of_page;
 use crate::negotiation::views::agreement::AgreementView;
 use crate::negotiation::{Result, Service};

@@ -1,12 +1,12 @@
 //! One agreement: the whole and its parts.
 
+use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
-use crate::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::flat_request::FlatRequest;

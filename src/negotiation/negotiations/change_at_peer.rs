@@ -1,6 +1,7 @@
 //! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
-use crate::agreement::{Agreement, AtPeer, Money};
+use domain::agreement::{Agreement, AtPeer, Money};
+
 use crate::negotiation::{Result, Service};
 use crate::planner::{Candidate, Quote};
 

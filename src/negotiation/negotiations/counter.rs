@@ -1,5 +1,6 @@
 //! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
 
+use domain::agreement::{OfferKind, OfferTerms, Shape};
 use scheduler::Interval;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -11,7 +12,6 @@ use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Te
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
-use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::granted_duration::DurationBounds;
 use crate::negotiation::request::offer::unwritable_offer;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::agreement::{NegotiationInstance, OfferState};
 use serde_json::json;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
@@ -11,7 +12,6 @@ use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::AnswersView;
 use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
-use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};

@@ -2,6 +2,7 @@
 //! Another one counters an offer, or only makes an offer known. An offer's id accepts it. Underneath are the same offers
 //! and counter offers as in XML.
 
+use domain::agreement::{Agreement, NegotiationInstance};
 use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +18,6 @@ use wsag::{ValuePlaces, Violations};
 
 use super::demands;
 use super::offers::{Arrival, IncomingOffer};
-use crate::agreement::{Agreement, NegotiationInstance};
 use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::negotiations::{OpenedNegotiation, OpeningRequest, opening_document};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Object};

@@ -1,12 +1,12 @@
 //! Lists of negotiations.
 
+use domain::agreement::NegotiationInstance;
 use serde::Serialize;
 use uuid::Uuid;
 use wsag::listings::{self, ListedNegotiation};
 use wsag::time::DateTime;
 
 use super::NegotiationView;
-use crate::agreement::NegotiationInstance;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Result, Scope, Service};

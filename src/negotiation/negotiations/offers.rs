@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use domain::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
+};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -19,9 +22,6 @@ use super::counter::{
 };
 use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
-use crate::agreement::{
-    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
-};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::{read_kept_answer, text_to_keep};
 use crate::negotiation::request::json::TOKEN_MAX;

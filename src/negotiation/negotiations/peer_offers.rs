@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{
+    AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
+    OfferTerms, Shape, Slots,
+};
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;
@@ -12,10 +16,6 @@ use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
-use crate::agreement::{
-    AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
-    OfferTerms, Shape, Slots,
-};
 use crate::federation::client::Peer;
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
 use crate::negotiation::request::flat_request::change_each_description;

@@ -2,6 +2,10 @@
 //! like any other. The planner makes suggestions; here they become documents. An offer that is not accepted lapses, and
 //! nothing has moved.
 
+use domain::agreement::{
+    Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
+};
+use domain::clock::MICROS_PER_SECOND;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -11,10 +15,6 @@ use wsag::time::DateTime;
 
 use super::offers::{CheckedOffer, IncomingOffer};
 use super::opening_document;
-use crate::agreement::{
-    Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
-};
-use crate::clock::MICROS_PER_SECOND;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;

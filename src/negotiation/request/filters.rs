@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Filter, Measure};
 use scheduler::domain::Attribute;
 use scheduler::prediction::whole_as_real;
 use wsag::NamedValue;
 use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
 
-use crate::agreement::{Filter, Measure};
 use crate::planner::ARCHITECTURE;
 
 /// The filters of a job. A range without parts asks for nothing.

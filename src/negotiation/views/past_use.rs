@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+
 use crate::store::PastUse;
 
 /// Microseconds of an hour.

@@ -4,9 +4,9 @@
 //! In one window a later placement never costs more than an earlier one. So a budget is a bound on the start, and the
 //! cheapest placement of the plan as it stands is its latest fit.
 
+use domain::agreement::Money;
 use scheduler::{Fraction, Interval, Request, Time};
 
-use crate::agreement::Money;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;

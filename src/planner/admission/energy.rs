@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use domain::agreement::{Currency, EnergyUse, Money, Slots};
 use scheduler::domain::{Forecast, ForeseenTimes};
 use scheduler::{Interval, Seconds, Time};
-
-use crate::agreement::{Currency, EnergyUse, Money, Slots};
 
 /// Steps of a tariff beyond those of this number in a window are left out evenly: a search looks at each of them. An hour each, they
 /// are ten days. What is weighed of a start at one of the others is right.

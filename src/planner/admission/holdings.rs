@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::agreement::Agreement;
+use domain::agreement::Agreement;
+
 use crate::planner::admission::usage::Usage;
 
 /// The slots of agreements that have a place, by party.

@@ -1,8 +1,8 @@
 //! The party that pays.
 
+use domain::agreement::{Agreement, Money};
 use scheduler::Fraction;
 
-use crate::agreement::{Agreement, Money};
 use crate::planner::request::Request;
 
 /// The party that pays, and the most that it pays.

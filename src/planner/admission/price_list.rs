@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Currency, Money, Slots, Stretch};
 use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
 use scheduler::{Fraction, Interval, SlotTree, Time, counted};
 
-use crate::agreement::{Currency, Money, Slots, Stretch};
 use crate::planner::admission::energy::Energy;
 use crate::planner::admission::payer::Payer;
 

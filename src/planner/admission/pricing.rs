@@ -3,9 +3,9 @@
 //! A requester sees the same number in every place,
 //! and an accepted price stays when placements move later.
 
+use domain::agreement::{Agreement, EnergyUse, Money, Slots};
 use scheduler::{Fraction, Interval, counted};
 
-use crate::agreement::{Agreement, EnergyUse, Money, Slots};
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use domain::agreement::{Agreement, NegotiationOffer};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, NegotiationOffer};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
 use crate::planner::request::Request;

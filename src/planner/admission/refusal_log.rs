@@ -1,8 +1,8 @@
 //! Refused requests are noted in the audit trail, as many of each party in a minute as a person would read.
 
+use domain::agreement::{Note, NoteKind};
 use uuid::Uuid;
 
-use crate::agreement::{Note, NoteKind};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::store::Change;

@@ -6,12 +6,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use domain::agreement::{BarredResource, Filter, Money, RESOURCE};
 use scheduler::alternatives::AlternativeLimits;
 use scheduler::domain::Attribute;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Seconds, Time, counted};
 
-use crate::agreement::{BarredResource, Filter, Money, RESOURCE};
 use crate::planner::decider::Decider;
 use crate::planner::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::planner::request::Request;

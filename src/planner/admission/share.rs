@@ -5,11 +5,11 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
+use domain::clock::time_in_words;
 use scheduler::{Interval, Seconds, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
-use crate::clock::time_in_words;
 use crate::planner::admission::quotas::is_near_bound;
 use crate::planner::admission::usage::{Bound, Usage, area};
 use crate::planner::decider::Decider;

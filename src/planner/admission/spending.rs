@@ -1,10 +1,10 @@
 //! What keys with a cap may spend: the prices of the agreements that are made with one stay together within its cap. What waits for its
 //! cluster counts, so that it can be taken when the cluster has the nodes.
 
+use domain::agreement::{Agreement, Money, Spender};
 use scheduler::Reason;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Money, Spender};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::spending_sums::Spendings;
 use crate::planner::decider::Decider;

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::Stretch;
 use scheduler::{Interval, Seconds, Time};
-
-use crate::agreement::Stretch;
 
 /// How many nodes are in use at each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 //! Ours is stored as Pending, with the peer's offer that it is to accept, before the peer is asked. It is in force only once the
 //! peer's is known to be made. Its slot lies on the peer's resource here, where nothing moves it but the peer's word.
 
-use scheduler::{Interval, Time};
-use uuid::Uuid;
-
-use crate::agreement::{
+use domain::agreement::{
     Account, Agreement, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer, OfferState, PostingKind,
     SeenAtPeer, ServiceState, Slots,
 };
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, OfferLoss, Result};
 use crate::planner::handle::Planner;

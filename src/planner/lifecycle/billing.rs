@@ -1,12 +1,12 @@
 //! The postings that follow from the events of an agreement: the price when its slot is over, fees for ending or
 //! changing it, penalties and rewards of its guarantees. Every posting is stored with the change that it follows from.
 
+use domain::agreement::{
+    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, assess,
+};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, assess,
-};
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
 use crate::planner::handle::Planner;

@@ -1,10 +1,10 @@
 //! When time alone may decide a guarantee: the instants at which the planner looks again.
 
+use domain::agreement::{Agreement, ServiceState, next_assessment};
+use domain::clock::second_after;
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, ServiceState, next_assessment};
-use crate::clock::second_after;
 use crate::planner::timetable::Timetable;
 
 /// Seconds after the plan was read in which nothing is decided about jobs by time alone: their executors may still have

@@ -1,8 +1,8 @@
 //! Eviction: an operator ends an agreement of a party, says why, and the provider pays for it as for work that it has lost.
 
+use domain::agreement::{Agreement, EventKind, Money, Note};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind, Money, Note};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};

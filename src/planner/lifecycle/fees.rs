@@ -4,9 +4,9 @@
 //! again at the same instant. Only resources count that would take the request: they meet its conditions, are open for new
 //! agreements, and have room for it in its window.
 
+use domain::agreement::{Agreement, Money, Shape, part_of_amount};
 use scheduler::{Fraction, Interval, Request};
 
-use crate::agreement::{Agreement, Money, Shape, part_of_amount};
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;

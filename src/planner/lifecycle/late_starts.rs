@@ -2,10 +2,10 @@
 //! where there is one, with or without a job (`super::retry`). A reservation that is a little late begins at once, and ends as
 //! much later where its nodes are free for that. What was delivered in the end is told by the agreement itself.
 
+use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Interval, Seconds, Time, counted};
 
-use crate::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
 use crate::planner::plan::Plan;

@@ -1,9 +1,9 @@
 //! Work that is lost while it may still run: its agreement is over, and its job is to be stopped.
 
+use domain::agreement::{Agreement, EventKind};
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;

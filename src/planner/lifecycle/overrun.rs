@@ -5,10 +5,10 @@
 
 mod saved_work;
 
+use domain::agreement::{Agreement, EventKind};
 use scheduler::{Request, Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind};
 use crate::planner::decider::Decider;
 use crate::planner::lifecycle::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::planner::plan::Plan;

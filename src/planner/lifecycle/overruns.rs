@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Agreement, AgreementState, ServiceState};
 use scheduler::{Seconds, Time};
-
-use crate::agreement::{Agreement, AgreementState, ServiceState};
 
 /// How long before its end running work has to be told of a new end: a supervisor looks five times a second, and a
 /// cluster's reservation is changed within seconds.
@@ -94,11 +93,11 @@ pub(in crate::planner) fn most_overrun_cost_in_words(agreement: &Agreement, more
 
 #[cfg(test)]
 mod tests {
+    use domain::agreement::{Job, PlacementConstraints, Slots};
     use scheduler::Interval;
     use uuid::Uuid;
 
     use super::*;
-    use crate::agreement::{Job, PlacementConstraints, Slots};
 
     fn running(duration: Seconds) -> Agreement {
         Agreement {

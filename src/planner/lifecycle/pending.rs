@@ -1,10 +1,10 @@
 //! Agreements that are answered for at once and decided afterwards: Pending, and stored as such, until they are
 //! Observed or Rejected. The call-back about the decision is stored with the decision.
 
+use domain::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, DecisionStep};
 use crate::planner::error::{Error, Result, bare_refusal};

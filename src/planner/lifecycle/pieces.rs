@@ -6,9 +6,9 @@
 //! drawn anew whenever one of them moves, begins or ends. One that has lost its nodes before it began goes
 //! elsewhere between its neighbours (`docs/design/planning.md`).
 
+use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
 use scheduler::Time;
 
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
 use crate::planner::decider::Decider;
 use crate::planner::plan::Plan;
 use crate::planner::requests::request_of_slot;

@@ -4,10 +4,10 @@
 //! Until their word has come, such an agreement lies on the resource of a peer, with no agreement of the peer's behind it. So it is
 //! known after a restart, too.
 
+use domain::agreement::{Agreement, AtPeer, EventKind, Stretch};
 use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AtPeer, EventKind, Stretch};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;

@@ -1,14 +1,14 @@
 //! The reports about the jobs of agreements. A late report may be about a job that another job of the same agreement has
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
+use domain::agreement::{
+    Agreement, BroughtFiles, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
+};
+use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Agreement, BroughtFiles, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
-};
-use crate::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
@@ -287,10 +287,10 @@ pub(in crate::planner) fn job_end_in_words(end: &JobEnd) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::agreement::{AgreementState, Job, RunOutcome};
     use scheduler::preemptive::{Preemption, Rounding};
 
     use super::*;
-    use crate::agreement::{AgreementState, Job, RunOutcome};
     use crate::planner::tests::harness::{Domain, proposal};
     use crate::planner::{Request, Resource};
 

@@ -7,10 +7,10 @@
 
 use std::collections::BTreeSet;
 
+use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
 use crate::planner::placement::find::{FoundPlace, RESTART};
 use crate::planner::resources::resource::{CLUSTER, LOCAL};

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use domain::agreement::{Agreement, AgreementState, ServiceState};
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, ServiceState};
 use crate::planner::timetable::Timetable;
 
 /// When starts are to be announced, and which have been.

@@ -1,13 +1,13 @@
 //! An offer that was held becomes an agreement, which takes over its place; and where it replaces another agreement,
 //! that one ends in the same breath.
 
-use scheduler::{Interval, Reason, Time};
-use uuid::Uuid;
-
-use crate::agreement::{
+use domain::agreement::{
     Agreement, AgreementState, Event, EventKind, NegotiationInstance, NegotiationOffer, OfferState,
     OfferTerms, PostingKind, ServiceState, Slot, Spender,
 };
+use scheduler::{Interval, Reason, Time};
+use uuid::Uuid;
+
 use crate::planner::admission::refuse::barred_in_words;
 use crate::planner::decider::Decider;
 use crate::planner::decider::DecisionStep;

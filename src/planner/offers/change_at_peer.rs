@@ -1,8 +1,8 @@
 //! The fees of a change where a peer has the agreement, or is to have it.
 
+use domain::agreement::Money;
 use uuid::Uuid;
 
-use crate::agreement::Money;
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
 use crate::planner::handle::Planner;

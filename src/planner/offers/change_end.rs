@@ -3,10 +3,10 @@
 //! Running work stays where it is and goes on. So no place is searched for: its own nodes are free for longer, or others
 //! can make room on as many, or the slot can be made as long as there is room.
 
+use domain::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 
-use crate::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;
@@ -243,10 +243,10 @@ fn goes_on_in_proposal(old: &Agreement, request: &Request) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use domain::agreement::{Currency, Slots};
     use scheduler::Fraction;
 
     use super::*;
-    use crate::agreement::{Currency, Slots};
     use crate::planner::tests::harness::{Domain, proposal};
     use crate::planner::{Pricing, Resource};
 

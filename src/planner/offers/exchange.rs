@@ -1,9 +1,9 @@
 //! Offers are put on the table: the requester's, and the service's answers, which are kept as far as they can be.
 
+use domain::agreement::{NegotiationOffer, OfferState};
 use scheduler::{Reason, counted};
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationOffer, OfferState};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result, bare_refusal, quota_exceeded};
 use crate::planner::offers::messages::{Bargain, OfferWords, refusal_in_short};

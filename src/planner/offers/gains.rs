@@ -1,9 +1,9 @@
 //! What is offered for a change of an agreement is more than its party has already. A party pays no fee for what it has.
 
+use domain::agreement::{Job, OfferKind, OfferTerms};
 use scheduler::Seconds;
 use scheduler::refusal::Relaxation;
 
-use crate::agreement::{Job, OfferKind, OfferTerms};
 use crate::planner::error::Refusal;
 use crate::planner::offers::quote::QuoteContext;
 

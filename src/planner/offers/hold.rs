@@ -4,13 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::{
+    Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, held_stretches, stretches_held_beyond,
+};
+use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Interval, Move, Reason, Request, Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, held_stretches, stretches_held_beyond,
-};
-use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::decider::Decider;
 use crate::planner::error::bare_refusal;
 use crate::planner::offers::holds::HeldStretch;

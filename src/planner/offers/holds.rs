@@ -3,10 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::Stretch;
 use scheduler::{Request, Time};
 use uuid::Uuid;
-
-use crate::agreement::Stretch;
 
 /// A stretch that is kept, and the number by which the schedule of its resource knows it.
 #[derive(Debug, Clone)]

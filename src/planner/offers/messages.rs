@@ -1,11 +1,11 @@
 //! The messages of a negotiation, as the planner sees them.
 
+use domain::agreement::{
+    BarredResource, NegotiationInstance, NegotiationOffer, OfferState, OfferTerms, Shape,
+};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{
-    BarredResource, NegotiationInstance, NegotiationOffer, OfferState, OfferTerms, Shape,
-};
 use crate::planner::error::Refusal;
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::{Idempotency, Request};

@@ -1,9 +1,9 @@
 //! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
 
+use domain::agreement::{NegotiationInstance, NegotiationOffer};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationInstance, NegotiationOffer};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider};
 use crate::planner::error::{Error, Result, quota_exceeded};

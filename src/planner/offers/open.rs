@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::{
+    NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{
-    NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
-};
 use crate::planner::admission::per_minute::PerMinute;
 use crate::planner::offers::holds::Holds;
 use crate::planner::timetable::Timetable;

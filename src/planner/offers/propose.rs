@@ -4,12 +4,12 @@
 
 use std::sync::PoisonError;
 
+use domain::agreement::{
+    Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
+};
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 use tokio::sync::broadcast;
 
-use crate::agreement::{
-    Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
-};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, OfferLoss, Result};
 use crate::planner::handle::Planner;

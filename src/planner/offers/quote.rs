@@ -1,15 +1,16 @@
 //! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
 //! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
-use crate::agreement::part_of_amount;
+use domain::agreement::part_of_amount;
+
 use crate::planner::error::bare_refusal;
 use std::borrow::Cow;
 
+use domain::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch};
 use scheduler::prediction::whole_as_real;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 
-use crate::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::payer::Payer;
 use crate::planner::admission::price_list::Priced;

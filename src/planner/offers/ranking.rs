@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
+use domain::agreement::{Money, OfferKind};
 use scheduler::prediction::whole_as_real;
 
-use crate::agreement::{Money, OfferKind};
 use crate::planner::offers::messages::{Candidate, Weights};
 
 /// The most counter offers in one answer: a list that a person can choose from.

@@ -2,10 +2,10 @@
 //! unless it was replaced. If its slot has begun, it goes on meanwhile: only the rest of its slot is given up, and its
 //! successor takes over the running work.
 
+use domain::agreement::{Agreement, Event, EventKind, GuaranteeState};
 use scheduler::Request;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Event, EventKind, GuaranteeState};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::requests::{request_of_agreement, request_of_slot};

@@ -1,8 +1,8 @@
 //! Counter offers with fewer or more nodes than were asked for, for as long as the requester's law of scaling says.
 
+use domain::agreement::{OfferKind, Shape};
 use scheduler::Interval;
 
-use crate::agreement::{OfferKind, Shape};
 use crate::planner::decider::Decider;
 use crate::planner::offers::messages::Candidate;
 use crate::planner::offers::quote::{CandidatePlacement, QuoteContext, ratio};

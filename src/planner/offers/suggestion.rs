@@ -1,8 +1,7 @@
 //! What the plan suggests that the provider proposes.
 
+use domain::agreement::{Agreement, ProposalReason};
 use scheduler::Interval;
-
-use crate::agreement::{Agreement, ProposalReason};
 
 /// Suggestions that wait to be made offers of: as many as agreements are likely to break at once; more are forgotten.
 pub(in crate::planner) const WAITING_MAX: usize = 1_024;

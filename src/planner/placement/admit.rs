@@ -2,10 +2,10 @@
 //! others move inside their windows, then where some waiting agreements go to another resource (design of many
 //! resources). Changes that do not lead to a place are taken back, so a refusal leaves every agreement where it was.
 
+use domain::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, Stretch};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, Time, counted};
 
-use crate::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, Stretch};
 use crate::planner::admission::budget::is_within_budget;
 use crate::planner::admission::price_list::Priced;
 use crate::planner::decider::Decider;

@@ -10,10 +10,10 @@ use crate::planner::requests::request_of_agreement;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use domain::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
 use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
 use crate::planner::decider::Decider;
 use crate::planner::requests::{request_of_slot, request_of_stretch};
 use crate::planner::resources::need::{Need, may_take_shape};

@@ -1,10 +1,10 @@
 //! Moves that operators order: a waiting agreement goes elsewhere inside what was agreed, and nothing else moves for it.
 
+use domain::agreement::{Agreement, EventKind, Note};
+use domain::clock::time_in_words;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind, Note};
-use crate::clock::time_in_words;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;

@@ -7,12 +7,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::{Shape, Slot, Slots, Stretch};
 use scheduler::domain::Objective;
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use crate::agreement::{Shape, Slot, Slots, Stretch};
 use crate::planner::decider::Decider;
 use crate::planner::resources::Resources;
 use crate::planner::resources::need::{Need, Placement, evenly_spread_sizes, may_take_shape};

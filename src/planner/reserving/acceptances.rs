@@ -2,9 +2,9 @@
 //! agreement are held already: the cluster has to hold the further nodes of its successor, and the agreement stays as it is
 //! until then.
 
+use domain::agreement::{Agreement, NegotiationOffer, Slot, Spender, held_stretches};
 use scheduler::Reason;
 
-use crate::agreement::{Agreement, NegotiationOffer, Slot, Spender, held_stretches};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, OfferLoss, Result};
 use crate::planner::reserving::waiting_commands::{

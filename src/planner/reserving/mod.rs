@@ -13,10 +13,10 @@ pub(super) mod waiting_commands;
 use crate::planner::reserving::waiting_commands::WAITING_MAX;
 use std::collections::BTreeSet;
 
+use domain::agreement::Agreement;
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
 use crate::planner::decider::Command;
 use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, Result, bare_refusal};

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
 use tracing::info;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind, ServiceState};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::decider::Decider;
 use crate::planner::plan::{Plan, is_undecided};
 use crate::planner::resources::nodes::{KeptNodes, NodeState, ResourceAgreements};

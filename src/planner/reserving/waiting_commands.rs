@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::Agreement;
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Move, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::need::Placement;
 
 /// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.

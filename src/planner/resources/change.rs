@@ -7,11 +7,11 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use domain::agreement::{Note, NoteKind};
+use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Note, NoteKind};
-use crate::clock::{MICROS_PER_SECOND, second_after};
 use crate::planner::admission::energy::Kwh;
 use crate::planner::batches::RememberedAnswers;
 use crate::planner::decider::Decider;

@@ -6,12 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::clock::Micros;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::clock::Micros;
 use crate::planner::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
 use crate::prediction::{Machine, Machines};
 use crate::store::{self, ResourceRow};

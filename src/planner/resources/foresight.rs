@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
+use domain::agreement::{Guarantee, Money, Obligated, Shape};
 use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
-use crate::agreement::{Guarantee, Money, Obligated, Shape};
 use crate::planner::admission::energy::Energy;
 use crate::planner::admission::price_list::Pricing;
 use crate::planner::request::Request;

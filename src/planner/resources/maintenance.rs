@@ -1,9 +1,9 @@
 //! Planned times without nodes that operators add and remove, beside those of the configuration.
 
+use domain::clock::time_in_words;
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::clock::time_in_words;
 use crate::planner::error::Error;
 use crate::planner::resources::resource::{AddedMaintenance, Resource};
 

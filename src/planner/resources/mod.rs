@@ -28,11 +28,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use domain::agreement::{Filter, Shape};
 use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
 
-use crate::agreement::{Filter, Shape};
 use crate::planner::fault::Impossible;
 use crate::planner::resources::foresight::Foresight;
 use crate::planner::resources::look_queue::ToLookAt;

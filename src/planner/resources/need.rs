@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
+use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Slots};
+use domain::clock::second_of;
 use scheduler::{Fraction, Interval, Move, Time};
 
-use crate::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Slots};
-use crate::clock::second_of;
 use crate::planner::admission::payer::Payer;
 use crate::planner::request::Request;
 use crate::planner::resources::resource::{Resource, Scaling};

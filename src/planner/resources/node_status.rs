@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use domain::agreement::{Note, NoteKind};
 use uuid::Uuid;
 
-use crate::agreement::{Note, NoteKind};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;

@@ -6,11 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 
+use domain::agreement::{Agreement, Run};
+use domain::clock::{MICROS_PER_SECOND, Micros, second_of};
 use scheduler::{Interval, Seconds, Time, worded};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, Run};
-use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 use crate::planner::resources::failures::Failures;
 
 /// For how long failures of a node count towards how long it has to be up before it is trusted again.

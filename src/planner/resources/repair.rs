@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::{Agreement, EventKind, ServiceState};
 use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, EventKind, ServiceState};
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::lifecycle::retry::RetryReason;

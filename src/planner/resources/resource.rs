@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{RESOURCE, Shape};
+use domain::clock::Micros;
 use scheduler::domain::{Attribute, Requirement};
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
-
-use crate::agreement::{RESOURCE, Shape};
-use crate::clock::Micros;
 
 /// The kind of resources that are all this machine.
 pub(in crate::planner) const LOCAL: &str = "local";

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use domain::agreement::{Agreement, Run};
 use scheduler::domain::HasPlan;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
-use crate::agreement::{Agreement, Run};
 use crate::planner::resources::need::{may_take_shape, shape_of_agreement};
 use crate::planner::resources::nodes::{KeptNodes, NodeState, Nodes, ReportedState, Reporter};
 use crate::planner::resources::resource::Resource;

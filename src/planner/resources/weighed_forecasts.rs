@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::agreement::Shape;
 use scheduler::domain::{Forecast, Forecasts, ForeseenTimes};
 use scheduler::{Interval, Seconds};
 
-use crate::agreement::Shape;
 use crate::planner::admission::energy::{Energy, Power, STEPS_MAX};
 use crate::planner::resources::foresight::SIZES_MAX;
 use crate::planner::resources::need::Need;

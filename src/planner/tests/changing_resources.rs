@@ -1,7 +1,8 @@
 //! Agreements and held offers while resources come, change and go.
 
+use domain::agreement::{PlacementConstraints, Promise};
+
 use super::*;
-use crate::agreement::{PlacementConstraints, Promise};
 
 fn settings(resources: Vec<Resource>) -> Settings {
     Settings::new(resources, 86_400)

@@ -1,11 +1,11 @@
 //! Where energy has a price over time, work goes to hours and resources with cheaper energy, and stays there.
 
 use advisor::random::Random;
+use domain::agreement::{Agreement, Currency, Money};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Rate, Time};
 
 use super::harness::{Domain, proposal};
-use crate::agreement::{Agreement, Currency, Money};
 use crate::planner::decider::Decider;
 use crate::planner::resources::need::Need;
 use crate::planner::{Energy, Kwh, Pricing, Resource, Settings, Termination, Watts};

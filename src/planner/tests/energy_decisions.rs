@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use advisor::random::Random;
+use domain::agreement::Currency;
 use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
-use crate::agreement::Currency;
 use crate::planner::resources::need::Need;
 use crate::planner::{Energy, Kwh, Pricing, Request, Resource, Settings, Watts};
 

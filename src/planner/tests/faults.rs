@@ -202,7 +202,7 @@ async fn an_offer_that_cannot_be_kept_beside_one_that_is_rejected_gives_up_the_b
     let agreement = domain.accept(other, later).await.unwrap();
     assert_eq!(
         Some(agreement.placement()),
-        other.terms.as_ref().map(crate::agreement::OfferTerms::placement)
+        other.terms.as_ref().map(domain::agreement::OfferTerms::placement)
     );
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;

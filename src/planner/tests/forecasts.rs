@@ -1,16 +1,16 @@
 //! What is foreseen decides: the length of slots, the resource, and where agreements may move.
 
+use domain::agreement::{
+    Agreement, Compensation, CompensationValue, Currency, Execution, Guarantee, GuaranteeState, Job, Money,
+    RunOutcome, Values,
+};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};
-use crate::agreement::{
-    Agreement, Compensation, CompensationValue, Currency, Execution, Guarantee, GuaranteeState, Job, Money,
-    RunOutcome, Values,
-};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::offers::messages::{OfferOrigin, OfferRequest, Weights};
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
@@ -13,8 +15,6 @@ use super::super::{
     Scaling, Settings,
 };
 use super::stories::Trace;
-use crate::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::planner::resources::definition::machines_of_rows;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::prediction::Machines;

@@ -1,8 +1,9 @@
 //! The holds of offers: for as long as the offers stand, beside the agreement that they would replace, and within the
 //! quotas of their party.
 
+use domain::agreement::{BarredResource, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+
 use super::*;
-use crate::agreement::{BarredResource, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
 
 /// Something that is said in a negotiation; its words are of no importance here.
 fn said(
@@ -261,7 +262,7 @@ async fn offers_to_change_one_agreement_share_their_nodes_and_one_of_them_is_tak
         assert!(offer.is_held(), "{offer:?}");
         offers.push(offer);
     }
-    let place = |offer: &NegotiationOffer| offer.terms.as_ref().map(crate::agreement::OfferTerms::placement);
+    let place = |offer: &NegotiationOffer| offer.terms.as_ref().map(domain::agreement::OfferTerms::placement);
     assert_eq!(place(&offers[0]), place(&offers[1]));
     let beside = || proposal(1, 100, 1_000..1_100);
     let later = || proposal(1, 50, 1_150..1_200);

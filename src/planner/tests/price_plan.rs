@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Currency, Money, Posting, Shape};
+use domain::clock::MICROS_PER_SECOND;
 use proptest::prelude::*;
 use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
@@ -12,8 +14,6 @@ use super::super::decider::{Decider, DecisionStep};
 use super::super::{
     AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Resource, Scaling, Settings, Termination,
 };
-use crate::agreement::{Currency, Money, Posting, Shape};
-use crate::clock::MICROS_PER_SECOND;
 use crate::store::Change;
 
 pub(in crate::planner) const HORIZON: Seconds = 1_000;

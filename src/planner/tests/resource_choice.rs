@@ -13,6 +13,11 @@ use std::sync::Arc;
 
 use advisor::random::Random;
 use advisor::statistics::Summary;
+use domain::agreement::{
+    Agreement, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money,
+    RunOutcome, Values,
+};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
@@ -20,11 +25,6 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
-use crate::agreement::{
-    Agreement, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, Job, JobEnd, Money,
-    RunOutcome, Values,
-};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::{Pricing, Request, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Predictions};
 use crate::store::{Condition, PastExecution, ResourceHour};

@@ -1,9 +1,9 @@
 //! An agreement in several slots is changed like an agreement in one.
 
+use domain::agreement::{Job, OfferKind};
 use scheduler::preemptive::{Preemption, Rounding};
 
 use super::*;
-use crate::agreement::{Job, OfferKind};
 
 /// Work that may be cut.
 fn cut(nodes: u32, duration: Seconds, window: std::ops::Range<i64>) -> Request {

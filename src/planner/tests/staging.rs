@@ -1,8 +1,9 @@
 //! Files that are moved for a job take a part of its slot, and neither of its wait nor of its run.
 
+use domain::agreement::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd};
+use domain::clock::Micros;
+
 use super::*;
-use crate::agreement::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd};
-use crate::clock::Micros;
 
 /// A second after the start of the test.
 fn at(seconds: i64) -> Micros {

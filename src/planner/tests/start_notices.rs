@@ -1,7 +1,8 @@
 //! Starts are announced before they come.
 
+use domain::agreement::PartyEventKind;
+
 use super::*;
-use crate::agreement::PartyEventKind;
 
 async fn domain(folder: TempDir, at: i64) -> Domain {
     let resource = Resource::new("local", "local", 4);
@@ -26,7 +27,7 @@ async fn announced(domain: &Domain) -> Vec<(i64, i64)> {
     let starting = events
         .into_iter()
         .filter(|event| event.kind == PartyEventKind::Starting);
-    let seconds = |event: crate::agreement::PartyEvent| {
+    let seconds = |event: domain::agreement::PartyEvent| {
         let start = event.planned.unwrap().start.seconds() - NOW;
         (event.at / MICROS_PER_SECOND - NOW, start)
     };

@@ -33,6 +33,8 @@ mod random;
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{AtPeer, Currency, JobEnd, NegotiationInstance, NegotiationOffer, Run, RunOutcome};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::admission::DecisionRule;
 use scheduler::domain::Objective;
 use scheduler::pricing::Discount;
@@ -45,8 +47,6 @@ use self::trace::{agreement_in_words, error_in_words};
 use super::super::decider::{Decider, DecisionStep};
 use super::super::{Error, ImprovementSettings, PEER, Pricing, Quotas, Resource, Settings};
 use super::harness::{Domain, rated};
-use crate::agreement::{AtPeer, Currency, JobEnd, NegotiationInstance, NegotiationOffer, Run, RunOutcome};
-use crate::clock::MICROS_PER_SECOND;
 
 pub(in crate::planner) use self::trace::Trace;
 

@@ -1,12 +1,12 @@
 //! The changes that a batch is made of.
 
+use domain::agreement::{
+    Agreement, AtPeer, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
+};
+use domain::clock::Micros;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Agreement, AtPeer, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
-};
-use crate::clock::Micros;
 use crate::store::records::call_backs::{AcceptanceEndpoint, CallBack};
 use crate::store::records::idempotency::Idempotent;
 use crate::store::records::nodes::NodeRow;

@@ -11,11 +11,11 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use domain::clock::Clock;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
 use super::trail::Trail;
-use crate::clock::Clock;
 use crate::store::engine::{Connection, Error, Result, hex, statements};
 use crate::store::signed_heads::Head;
 

@@ -4,6 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::{
+    Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
+};
+use domain::clock::Micros;
 use scheduler::Interval;
 use uuid::Uuid;
 
@@ -11,10 +15,6 @@ use super::change::Change;
 use super::held_nodes::{HeldNodes, sums_after};
 use super::sums::TableSums;
 use super::trail::{StatedRows, Trail};
-use crate::agreement::{
-    Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
-};
-use crate::clock::Micros;
 use crate::store::engine::bulk::{self, ALL_BULK, Bulk};
 use crate::store::engine::{Connection, Error, Record, Result, StoredValue, Value, is_contention};
 use crate::store::records::agreements;

@@ -5,11 +5,11 @@
 //! Lines state what they leave behind: the digest of their agreement's row, and once for each batch the sums of other tables. So a row that
 //! was changed past the service is found, too.
 
+use domain::clock::Micros;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::sums::TableSums;
-use crate::clock::Micros;
 use crate::store::engine::digest::RowDigest;
 use crate::store::engine::{Columns, Result, hex};
 

@@ -1,16 +1,16 @@
 //! The columns of values and of records: how each is read from a row, and written.
 
+use domain::agreement::{
+    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
+    Job, Money, OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
+    ProposalReason, RunOutcome, ServiceState, Wording,
+};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::connection::Value;
 use super::error::{Error, Result};
 use super::rows::{Columns, read_json_column, to_json};
-use crate::agreement::{
-    Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
-    Job, Money, OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
-    ProposalReason, RunOutcome, ServiceState, Wording,
-};
 
 /// A value that stands in one column or in several that follow each other.
 pub(in crate::store) trait StoredValue: Sized {

@@ -1,9 +1,9 @@
 //! The archive: the timelines, the bound nodes and the documents of agreements that ended long ago, in tables that no decision
 //! reads. The API shows them and `verify` checks them like all others.
 
+use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::bulk::{self, Bulk};
 use crate::store::engine::{Error, Result, Value, statements};

@@ -3,10 +3,10 @@
 //! Executions are pruned by a policy ([`crate::store::KeptExecutions`]). Samples of resources become means over whole hours, and these go, by
 //! another ([`SamplesKept`]); a live estimate looks back ten weeks.
 
+use domain::agreement::Execution;
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Seconds, Time};
 
-use crate::agreement::Execution;
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, record, statements};
 

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Note, NoteKind};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 
 use super::past_executions::past_execution_of_row;
 use super::past_executions::{LearnedExecutions, PastExecution};
-use crate::agreement::{Note, NoteKind};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::store::batch::sums::SummedTable;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;

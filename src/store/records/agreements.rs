@@ -1,10 +1,10 @@
 //! Agreements, their documents and their timelines.
 
+use domain::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
+use domain::clock::Micros;
 use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
-use crate::clock::Micros;
 use crate::store::batch::trail::{StatedRows, Trail};
 use crate::store::database::Store;
 use crate::store::engine::{

@@ -1,8 +1,8 @@
 //! The agreements that peers carry out.
 
+use domain::agreement::{Account, AtPeer, OfferTerms};
 use uuid::Uuid;
 
-use crate::agreement::{Account, AtPeer, OfferTerms};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Error, Record, Result, read_json_column, record, statements};
 

@@ -1,9 +1,9 @@
 //! Agreements that wait for their decision, and the calls that report it.
 
+use domain::agreement::{Money, Spender, Wording};
+use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::agreement::{Money, Spender, Wording};
-use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, StoredValue, Value, record, statements};
 

@@ -1,8 +1,8 @@
 //! Finished pieces of work, kept for prediction.
 
+use domain::agreement::Execution;
 use uuid::Uuid;
 
-use crate::agreement::Execution;
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};
 

@@ -1,6 +1,7 @@
 //! The effect of a request with an `Idempotency-Key`, so that the same request again has no second effect.
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};
 

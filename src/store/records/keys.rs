@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use domain::agreement::{Money, Note, NoteKind};
+use domain::clock::{Micros, second_of, time_in_words};
 use uuid::Uuid;
 
-use crate::agreement::{Money, Note, NoteKind};
-use crate::clock::{Micros, second_of, time_in_words};
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, Value, record, statements};
 

@@ -1,9 +1,9 @@
 //! The ledger: postings with their two sides, read by account.
 
+use domain::agreement::{Account, Balance, Currency, Entry, Job, Money, Posting};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use uuid::Uuid;
 
-use crate::agreement::{Account, Balance, Currency, Entry, Job, Money, Posting};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, Value, record, statements};
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{NegotiationInstance, NegotiationOffer, NegotiationState, ProposalReason};
+use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{NegotiationInstance, NegotiationOffer, NegotiationState, ProposalReason};
-use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Record, Result, Value, record, statements};
 

@@ -1,6 +1,7 @@
 //! How nodes stand that are not up.
 
-use crate::clock::Micros;
+use domain::clock::Micros;
+
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};
 

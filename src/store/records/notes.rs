@@ -1,10 +1,10 @@
 //! The lines of the audit trail that are no agreement's, and the whole trail as operators read it.
 
+use domain::agreement::{Note, NoteKind};
+use domain::clock::Micros;
 use uuid::Uuid;
 
 use super::key_changes::NOTIFY;
-use crate::agreement::{Note, NoteKind};
-use crate::clock::Micros;
 use crate::store::batch::known_trail::confirm_end;
 use crate::store::batch::sums::TableSums;
 use crate::store::batch::trail::Trail;

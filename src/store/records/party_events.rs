@@ -1,10 +1,10 @@
 //! The events that parties are told of, and where they have them told.
 
+use domain::agreement::PartyEvent;
+use domain::clock::Micros;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::PartyEvent;
-use crate::clock::Micros;
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};

@@ -5,9 +5,9 @@
 //! in their order: a reader that has seen one has seen all before it. Of each file only its last change is kept, and a file that
 //! was removed stays as a row without content.
 
+use domain::clock::Micros;
 use uuid::Uuid;
 
-use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::transaction::Transaction;
 use crate::store::engine::{Record, Result, record, statements};

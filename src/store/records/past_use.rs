@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::database::Store;
 use crate::store::engine::{Result, statements};
 

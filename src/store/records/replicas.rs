@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::clock::Micros;
+use domain::clock::Micros;
+
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};
 

@@ -1,9 +1,9 @@
 //! Reservations as people look for them: agreements in the order of their starts.
 
+use domain::agreement::Agreement;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
 use crate::store::database::Store;
 use crate::store::engine::{Columns, Result, Value, statements};
 use crate::store::records::agreements::read_with_succession;

@@ -1,8 +1,8 @@
 //! The resources, as they are planned on.
 
+use domain::clock::Micros;
 use scheduler::Rate;
 
-use crate::clock::Micros;
 use crate::store::database::Store;
 use crate::store::engine::{Record, Result, record, statements};
 

@@ -29,12 +29,12 @@ mod trail;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use domain::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
+use domain::clock::{self, Micros};
 use scheduler::{Interval, Time, counted};
 use serde::Serialize;
 use uuid::Uuid;
 
-use crate::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
-use crate::clock::{self, Micros};
 use crate::store::batch::trail::Trail;
 use crate::store::database::Store;
 use crate::store::engine::digest::RowDigest;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{NegotiationOffer, OfferState, Slots, Stretch, held_stretches};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::Invariant::{self, I4, I5};
 use super::{Finding, PAGE, Verification};
-use crate::agreement::{NegotiationOffer, OfferState, Slots, Stretch, held_stretches};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::store::engine::{Columns, Connection, Error, Record, Result, read_json_column};
 
 /// An offer that has been held or accepted, and the agreement that it would replace.

@@ -1,12 +1,12 @@
 //! I5 and I6 of an agreement with work that is done in pieces. The pieces follow each other. Together they take as long as was
 //! agreed, or longer where the timeline says why. Each has had its own nodes in its own time.
 
+use domain::agreement::{Agreement, ServiceState};
 use scheduler::counted;
 
 use super::Findings;
 use super::Invariant::{I5, I6};
 use super::timeline::TimelineCheck;
-use crate::agreement::{Agreement, ServiceState};
 use crate::store::records::bindings::Binding;
 
 pub(super) fn check_pieces(agreement: &Agreement, life: Option<&TimelineCheck>, found: &mut Findings) {

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
+use domain::agreement::Stretch;
+use domain::clock::{Micros, second_after, second_of, time_in_words};
 use scheduler::{Interval, Time, counted};
-
-use crate::agreement::Stretch;
-use crate::clock::{Micros, second_after, second_of, time_in_words};
 
 /// The capacity of a resource from an instant on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! I6 of one agreement: its timeline leads along allowed edges to the state that it has, and the rest of its row goes
 //! with that state.
 
+use domain::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+
 use super::Findings;
 use super::Invariant::{I6, I10};
-use crate::agreement::{Agreement, AgreementState, EventKind, ServiceState};
 use crate::store::engine::digest::RowDigest;
 
 /// One line of a timeline with the states after the change that it was written with.

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use domain::agreement::{AgreementState, EventKind, ServiceState};
+use domain::clock::Micros;
 use uuid::Uuid;
 
 use super::timeline::{TimelineCheck, TimelineStep};
 use super::{FINDINGS_MAX, FINDINGS_MAX_ROWS, Finding, Findings, Invariant, PAGE, Verification};
-use crate::agreement::{AgreementState, EventKind, ServiceState};
-use crate::clock::Micros;
 use crate::store::batch::sums::{SummedTable, TableSums};
 use crate::store::batch::trail::{StatedRows, Trail};
 use crate::store::engine::{Columns, Connection, Error, Result, Value, statements};

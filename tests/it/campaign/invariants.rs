@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use bespeak::agreement::Agreement;
 use bespeak::planner::NodeState;
 use bespeak::store::{self, Finding};
+use domain::agreement::Agreement;
 use scheduler::{Interval, Time};
 
 use super::{Aim, CHECKED_EVERY, Campaign, RECOVERY};

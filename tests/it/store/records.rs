@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use bespeak::access::{Access, Role};
-use bespeak::agreement::{
-    Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
-};
-use bespeak::clock::Clock;
 use bespeak::store::{
     AgreementFilter, Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store,
 };
+use domain::agreement::{
+    Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
+};
+use domain::clock::Clock;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 

@@ -1,7 +1,7 @@
 //! The list of past reservations by start.
 
-use bespeak::agreement::{AgreementState, ServiceState, Slots};
 use bespeak::store::{Change, ReservationFilter, StartPlace};
+use domain::agreement::{AgreementState, ServiceState, Slots};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 

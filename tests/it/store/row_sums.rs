@@ -1,10 +1,10 @@
 //! A row that is changed past the service is found, in whichever column that decides rights or money.
 
-use bespeak::agreement::{
+use bespeak::store::{Change, KeptExecutions, LearnedExecutions, Store};
+use domain::agreement::{
     Account, Agreement, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind,
     RunOutcome,
 };
-use bespeak::store::{Change, KeptExecutions, LearnedExecutions, Store};
 use scheduler::Time;
 use uuid::Uuid;
 

@@ -6,6 +6,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use domain::clock::Clock;
 use scheduler::counted;
 
 use super::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, open_part, sync_folder};
@@ -15,7 +16,6 @@ use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::cli::operator::verify::{signed_lines, tell_findings};
 use crate::cli::{Failure, RESTORING, StoreOptions};
-use crate::clock::Clock;
 use crate::store::backup::{CopyError, Progress, check_empty, restore_database};
 use crate::store::signed_heads::{HeadKey, Restore};
 

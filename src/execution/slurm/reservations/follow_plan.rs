@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
 use scheduler::Time;
 use tracing::info;
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;

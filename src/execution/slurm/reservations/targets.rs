@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
 use scheduler::{Interval, Seconds, Time};
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::PlannedSlot;
 use crate::execution::lock::lock;
 use crate::execution::slurm::executor::SlurmExecutor;

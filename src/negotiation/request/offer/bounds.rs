@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{BarredResource, Shape};
 use scheduler::counted;
 use wsag::agreements::AgreementOffer;
 use wsag::terms::{TermTree, Terms};
 use wsag::{Violation, ns};
 
 use super::{JobTerms, OfferCheck, wall_time_limit};
-use crate::agreement::{BarredResource, Shape};
 use crate::negotiation::Result;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::granted_duration::DurationBounds;

@@ -1,7 +1,7 @@
+use domain::agreement::Currency;
 use scheduler::SlotTree;
 
 use super::*;
-use crate::agreement::Currency;
 
 const NOW: i64 = 1_000;
 

@@ -1,12 +1,12 @@
 //! What a peer delivers late, or not at all, is not delivered here either.
 
+use domain::agreement::{
+    Agreement, AgreementState, AtPeer, Job, JobEnd, Money, RunOutcome, SeenAtPeer, ServiceState,
+};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::{
-    Agreement, AgreementState, AtPeer, Job, JobEnd, Money, RunOutcome, SeenAtPeer, ServiceState,
-};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::tests::harness::{Domain, proposal};
 use crate::planner::tests::price_plan::eur;
 use crate::planner::{PEER, Plan, Request, Resource, Termination};

@@ -1,15 +1,15 @@
 //! With any price list, plan and time, no party gains by ending an agreement and booking it again, nor by changing it
 //! into its present form.
 
+use domain::agreement::{
+    Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
+    ServiceState,
+};
 use proptest::prelude::*;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{
-    Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
-    ServiceState,
-};
 use crate::planner::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::planner::{
     Bargain, OfferOrigin, OfferRequest, OfferWords, Plan, Pricing, Quote, Request, Resource, Settings,

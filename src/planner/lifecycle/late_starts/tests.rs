@@ -1,8 +1,8 @@
 //! Facts about slots that begin with another second than planned, on a plan without a store.
 
+use domain::agreement::{RunOutcome, ServiceState};
 use scheduler::{Interval, Time};
 
-use crate::agreement::{RunOutcome, ServiceState};
 use crate::planner::Resource;
 use crate::planner::tests::harness::{Domain, work};
 

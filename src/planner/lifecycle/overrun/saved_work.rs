@@ -1,9 +1,9 @@
 //! Work that is not over at the end of a slot that cannot be longer. It is told to save its state, and the rest goes on
 //! in another place, as a piece that is added to its agreement (`docs/design/planning.md`).
 
+use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
 use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 
-use crate::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome, ServiceState};
 use crate::planner::decider::Decider;
 use crate::planner::lifecycle::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::planner::requests::request_of_stretch;

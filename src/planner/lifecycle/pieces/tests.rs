@@ -1,13 +1,13 @@
 //! Work that is done in pieces: its places, compared with a search of the plan second by second, and its further course.
 
+use domain::agreement::{Job, RunOutcome, Shape, Slot};
+use domain::clock::MICROS_PER_SECOND;
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Job, RunOutcome, Shape, Slot};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::tests::harness::{Domain, proposal};

@@ -1,10 +1,10 @@
 //! Suggestions: they would make room for others, nothing has moved for them, and sometimes there is none.
 
+use domain::agreement::Money;
 use proptest::prelude::*;
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
-use crate::agreement::Money;
 use crate::planner::requests::request_of_agreement;
 use crate::planner::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
 use crate::planner::{OfferOrigin, Plan, Pricing, Request, Resource, Weights};

@@ -1,13 +1,13 @@
 //! Quotes for requests with a duration that follows from their size, compared with all places on small plans.
 
+use domain::agreement::{
+    Filter, Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
+};
 use proptest::prelude::*;
 use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
-use crate::agreement::{
-    Filter, Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
-};
 use crate::planner::offers::ranking::best_candidates;
 use crate::planner::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wished_request};
 use crate::planner::{Candidate, OfferOrigin, OfferRequest, Pricing, Quote, Request, Scaling, Weights};

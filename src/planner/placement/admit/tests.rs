@@ -1,11 +1,11 @@
 //! Many resources: the places of agreements and the conditions on nodes. After every decision all placements are inside
 //! their windows, nothing is over capacity, and a refusal leaves everything as it was.
 
+use domain::agreement::{BarredResource, Currency, Filter, Measure, Money};
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{BarredResource, Currency, Filter, Measure, Money};
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::tests::harness::{Domain, HORIZON, arm, proposal, rated};
 use crate::planner::{Plan, Pricing, Request, Resource, Scaling, Settings, Termination};
@@ -253,7 +253,7 @@ fn one_that_waits_goes_to_another_resource_before_a_newcomer_is_refused_and_its_
 
 #[test]
 fn other_objectives_can_be_preferred_to_the_earliest_completion() {
-    use crate::agreement::Currency;
+    use domain::agreement::Currency;
     let mut domain = Domain::new(vec![rated("fast", 4, 2_000_000), rated("slow", 4, 1_000_000)]);
     let mut pricing = crate::planner::Pricing::flat(3_600_000, Currency::parse("EUR").unwrap());
     pricing.resources.insert("slow".into(), 360_000);

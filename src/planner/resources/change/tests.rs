@@ -1,11 +1,11 @@
 //! Facts about resources that come, change and go, on a plan without a store.
 
+use domain::agreement::{Agreement, Filter, RunOutcome, ServiceState};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Reason, Time};
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Agreement, Filter, RunOutcome, ServiceState};
 use crate::planner::Request;
 use crate::planner::plan::Plan;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};

@@ -1,9 +1,9 @@
 //! Facts about nodes that leave a resource, on a plan without a store.
 
+use domain::agreement::RunOutcome;
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
-use crate::agreement::RunOutcome;
 use crate::planner::Resource;
 use crate::planner::tests::harness::{Domain, work};
 

@@ -1,14 +1,14 @@
 //! The course of agreements when nodes go away and come back.
 
+use domain::agreement::{
+    AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, RunOutcome, ServiceState, Shape,
+    Values,
+};
 use scheduler::{Seconds, Time};
 
 use super::super::failures::Failures;
 use super::super::nodes::NodeState;
 use super::*;
-use crate::agreement::{
-    AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, RunOutcome, ServiceState, Shape,
-    Values,
-};
 use crate::planner::tests::harness::{Domain, proposal};
 use crate::planner::{Plan, Request, Resource, Scaling};
 
@@ -346,7 +346,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     let lost = |decider: &mut Decider<'_>| {
         decider.record_end(
             other.id,
-            &crate::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
+            &domain::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
         )
     };
     domain.decide(lost).unwrap();

@@ -1,7 +1,8 @@
 //! Agreements that replace others: their further nodes are held before they are promised.
 
+use domain::agreement::NegotiationOffer;
+
 use super::*;
-use crate::agreement::NegotiationOffer;
 
 /// The cluster reports that it holds the first nodes, a given number each, for the planned slots of these agreements, and for
 /// nothing else.

@@ -1,11 +1,11 @@
 //! What parties and the provider offer each other in a story: about something new, in place of an agreement, and by the provider.
 
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
+use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
 use super::Story;
 use super::trace::{agreement_in_words, offer_in_words, quote_in_words};
-use crate::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::decider::DecisionStep;
 use crate::planner::{
     Acceptance, Bargain, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
+use domain::agreement::{
+    Agreement, AtPeer, Event, Guarantee, NegotiationOffer, OfferTerms, RunOutcome, Slot,
+};
 use uuid::Uuid;
 
 use super::digests::numbered;
-use crate::agreement::{Agreement, AtPeer, Event, Guarantee, NegotiationOffer, OfferTerms, RunOutcome, Slot};
 use crate::planner::{Error, Quote, Refusal, Repaired, Weights, best_candidates};
 use crate::store::Change;
 

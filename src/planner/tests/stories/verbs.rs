@@ -1,16 +1,16 @@
 //! What parties, operators, nodes and peers do in a story, beside negotiating.
 
+use domain::agreement::{
+    AtPeer, Compensation, CompensationValue, Guarantee, GuaranteeState, Job, JobEnd, Money, RunOutcome,
+    SeenAtPeer, Shape, Values,
+};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::{Fraction, Interval, Rate, Time};
 use uuid::Uuid;
 
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
-use crate::agreement::{
-    AtPeer, Compensation, CompensationValue, Guarantee, GuaranteeState, Job, JobEnd, Money, RunOutcome,
-    SeenAtPeer, Shape, Values,
-};
-use crate::clock::MICROS_PER_SECOND;
 use crate::planner::tests::harness::proposal;
 use crate::planner::{
     BusyTime, Eviction, MoveOrder, NodeReport, NodeState, PEER, Reporter, Request, ResourceOrder,

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Currency, Job, Money, Slot, Slots};
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
 use uuid::Uuid;
 
 use super::*;
-use crate::agreement::{Currency, Job, Money, Slot, Slots};
 use crate::planner::resources::failures::Failures;
 use crate::planner::tests::harness::{Domain, HORIZON, proposal};
 use crate::planner::{Overruns, Plan, Request, Resource, Termination};

@@ -1,7 +1,8 @@
 //! Pieces on a resource that holds nodes by name.
 
+use domain::agreement::Run;
+
 use super::*;
-use crate::agreement::Run;
 use crate::planner::KeptNodes;
 use crate::planner::resources::resource::CLUSTER;
 

@@ -1,7 +1,8 @@
 //! Work in pieces goes to another resource: where its own fails, and to let others in.
 
+use domain::agreement::Filter;
+
 use super::*;
-use crate::agreement::Filter;
 
 /// Thirty seconds of work in two pieces on the first of two resources; the second is taken until 60.
 fn in_two(work: Request) -> (Domain, Agreement, Uuid) {

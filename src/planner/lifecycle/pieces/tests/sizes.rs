@@ -1,7 +1,8 @@
 //! Pieces of differing sizes.
 
+use domain::agreement::Currency;
+
 use super::*;
-use crate::agreement::Currency;
 use crate::planner::{Pricing, Scaling};
 
 /// The same with several sizes, where the law of scaling is constant work, with one size for each piece or one for all.

@@ -34,7 +34,7 @@ pub struct Guarantee {
 
 impl Guarantee {
     /// How the line of the timeline begins that says what state was found.
-    pub(crate) fn assessed(&self) -> String {
+    pub fn assessed(&self) -> String {
         format!("{} {}:", self.name, self.state.word())
     }
 }

@@ -5,13 +5,10 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::{Time, counted};
-use tracing::warn;
-
-use crate::task::note_success;
 
 /// Microseconds since the Unix epoch: the unit of everything that is recorded as it happened.
 pub type Micros = i64;
@@ -21,8 +18,6 @@ pub const MICROS_PER_SECOND: i64 = 1_000_000;
 /// A difference between the wall time and the time that has passed since the last look is a step where it is greater than this:
 /// more than time servers slew in an hour (at most 500 millionths), less than a slot's start may be late.
 pub const STEP_MIN: Micros = 2 * MICROS_PER_SECOND;
-/// How often the wall time is compared with the time that has passed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How long a step is reported after it was noticed.
 const TOLD_FOR: Micros = 3_600 * MICROS_PER_SECOND;
 
@@ -166,15 +161,10 @@ impl Clock {
         (recent || behind.is_some()).then(|| step_in_words(step, behind))
     }
 
-    /// Looks again and again, and logs each step.
-    pub async fn notice_steps(self) {
-        loop {
-            if let Some(step) = self.look() {
-                warn!("{}", step_in_words(step, self.steps().behind));
-            }
-            note_success();
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
+    /// Compares as [`Clock::look`] does; the step in words for operators, where there was one.
+    pub fn look_in_words(&self) -> Option<String> {
+        let step = self.look()?;
+        Some(step_in_words(step, self.steps().behind))
     }
 
     fn watched(&self) -> MutexGuard<'_, LastTimes> {
