@@ -8,13 +8,13 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use bespeak::prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
-use bespeak::store::{Condition, PastExecution, ResourceHour};
 use domain::agreement::{Execution, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
 use scheduler::measure::{Bar, verdict_row};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Rate, Time};
 use std::sync::Arc;
+use store::{Condition, PastExecution, ResourceHour};
 use uuid::Uuid;
 
 const HOUR: i64 = 3_600;

@@ -34,5 +34,3 @@ pub mod prediction;
 pub mod replicas;
 // Tasks beside each other.
 pub(crate) mod task;
-// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
-pub mod store;

@@ -23,9 +23,9 @@ pub use secret::{Secret, hide_keys};
 
 use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use store::{KeyChange, KeyRow, SessionRow, Store};
 
 use crate::address::is_hidden;
-use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
 use crate::task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.

@@ -6,9 +6,8 @@ use std::fmt;
 
 use domain::clock::Micros;
 use sha2::{Digest, Sha256};
+use store::hex;
 use subtle::ConstantTimeEq;
-
-use crate::store::hex;
 
 /// The beginning of every API key, so that people and scanners of leaked secrets recognize one.
 const KEY_PREFIX: &str = "bsp_";

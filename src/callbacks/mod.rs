@@ -30,9 +30,9 @@ pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use store::{DueCallBack, Registration, Store};
 
 use crate::address::{Policy, transfer_error_in_words};
-use crate::store::{self, DueCallBack, Registration, Store};
 use crate::task::note_success;
 
 /// How often to look for calls that are due.
@@ -371,8 +371,9 @@ impl CallBacks {
 
 #[cfg(test)]
 mod tests {
+    use store::KeyRow;
+
     use super::*;
-    use crate::store::KeyRow;
 
     fn registration(party: &str) -> Registration {
         Registration {

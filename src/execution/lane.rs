@@ -16,6 +16,7 @@ use domain::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcom
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, counted};
+use store::Condition;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
@@ -32,7 +33,6 @@ use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
 use crate::metrics::Histogram;
 use crate::planner::{self, CannotStart, Planner};
-use crate::store::Condition;
 use crate::task::{self, KeptTasks};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of

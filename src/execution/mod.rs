@@ -32,10 +32,10 @@ use domain::agreement::{JobEnd, Run};
 use domain::clock::Micros;
 use scheduler::{Interval, Seconds};
 use serde::Serialize;
+use store::Condition;
 use uuid::Uuid;
 
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
-use crate::store::Condition;
 
 /// Something that a promise on a resource rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

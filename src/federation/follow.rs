@@ -12,6 +12,7 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Seconds, Time};
+use store::Store;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -23,7 +24,6 @@ use super::followed_agreements::FollowedAgreement;
 use super::{Federation, FollowedAgreements};
 use crate::execution::JobStatus;
 use crate::planner::Planner;
-use crate::store::{self, Store};
 use crate::task;
 
 /// The pause between two looks at what is to be done.

@@ -120,6 +120,6 @@ impl Federation {
 
     /// The id by which peers may know a party, which tells nothing else of it.
     fn opaque_id(&self, party: &str) -> String {
-        crate::store::hex(&hmac::sign(&self.0.secret, party.as_bytes()).as_ref()[..16])
+        store::hex(&hmac::sign(&self.0.secret, party.as_bytes()).as_ref()[..16])
     }
 }

@@ -107,7 +107,7 @@ pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Que
         state: read_filter_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
         name: read_filter_text("name", query.name)?,
         initiator_id: query.agreement_id,
-        ..AgreementFilter::within(start, end)
+        ..negotiation::agreements_within(start, end)
     };
     let page = call
         .negotiation

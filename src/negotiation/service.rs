@@ -7,6 +7,7 @@ use domain::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
 use scheduler::{Interval, Seconds};
+use store::Store;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
 use wsag::templates::agreement_factory_properties;
@@ -30,7 +31,6 @@ use crate::metrics::{Exposition, metrics};
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
 use crate::replicas::Replicas;
-use crate::store::Store;
 use crate::task;
 
 /// The most names of input files in a list: more do not help in a choice.

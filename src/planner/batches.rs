@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use domain::agreement::{Agreement, AgreementState};
 use scheduler::Reason;
+use store::{Change, Idempotent, Store};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -14,7 +15,6 @@ use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::Scope;
 use crate::planner::settings::Settings;
-use crate::store::{self, Change, Idempotent, Store};
 use crate::task;
 
 /// The answers to the requests with idempotency keys.

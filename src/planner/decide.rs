@@ -9,6 +9,7 @@ use domain::agreement::{
 };
 use domain::clock::{Micros, second_after};
 use scheduler::{Interval, Move, Reason};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::admission::share::{keep_within, refusal_within_share};
@@ -24,7 +25,6 @@ use crate::planner::resources::need::{Need, Placement};
 use crate::planner::resources::nodes::Unused;
 use crate::planner::settings::Quotas;
 use crate::planner::words::{piece_in_words, time_difference_in_words};
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.

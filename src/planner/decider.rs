@@ -7,6 +7,7 @@ use std::time::Instant;
 use domain::agreement::{Agreement, Event, EventKind};
 use domain::clock::{Micros, second_of};
 use scheduler::Time;
+use store::Change;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
@@ -15,7 +16,6 @@ use crate::planner::error::{Error, Result};
 use crate::planner::plan::Plan;
 use crate::planner::request::Scope;
 use crate::planner::settings::Settings;
-use crate::store::Change;
 
 /// The data of a decision: the plan, the present, and the changes that the batch has so far.
 pub(super) struct Decider<'a> {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::{Agreement, Shape};
 use domain::clock::Clock;
 use scheduler::Time;
+use store::{Lease, Store};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -29,7 +30,6 @@ use crate::planner::resources::orders::{Reconfiguration, ResourceChanges};
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{NegotiationLimits, Settings};
 use crate::planner::signals::Signals;
-use crate::store::{Lease, Store};
 use crate::task;
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.

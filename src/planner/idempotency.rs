@@ -1,10 +1,11 @@
 //! Requests that bear an idempotency key: the answer is stored with the effect, and a repeated request gets it again,
 //! without a second effect.
 
+use store::{Change, Idempotent};
+
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::request::Idempotency;
-use crate::store::{Change, Idempotent};
 
 impl Decider<'_> {
     /// Refuses a request with a key that came before.

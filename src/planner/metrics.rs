@@ -7,11 +7,11 @@ use domain::agreement::{
 };
 use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Interval, Seconds};
+use store::Change;
 
 use crate::metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::Decider;
-use crate::store::Change;
 
 metrics! {
     BATCHES = Histogram "bespeak_planner_batch_commands": "Commands that the planner decided together.";

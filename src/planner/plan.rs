@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
 use domain::clock::second_of;
 use scheduler::{Fraction, Interval, Seconds, Time, counted};
+use store::Binding;
 use uuid::Uuid;
 
 use crate::planner::admission::holdings::Holdings;
@@ -29,7 +30,6 @@ use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::settings::Settings;
 use crate::planner::slot_numbers::Numbers;
 use crate::planner::timetable::Timetable;
-use crate::store::Binding;
 
 /// Every agreement that is not over, and the slots it occupies.
 #[derive(Clone)]

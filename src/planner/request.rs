@@ -8,10 +8,10 @@ use domain::agreement::{
 };
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Time};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::resources::resource::Scaling;
-use crate::store::Change;
 
 /// An offer as the planner sees it: already checked against its template.
 #[derive(Debug, Clone)]

@@ -32,12 +32,12 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::decider::Decider;
 use super::*;
-use crate::store::Store;
 
 struct Domain {
     planner: Planner,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use domain::agreement::Agreement;
 use domain::clock::Clock;
 use scheduler::{Interval, Time};
+use store::Store;
 
 use crate::planner::batches::RememberedAnswers;
 use crate::planner::decider::Decider;
@@ -15,7 +16,6 @@ use crate::planner::resources::domain_id;
 use crate::planner::resources::need::Need;
 use crate::planner::settings::Settings;
 use crate::planner::writer;
-use crate::store::Store;
 
 /// What a proposal would get.
 #[derive(Debug)]

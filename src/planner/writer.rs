@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use scheduler::{Seconds, Time};
+use store::{Change, IDEMPOTENCY_KEPT, Lease, Store};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,6 @@ use crate::planner::plan::Plan;
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::Settings;
 use crate::planner::signals::Signals;
-use crate::store::{self, Change, IDEMPOTENCY_KEPT, Lease, Store};
 use crate::task;
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first

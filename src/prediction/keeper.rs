@@ -10,11 +10,11 @@ use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
 use scheduler::prediction::smoothing::STEPS_MAX;
 use scheduler::{Seconds, Time};
+use store::{LearnedExecutions, PastExecution, ResourceHour, ResourceRow, Store};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Knowledge, Machines};
-use crate::store::{self, LearnedExecutions, PastExecution, ResourceHour, ResourceRow, Store};
 use crate::task;
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.

@@ -14,12 +14,12 @@ use scheduler::prediction::{
     Reliability, Runs,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
+use store::{PastExecution, ResourceHour};
 
 use super::cache::Cache;
 use super::machines::{Conditions, MachineCondition, Machines, kinds_of_machines};
 use super::windows::{LastRuns, LastValues};
 use super::work::{Length, Likeness, Work, as_seconds};
-use crate::store::{PastExecution, ResourceHour};
 
 /// Executions of an application that a mean is taken of: the last ones, as programs and inputs change.
 const MEAN_RUNS_MAX: usize = 1_000;

@@ -7,10 +7,10 @@ use std::fs;
 use std::path::Path;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use store::{Condition, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::samples::Samples;
-use crate::store::{Condition, Store};
 use crate::task;
 
 /// Millionths in a whole.

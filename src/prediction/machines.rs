@@ -6,8 +6,7 @@ use scheduler::domain::Attribute;
 use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{Outlook, Series, Smoothing};
 use scheduler::{Interval, Rate, Seconds, Time};
-
-use crate::store::{Condition, ResourceHour};
+use store::{Condition, ResourceHour};
 
 /// Length of the steps that samples are smoothed over.
 pub(super) const HOUR: Seconds = 3_600;

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::Seconds;
+use store::{KeptExecutions, SamplesKept, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::LEARNED;
-use crate::store::{self, KeptExecutions, SamplesKept, Store};
 use crate::task::note_success;
 
 /// How often executions that may go are looked for.

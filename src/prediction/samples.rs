@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use domain::clock::Clock;
+use store::{Condition, Sample, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{Condition, Sample, Store};
 use crate::task::note_success;
 
 /// The first sample is taken after so long, so that a service which has just started knows something soon.

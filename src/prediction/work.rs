@@ -3,8 +3,7 @@
 use domain::agreement::{Job, RunOutcome};
 use domain::clock::{Micros, second_after};
 use scheduler::Seconds;
-
-use crate::store::PastExecution;
+use store::PastExecution;
 
 /// The length that work which was stopped at its slot's end is taken to need, as a multiple of its slot, where slots are sized:
 /// only its least length is known.

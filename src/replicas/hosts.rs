@@ -9,7 +9,6 @@ use tracing::{info, warn};
 
 use super::Replicas;
 use crate::planner::{self, NodeReport, NodeState, Planner, Reporter};
-use crate::store;
 use crate::task::note_success;
 
 /// How often it is looked which replicas are silent.

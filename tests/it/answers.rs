@@ -28,13 +28,13 @@ use bespeak::http::{
 use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
 use bespeak::planner::{Planner, Pricing, Quotas, Resource, Settings};
 use bespeak::portal;
-use bespeak::store::Store;
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
+use store::Store;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bespeak::store::{Change, ResourceRow, Store};
 use domain::agreement::{
     Account, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind, RunOutcome,
     ServiceState, Slots,
@@ -19,6 +18,7 @@ use scheduler::Interval;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
+use store::{Change, ResourceRow, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 

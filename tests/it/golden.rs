@@ -20,7 +20,7 @@ mod digests;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use bespeak::store::Store;
+use store::Store;
 use uuid::Uuid;
 
 pub(crate) use digests::{assert_golden, numbered};

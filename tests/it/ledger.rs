@@ -1,7 +1,6 @@
 //! Debts: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
 use bespeak::planner::{Failures, Pricing, Request, Resource, Settings, Termination};
-use bespeak::store::{Change, Finding, Invariant};
 use domain::agreement::{
     Account, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money,
     Obligated, Posting, PostingKind, Run, RunOutcome, Values,
@@ -9,6 +8,7 @@ use domain::agreement::{
 use domain::clock::MICROS_PER_SECOND;
 use scheduler::Fraction;
 use serde_json::json;
+use store::{Change, Finding, Invariant};
 use uuid::Uuid;
 
 use crate::configuration::serve;

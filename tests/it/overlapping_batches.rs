@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bespeak::planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Resource, Scaling, Settings};
-use bespeak::store::Store;
 use domain::agreement::Shape;
 use domain::clock::Clock;
 use sqlx::{Connection, PgConnection, SqliteConnection};
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -13,12 +13,20 @@ use imports::{ANY, MAY_IMPORT};
 use source::{NamedPath, Source};
 
 /// Crates of ours, as they are named from outside.
-const OUR_CRATES: &[&str] = &["advisor", "bespeak", "domain", "lab", "scheduler", "wsag"];
+const OUR_CRATES: &[&str] = &[
+    "advisor",
+    "bespeak",
+    "domain",
+    "lab",
+    "scheduler",
+    "store",
+    "wsag",
+];
 
 /// Libraries that are known in one place only.
 const ONLY_IN: &[(&str, &[&str])] = &[
     ("axum", &["src/http", "src/portal", "src/cli/serve.rs"]),
-    ("sqlx", &["src/store"]),
+    ("sqlx", &["crates/store"]),
     ("askama", &["src/portal"]),
     (
         "clap",
@@ -387,7 +395,7 @@ fn an_import_against_the_table_is_found() {
     check(
         imports,
         ("src/portal/a.rs", "fn f(t: scheduler::Time) {}"),
-        ("src/store/a.rs", "fn f(t: scheduler::Time) {}"),
+        ("crates/store/src/a.rs", "fn f(t: scheduler::Time) {}"),
     );
     check(
         imports,
@@ -422,7 +430,7 @@ fn a_library_out_of_its_place_is_found() {
     check(
         libraries,
         ("src/http/a.rs", "fn f() { sqlx::query(\"\") }"),
-        ("src/store/a.rs", "use sqlx::Row;"),
+        ("crates/store/src/a.rs", "use sqlx::Row;"),
     );
 }
 

@@ -12,13 +12,13 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::Time;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
+use store::{Change, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::pgbench;
 use crate::cli::client::Server;
 use crate::cli::{Failure, StoreOptions};
-use crate::store::{Change, Store};
 
 /// Offers that are held at a time between a phase that negotiates and one that accepts: fewer than a party may hold.
 const HELD_MAX: usize = 800;

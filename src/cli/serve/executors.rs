@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -25,7 +26,6 @@ use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{FollowedAgreements, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
-use crate::store::Store;
 use crate::task::{Keeper, note_success};
 
 /// Makes the executors of resources: those of this machine share one.

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
+use store::{Store, read_trail_end};
 use tracing::warn;
 
 use crate::cli::Failure;
 use crate::cli::config::trail::Trail;
-use crate::store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
-use crate::store::{Store, read_trail_end};
 use crate::task::{self, Keeper};
 
 /// How long a signature may take before its task counts as late.

@@ -24,6 +24,7 @@ use clap::{Args, ValueEnum};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
 use scheduler::Seconds;
+use store::{Lease, Store};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -43,7 +44,6 @@ use crate::http::RequestLimits;
 use crate::negotiation::{self, Service};
 use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge, Pace};
-use crate::store::{self, Lease, Store};
 use crate::task::{self, Keeper};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use domain::clock::Clock;
+use store::Store;
 use uuid::Uuid;
 
 use super::{SELDOM, SOON};
@@ -13,7 +14,6 @@ use crate::federation::secret::ensure_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
 use crate::planner::Planner;
-use crate::store::Store;
 use crate::task::Keeper;
 
 /// Open agreements whose addresses are looked at.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use rustls::ServerConfig;
+use store::{Lease, Store};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -38,7 +39,6 @@ use crate::negotiation::Service;
 use crate::portal;
 use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
-use crate::store::{Lease, Store};
 use crate::task::{self, Keeper, KeptTasks};
 
 /// Orders to read the configuration again that may wait.

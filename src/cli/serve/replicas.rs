@@ -8,6 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::clock::Clock;
+use store::backup::SCHEMA_VERSION;
+use store::{Engine, Store};
 use tracing::{info, warn};
 
 use super::{Options, SOON};
@@ -17,8 +19,6 @@ use crate::cli::config::tls::Tls;
 use crate::execution::lead::Hosts;
 use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
-use crate::store::backup::SCHEMA_VERSION;
-use crate::store::{Engine, Store};
 use crate::task::{Keeper, note_success};
 
 /// The file of the data folder with the name.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -22,7 +23,6 @@ use crate::planner::{Planner, Resource};
 use crate::portal;
 use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
-use crate::store::{self, LeaderLook, Lease, Store};
 use crate::task;
 
 /// How often it is looked whether the lead is free.

@@ -60,7 +60,7 @@ impl Drop for Draft {
 
 /// The owner of a party's files: a name of a party may be long and have any characters, that of a folder may not.
 pub(super) fn owner_of(party: &str) -> String {
-    crate::store::hex(&Sha256::digest(party.as_bytes()))
+    store::hex(&Sha256::digest(party.as_bytes()))
 }
 
 impl PartyFolders {

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::{Limit, Run};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::Seconds;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use uuid::Uuid;
@@ -26,7 +27,6 @@ use crate::execution::job::folder::{ASIDE, Folder, PIECE};
 use crate::execution::lock::lock;
 use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::execution::slurm::settings::Settings;
-use crate::store::{self, Store};
 use crate::task;
 use places::FolderPlaces;
 

@@ -44,6 +44,7 @@ pub use settings::{Account, Settings, slurm_name_of_run};
 
 use domain::agreement::{JobEnd, Run};
 use domain::clock::{Clock, Micros, second_of};
+use store::Condition;
 
 use super::job::folder::Folder;
 use super::lock::lock;
@@ -52,7 +53,6 @@ use super::{
     SetupCheck,
 };
 use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
-use crate::store::Condition;
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::Run;
 use domain::clock::Clock;
 use scheduler::{Interval, Time};
+use store::Condition;
 
 use crate::execution::ExecutionError;
 use crate::execution::lock::lock;
@@ -19,7 +20,6 @@ use crate::execution::slurm::query::{JobKey, JobRow, JobState, NodeRow, Reservat
 use crate::execution::slurm::recurring::RecurringReservation;
 use crate::execution::slurm::snapshot::Snapshot;
 use crate::planner::{BusyTime, NodeReport, NodeState};
-use crate::store::Condition;
 
 /// Seconds by which the limit of a job that Slurm counts in whole minutes may reach beyond its slot.
 const MINUTE: i64 = 60;

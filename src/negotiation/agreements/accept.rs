@@ -7,6 +7,7 @@ use domain::agreement::{
 };
 use scheduler::Time;
 use serde_json::json;
+use store::AcceptanceEndpoint;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
@@ -25,7 +26,6 @@ use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
 use crate::planner::{self, Acceptance, OfferLoss, Request};
-use crate::store::AcceptanceEndpoint;
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
 pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);

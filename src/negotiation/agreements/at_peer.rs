@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::{
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
 };
+use store::UndecidedAgreement;
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
 use wsag::ValuePlaces;
@@ -27,7 +28,6 @@ use crate::planner::{
     self, CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request,
     Settlement,
 };
-use crate::store::UndecidedAgreement;
 
 /// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use store::{AcceptanceEndpoint, UndecidedAgreement};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -15,7 +16,6 @@ use super::accept::{AcceptanceCheck, AcceptanceInput};
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 use crate::planner::{CallBackTarget, PendingRequest, Request, Settlement};
-use crate::store::{self, AcceptanceEndpoint, UndecidedAgreement};
 use crate::task;
 
 /// Pending agreements that are read at a time.

@@ -2,6 +2,7 @@
 //! where both came at once.
 
 use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
+use store::AgreementFilter;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -11,7 +12,6 @@ use super::accept::AcceptanceInput;
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};
-use crate::store::AgreementFilter;
 
 /// The name of the attribute with the id that an initiator gives its agreement.
 const ATTRIBUTE: &[u8] = b"AgreementId";

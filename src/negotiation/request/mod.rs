@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
+use store::AcceptanceEndpoint;
 use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, ValuePlaces};
@@ -33,7 +34,6 @@ use crate::negotiation::views::resources::view_attributes;
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
 use crate::planner::ARCHITECTURE;
-use crate::store::AcceptanceEndpoint;
 
 /// The members of a request.
 const MEMBERS: [&str; 19] = [

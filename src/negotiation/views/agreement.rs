@@ -6,12 +6,12 @@ use domain::agreement::{
 };
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
+use store::TrailLine;
 use uuid::Uuid;
 
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 use crate::execution::job::staging::{Direction, StagingRecord};
 use crate::planner::AcceptedOffer;
-use crate::store::TrailLine;
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]

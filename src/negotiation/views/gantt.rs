@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use scheduler::{Interval, Time};
+use store::TrailLine;
 use uuid::Uuid;
 
 use super::values::instant_as_date_time;
 use crate::negotiation::chart_rows::lanes_of_slots;
 use crate::planner::{Picture, PicturedSlot, Resource, SlotOf, WhyUnused};
-use crate::store::TrailLine;
 
 /// Nodes of which the names are told: more cannot be told apart on a picture.
 const NAMES_MAX: u32 = 64;

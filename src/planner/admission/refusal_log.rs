@@ -1,11 +1,11 @@
 //! Refused requests are noted in the audit trail, as many of each party in a minute as a person would read.
 
 use domain::agreement::{Note, NoteKind};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
-use crate::store::Change;
 
 /// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
 /// transaction.

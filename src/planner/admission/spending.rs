@@ -3,6 +3,7 @@
 
 use domain::agreement::{Agreement, Money, Spender};
 use scheduler::Reason;
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::admission::budget::is_within_budget;
@@ -11,7 +12,6 @@ use crate::planner::decider::Decider;
 use crate::planner::error::{Refusal, quota_exceeded};
 use crate::planner::request::Request;
 use crate::planner::resources::need::Need;
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Holds a proposal within the cap of its key, as its budget; tells whether the cap is lower than its own.

@@ -9,6 +9,7 @@ use domain::agreement::{
 };
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Time};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
@@ -20,7 +21,6 @@ use crate::planner::request::Request;
 use crate::planner::requests::requests_of_agreement;
 use crate::planner::resources::need::Placement;
 use crate::planner::words::time_difference_in_words;
-use crate::store::Change;
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
 #[derive(Debug, Clone)]

@@ -5,13 +5,13 @@ use domain::agreement::{
     Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, assess,
 };
 use scheduler::{Time, counted};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::Result;
 use crate::planner::handle::Planner;
 use crate::planner::request::Termination;
-use crate::store::Change;
 
 impl Planner {
     /// The postings that would follow at once if an agreement were ended. It is ended on a copy of the plan, in O(n) for all that is

@@ -1,6 +1,7 @@
 //! Eviction: an operator ends an agreement of a party, says why, and the provider pays for it as for work that it has lost.
 
 use domain::agreement::{Agreement, EventKind, Money, Note};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::batches::DecisionRecord;
@@ -9,7 +10,6 @@ use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::plan::is_undecided;
 use crate::planner::request::{Idempotency, add_to_sums, penalties_of_provider};
-use crate::store::Change;
 
 /// An order to end an agreement of a party.
 #[derive(Debug, Clone)]

@@ -3,6 +3,7 @@
 
 use domain::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
 use scheduler::{Interval, Reason};
+use store::{AcceptanceEndpoint, CallBack, Change};
 use uuid::Uuid;
 
 use crate::planner::batches::DecisionRecord;
@@ -13,7 +14,6 @@ use crate::planner::lifecycle::at_peer::MadeAtPeer;
 use crate::planner::offers::messages::Acceptance;
 use crate::planner::request::{AcceptedOffer, Idempotency, Request};
 use crate::planner::resources::need::Placement;
-use crate::store::{AcceptanceEndpoint, CallBack, Change};
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
 const PENDING_MAX: usize = 10_000;

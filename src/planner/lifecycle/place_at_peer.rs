@@ -6,13 +6,13 @@
 
 use domain::agreement::{Agreement, AtPeer, EventKind, Stretch};
 use scheduler::{Interval, Seconds};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::words::time_difference_in_words;
-use crate::store::Change;
 
 /// Seconds that peers have at least to be asked, before the slot begins.
 const ASKED_WITHIN: Seconds = 15;

@@ -7,13 +7,13 @@ use domain::agreement::{
 use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::lifecycle::retry::NEVER_STARTED;
-use crate::store::Change;
 
 /// Why a job can never be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

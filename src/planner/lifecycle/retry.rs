@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use scheduler::{Seconds, Time, counted};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::placement::find::{FoundPlace, RESTART};
 use crate::planner::resources::resource::{CLUSTER, LOCAL};
 use crate::planner::words::time_difference_in_words;
-use crate::store::Change;
 
 /// How often lost work is run again at most: more losses than this are not chance.
 const RESTARTS_MAX: u32 = 10;

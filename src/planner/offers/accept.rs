@@ -6,6 +6,7 @@ use domain::agreement::{
     OfferTerms, PostingKind, ServiceState, Slot, Spender,
 };
 use scheduler::{Interval, Reason, Time};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::admission::refuse::barred_in_words;
@@ -15,7 +16,6 @@ use crate::planner::error::{Error, OfferLoss, Result, bare_refusal};
 use crate::planner::offers::messages::{Acceptance, refusal_in_short};
 use crate::planner::request::{AcceptedOffer, Request};
 use crate::planner::resources::need::Placement;
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Makes an agreement of an offer that is held for its party.

@@ -2,13 +2,13 @@
 
 use domain::agreement::{NegotiationOffer, OfferState};
 use scheduler::{Reason, counted};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result, bare_refusal, quota_exceeded};
 use crate::planner::offers::messages::{Bargain, OfferWords, refusal_in_short};
 use crate::planner::offers::open::OpenNegotiation;
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.

@@ -9,13 +9,13 @@ use domain::agreement::{
 };
 use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Interval, Move, Reason, Request, Time, counted};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::bare_refusal;
 use crate::planner::offers::holds::HeldStretch;
 use crate::planner::offers::messages::refusal_in_short;
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was

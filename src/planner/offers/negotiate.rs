@@ -2,6 +2,7 @@
 
 use domain::agreement::{NegotiationInstance, NegotiationOffer};
 use scheduler::{Time, counted};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::batches::DecisionRecord;
@@ -12,7 +13,6 @@ use crate::planner::offers::messages::{
     Acceptance, Bargain, Initiation, NegotiationEnd, OfferRequest, Quote,
 };
 use crate::planner::request::{AcceptedOffer, Idempotency};
-use crate::store::Change;
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;

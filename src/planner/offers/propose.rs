@@ -8,6 +8,7 @@ use domain::agreement::{
     Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
 use scheduler::{Fraction, Interval, Reason, Request, Time};
+use store::Change;
 use tokio::sync::broadcast;
 
 use crate::planner::decider::Decider;
@@ -18,7 +19,6 @@ use crate::planner::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_i
 use crate::planner::offers::suggestion::{Suggestion, WAITING_MAX};
 use crate::planner::plan::Plan;
 use crate::planner::resources::need::Need;
-use crate::store::Change;
 
 /// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
 /// plan.

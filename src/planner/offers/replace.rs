@@ -4,12 +4,12 @@
 
 use domain::agreement::{Agreement, Event, EventKind, GuaranteeState};
 use scheduler::Request;
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
 use crate::planner::error::{Error, Result};
 use crate::planner::requests::{request_of_agreement, request_of_slot};
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Takes an agreement out of its resource's schedule, or the rest of its slot if it has begun; all others stay

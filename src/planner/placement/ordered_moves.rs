@@ -3,6 +3,7 @@
 use domain::agreement::{Agreement, EventKind, Note};
 use domain::clock::time_in_words;
 use scheduler::{Interval, Time};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
@@ -10,7 +11,6 @@ use crate::planner::error::{Error, Result};
 use crate::planner::handle::Planner;
 use crate::planner::placement::find::rest_of_window;
 use crate::planner::request::Idempotency;
-use crate::store::Change;
 
 /// An order to move an agreement.
 #[derive(Debug, Clone)]

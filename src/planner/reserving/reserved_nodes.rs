@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use domain::agreement::{Agreement, EventKind, ServiceState};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
+use store::Change;
 use tracing::info;
 use uuid::Uuid;
 
@@ -14,7 +15,6 @@ use crate::planner::decider::Decider;
 use crate::planner::plan::{Plan, is_undecided};
 use crate::planner::resources::nodes::{KeptNodes, NodeState, ResourceAgreements};
 use crate::planner::resources::resource::CLUSTER;
-use crate::store::Change;
 
 impl Decider<'_> {
     /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with

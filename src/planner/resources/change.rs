@@ -10,6 +10,7 @@ use std::sync::PoisonError;
 use domain::agreement::{Note, NoteKind};
 use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Time, counted};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::admission::energy::Kwh;
@@ -27,7 +28,6 @@ use crate::planner::resources::orders::{
 use crate::planner::resources::repair::DisplacementCause;
 use crate::planner::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::planner::settings::Settings;
-use crate::store::Change;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]

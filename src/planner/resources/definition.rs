@@ -11,10 +11,10 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use store::ResourceRow;
 
 use crate::planner::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
 use crate::prediction::{Machine, Machines};
-use crate::store::{self, ResourceRow};
 
 /// All of a resource that is planned with and has no column of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use scheduler::admission::TRIES;
 use scheduler::domain::Domain;
 use scheduler::{Interval, Schedule, Time};
+use store::NodeRow;
 
 use crate::planner::fault::Impossible;
 use crate::planner::resources::foresight::{self, Foresight};
@@ -18,7 +19,6 @@ use crate::planner::resources::weighed_forecasts::WeighedForecasts;
 use crate::planner::resources::{Resources, domain_id};
 use crate::planner::settings::Settings;
 use crate::planner::timetable::Timetable;
-use crate::store::NodeRow;
 
 /// A resource with an empty plan from `now` on, before it is part of a domain. Beside its own it has as many nodes as work still
 /// uses that leave it.

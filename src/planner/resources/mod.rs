@@ -32,6 +32,7 @@ use domain::agreement::{Filter, Shape};
 use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
+use store::NodeRow;
 
 use crate::planner::fault::Impossible;
 use crate::planner::resources::foresight::Foresight;
@@ -43,7 +44,6 @@ use crate::planner::resources::undo::{Undo, UndoLog};
 use crate::planner::resources::weighed_forecasts::WeighedForecasts;
 use crate::planner::timetable::Timetable;
 use crate::prediction::Ids;
-use crate::store::NodeRow;
 
 /// The resources with their plans, each known by its place: the order in which they came.
 #[derive(Clone)]

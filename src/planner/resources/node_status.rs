@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Note, NoteKind};
+use store::Change;
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
@@ -12,7 +13,6 @@ use crate::planner::request::Repaired;
 use crate::planner::resources::nodes::{NodeCounts, NodeState, Reporter};
 use crate::planner::resources::resource::Resource;
 use crate::planner::resources::resource_plan::NodeStatus;
-use crate::store::Change;
 
 /// The word of an operator about nodes of a resource, from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]

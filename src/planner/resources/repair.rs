@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{Agreement, EventKind, ServiceState};
 use scheduler::{Interval, Seconds};
+use store::{Change, NodeRow};
 use uuid::Uuid;
 
 use crate::planner::decider::Decider;
@@ -20,7 +21,6 @@ use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, Reporter};
 use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::words::{piece_in_words, time_difference_in_words};
-use crate::store::{Change, NodeRow};
 
 /// Why something has to leave its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,6 +8,7 @@ use domain::clock::MICROS_PER_SECOND;
 use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
+use store::{Condition, PastExecution, ResourceHour};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};
@@ -16,7 +17,6 @@ use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::{Energy, Kwh, Pricing, Request, Resource, Scaling, Settings, Watts};
 use crate::prediction::{Knowledge, Predictions};
-use crate::store::{Condition, PastExecution, ResourceHour};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;

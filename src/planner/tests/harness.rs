@@ -6,6 +6,7 @@ use domain::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, S
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
+use store::{Binding, Change};
 use uuid::Uuid;
 
 use super::super::batches::RememberedAnswers;
@@ -18,7 +19,6 @@ use super::stories::Trace;
 use crate::planner::resources::definition::machines_of_rows;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::prediction::Machines;
-use crate::store::{Binding, Change};
 
 pub(in crate::planner) const HORIZON: Seconds = 4_000;
 

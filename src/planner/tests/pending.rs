@@ -1,8 +1,9 @@
 //! Agreements that are decided after they were answered for.
 
+use store::AcceptanceEndpoint;
+
 use super::*;
 use crate::metrics::Exposition;
-use crate::store::AcceptanceEndpoint;
 
 fn settlement(id: Uuid, ways: Result<Vec<Request>, String>) -> Settlement {
     Settlement {

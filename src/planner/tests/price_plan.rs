@@ -7,6 +7,7 @@ use domain::clock::MICROS_PER_SECOND;
 use proptest::prelude::*;
 use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
+use store::Change;
 use uuid::Uuid;
 
 use super::super::batches::RememberedAnswers;
@@ -14,7 +15,6 @@ use super::super::decider::{Decider, DecisionStep};
 use super::super::{
     AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Resource, Scaling, Settings, Termination,
 };
-use crate::store::Change;
 
 pub(in crate::planner) const HORIZON: Seconds = 1_000;
 

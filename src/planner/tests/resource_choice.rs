@@ -21,13 +21,13 @@ use domain::clock::MICROS_PER_SECOND;
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
+use store::{Condition, PastExecution, ResourceHour};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
 use crate::planner::{Pricing, Request, Resource, Scaling, Settings};
 use crate::prediction::{Knowledge, Predictions};
-use crate::store::{Condition, PastExecution, ResourceHour};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use bespeak::planner::NodeState;
-use bespeak::store::{self, Finding};
 use domain::agreement::Agreement;
 use scheduler::{Interval, Time};
+use store::Finding;
 
 use super::{Aim, CHECKED_EVERY, Campaign, RECOVERY};
 use crate::golden::trail_of;

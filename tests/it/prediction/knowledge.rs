@@ -1,11 +1,11 @@
 //! The knowledge from executions alone.
 
 use bespeak::prediction::{GivenDurations, Knowledge, Machine, Work};
-use bespeak::store::PastExecution;
 use domain::agreement::{Agreement, RunOutcome, Slots};
 use domain::clock::MICROS_PER_SECOND;
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Time};
+use store::PastExecution;
 
 use super::execution;
 use crate::store::{RESOURCE, agreement};

@@ -84,7 +84,6 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
         "src/callbacks",
         &["address", "domain", "metrics", "store", "task"],
     ),
-    ("src/store", &["domain", "scheduler"]),
     ("src/address", &[]),
     ("src/task", &[]),
     ("src/metrics", &[]),

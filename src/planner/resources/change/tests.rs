@@ -3,6 +3,7 @@
 use domain::agreement::{Agreement, Filter, RunOutcome, ServiceState};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Reason, Time};
+use store::Binding;
 use uuid::Uuid;
 
 use super::*;
@@ -10,7 +11,6 @@ use crate::planner::Request;
 use crate::planner::plan::Plan;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::tests::harness::{Domain, arm, proposal, rated, work};
-use crate::store::Binding;
 
 fn local(capacity: u32) -> Resource {
     Resource::new("local", "local", capacity)

@@ -6,11 +6,11 @@ use std::fmt::{Display, Write as _};
 use domain::agreement::{
     Agreement, AtPeer, Event, Guarantee, NegotiationOffer, OfferTerms, RunOutcome, Slot,
 };
+use store::Change;
 use uuid::Uuid;
 
 use super::digests::numbered;
 use crate::planner::{Error, Quote, Refusal, Repaired, Weights, best_candidates};
-use crate::store::Change;
 
 /// The lines, with numbers for ids, in the order in which they are named.
 #[derive(Default)]
