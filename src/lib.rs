@@ -20,8 +20,6 @@ pub mod execution;
 pub mod federation;
 // The API over HTTP.
 pub mod http;
-// What is counted, and the text in which it is read.
-pub mod metrics;
 // The use cases: from documents to requests and back.
 pub mod negotiation;
 // The single writer of a domain: takes commands, decides, has them stored, applies, answers.

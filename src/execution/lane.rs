@@ -15,6 +15,7 @@ use std::time::Duration;
 use domain::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use metrics::Histogram;
 use scheduler::{Interval, counted};
 use store::Condition;
 use tokio::sync::{Notify, Semaphore, watch};
@@ -31,7 +32,6 @@ use crate::execution::job::spec::WORTH_STARTING;
 use crate::execution::lead::{Hosts, Lead, Report};
 use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
-use crate::metrics::Histogram;
 use crate::planner::{self, CannotStart, Planner};
 use crate::task::{self, KeptTasks};
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::clock::{Clock, Micros};
 use futures_util::future::join_all;
+use metrics::{Exposition, metrics};
 use reqwest::header::ACCEPT;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +17,6 @@ use tracing::debug;
 use super::client::{Peer, fetch_bounded};
 use super::settings::Federation;
 use crate::address::Policy;
-use crate::metrics::{Exposition, metrics};
 use crate::planner::is_resource_name;
 use crate::task;
 

@@ -9,12 +9,12 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use domain::clock::{Micros, Steps};
+use metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 
 use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
-use crate::metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
 use crate::task::{KeptTasks, TaskState};
 
 metrics! {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, Shape};
 use domain::clock::Clock;
+use metrics::{Exposition, metrics};
 use scheduler::Time;
 use store::{Lease, Store};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
@@ -13,7 +14,6 @@ use uuid::Uuid;
 
 use super::offers::suggestion::WAITING_MAX;
 use super::writer;
-use crate::metrics::{Exposition, metrics};
 use crate::planner::admission::share::PartyUsage;
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::{Command, Decider, Reply};

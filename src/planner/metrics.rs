@@ -6,10 +6,10 @@ use domain::agreement::{
     Account, Agreement, AgreementState, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
 };
 use domain::clock::MICROS_PER_SECOND;
+use metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
 use scheduler::{Interval, Seconds};
 use store::Change;
 
-use crate::metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
 use crate::planner::batches::DecisionRecord;
 use crate::planner::decider::Decider;
 

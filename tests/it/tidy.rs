@@ -18,6 +18,7 @@ const OUR_CRATES: &[&str] = &[
     "bespeak",
     "domain",
     "lab",
+    "metrics",
     "scheduler",
     "store",
     "wsag",

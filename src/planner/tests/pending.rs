@@ -1,9 +1,9 @@
 //! Agreements that are decided after they were answered for.
 
+use ::metrics::Exposition;
 use store::AcceptanceEndpoint;
 
 use super::*;
-use crate::metrics::Exposition;
 
 fn settlement(id: Uuid, ways: Result<Vec<Request>, String>) -> Settlement {
     Settlement {

@@ -86,5 +86,4 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("src/address", &[]),
     ("src/task", &[]),
-    ("src/metrics", &[]),
 ];

@@ -69,16 +69,16 @@ pub struct Metric {
 }
 
 /// The metrics of a module: a constant for each, its kind, its name and a sentence on its numbers.
+#[macro_export]
 macro_rules! metrics {
     ($($constant:ident = $kind:ident $name:literal: $help:literal;)+) => {
-        $(const $constant: $crate::metrics::Metric = $crate::metrics::Metric {
+        $(const $constant: $crate::Metric = $crate::Metric {
             name: $name,
-            kind: $crate::metrics::Kind::$kind,
+            kind: $crate::Kind::$kind,
             help: $help,
         };)+
     };
 }
-pub(crate) use metrics;
 
 /// The text, a family at a time.
 #[derive(Debug, Default)]
