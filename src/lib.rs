@@ -30,5 +30,3 @@ pub mod portal;
 pub mod prediction;
 // The processes that serve from one database.
 pub mod replicas;
-// Tasks beside each other.
-pub(crate) mod task;

@@ -31,9 +31,9 @@ pub use signature::new_signing_secret;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use store::{DueCallBack, Registration, Store};
+use task::note_success;
 
 use crate::address::{Policy, transfer_error_in_words};
-use crate::task::note_success;
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -19,9 +19,8 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use scheduler::Time;
 use store::Store;
+use task::THREAD_KEPT;
 use wsag::time::DateTime;
-
-use crate::task::THREAD_KEPT;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -18,6 +18,7 @@ use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use metrics::Histogram;
 use scheduler::{Interval, counted};
 use store::Condition;
+use task::KeptTasks;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
@@ -33,7 +34,6 @@ use crate::execution::lead::{Hosts, Lead, Report};
 use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
 use crate::planner::{self, CannotStart, Planner};
-use crate::task::{self, KeptTasks};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.

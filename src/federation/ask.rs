@@ -18,7 +18,6 @@ use wsag::travel::Travel;
 
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
-use crate::task;
 
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
 const SEEN_FOR: Duration = Duration::from_mins(10);

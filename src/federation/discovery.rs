@@ -18,7 +18,6 @@ use super::client::{Peer, fetch_bounded};
 use super::settings::Federation;
 use crate::address::Policy;
 use crate::planner::is_resource_name;
-use crate::task;
 
 /// How often domains are looked at, in the mean.
 const LOOK_EVERY: Duration = Duration::from_mins(5);

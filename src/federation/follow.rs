@@ -24,7 +24,6 @@ use super::followed_agreements::FollowedAgreement;
 use super::{Federation, FollowedAgreements};
 use crate::execution::JobStatus;
 use crate::planner::Planner;
-use crate::task;
 
 /// The pause between two looks at what is to be done.
 const TICK: Duration = Duration::from_millis(500);

@@ -12,10 +12,10 @@ use domain::clock::{Micros, Steps};
 use metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
+use task::{KeptTasks, TaskState};
 
 use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
-use crate::task::{KeptTasks, TaskState};
 
 metrics! {
     BUILD = Gauge "bespeak_build_info": "The version; always 1.";

@@ -12,7 +12,6 @@ use store::PastUse;
 use crate::negotiation::views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 use crate::negotiation::views::values::instant_as_date_time;
 use crate::negotiation::{Error, Result, Service};
-use crate::task;
 
 /// The times that are added up, in seconds.
 const PERIODS: [Seconds; 2] = [86_400, 7 * 86_400];

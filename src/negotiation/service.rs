@@ -31,7 +31,6 @@ use crate::federation::discovery::Neighbours;
 use crate::planner::{Planner, Scaling};
 use crate::prediction::{Predictions, Work};
 use crate::replicas::Replicas;
-use crate::task;
 
 /// The most names of input files in a list: more do not help in a choice.
 const INPUT_FILES_SHOWN_MAX: usize = 500;

@@ -15,7 +15,6 @@ use crate::planner::error::{Error, Refusal, Result};
 use crate::planner::offers::suggestion::Suggestion;
 use crate::planner::request::Scope;
 use crate::planner::settings::Settings;
-use crate::task;
 
 /// The answers to the requests with idempotency keys.
 pub(super) type RememberedAnswers = HashMap<Scope, Idempotent>;

@@ -30,7 +30,6 @@ use crate::planner::resources::orders::{Reconfiguration, ResourceChanges};
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::{NegotiationLimits, Settings};
 use crate::planner::signals::Signals;
-use crate::task;
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
 const QUEUE_MAX: usize = 1_024;

@@ -23,7 +23,6 @@ use crate::planner::plan::Plan;
 use crate::planner::resources::resource::Resource;
 use crate::planner::settings::Settings;
 use crate::planner::signals::Signals;
-use crate::task;
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
 /// of them does not wait for long.

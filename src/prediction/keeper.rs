@@ -15,7 +15,6 @@ use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::{Knowledge, Machines};
-use crate::task;
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
 pub const LEARNED: LearnedExecutions = LearnedExecutions {

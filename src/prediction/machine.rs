@@ -11,7 +11,6 @@ use store::{Condition, Store};
 use tokio_util::sync::CancellationToken;
 
 use super::samples::Samples;
-use crate::task;
 
 /// Millionths in a whole.
 const WHOLE: i128 = 1_000_000;

@@ -5,10 +5,10 @@ use std::time::Duration;
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::Seconds;
 use store::{KeptExecutions, SamplesKept, Store};
+use task::note_success;
 use tokio_util::sync::CancellationToken;
 
 use super::LEARNED;
-use crate::task::note_success;
 
 /// How often executions that may go are looked for.
 const PAUSE: Duration = Duration::from_hours(1);

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use store::{Condition, Sample, Store};
+use task::note_success;
 use tokio_util::sync::CancellationToken;
-
-use crate::task::note_success;
 
 /// The first sample is taken after so long, so that a service which has just started knows something soon.
 const FIRST: Duration = Duration::from_secs(1);

@@ -12,7 +12,6 @@ use uuid::Uuid;
 use super::Replicas;
 use crate::execution::lead::{LeaderAnswer, LeaderQuestion, PendingQuestion};
 use crate::planner;
-use crate::task;
 
 /// How long the leader may take for an answer. A question is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);

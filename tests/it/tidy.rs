@@ -21,6 +21,7 @@ const OUR_CRATES: &[&str] = &[
     "metrics",
     "scheduler",
     "store",
+    "task",
     "wsag",
 ];
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use domain::clock::Clock;
 use scheduler::counted;
 use store::Store;
+use task::Keeper;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
@@ -13,7 +14,6 @@ use tracing::{error, info, warn};
 use super::HOURLY;
 use crate::cli::Failure;
 use crate::planner::Planner;
-use crate::task::{self, Keeper};
 
 /// How often the new lines of the audit trail are checked: those since then are checked by the next start, before it is ready.
 const CHECKED_EVERY: Duration = Duration::from_mins(10);

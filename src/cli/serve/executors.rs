@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use domain::clock::Clock;
 use store::Store;
+use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -26,7 +27,6 @@ use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{FollowedAgreements, PeerExecutor};
 use crate::planner::{Planner, Resource};
 use crate::prediction;
-use crate::task::{Keeper, note_success};
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(

@@ -25,6 +25,7 @@ use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
 use scheduler::Seconds;
 use store::{Lease, Store};
+use task::Keeper;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -44,7 +45,6 @@ use crate::http::RequestLimits;
 use crate::negotiation::{self, Service};
 use crate::planner::{self, Planner, Settings, StartError};
 use crate::prediction::{self, Knowledge, Pace};
-use crate::task::{self, Keeper};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);

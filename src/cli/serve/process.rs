@@ -9,6 +9,7 @@ use std::time::Duration;
 use domain::clock::Clock;
 use rustls::ServerConfig;
 use store::{Lease, Store};
+use task::{Keeper, KeptTasks};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -39,7 +40,6 @@ use crate::negotiation::Service;
 use crate::portal;
 use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
-use crate::task::{self, Keeper, KeptTasks};
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;

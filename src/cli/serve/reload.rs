@@ -9,6 +9,7 @@ use std::time::Duration;
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
 use rustls::ServerConfig;
+use task::Keeper;
 use tokio::signal::unix::Signal;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +26,6 @@ use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, ReloadOrder, ReloadedView, Service, Templates};
 use crate::planner::{Reconfiguration, Settings};
-use crate::task::{self, Keeper};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use domain::clock::Clock;
 use store::backup::SCHEMA_VERSION;
 use store::{Engine, Store};
+use task::{Keeper, note_success};
 use tracing::{info, warn};
 
 use super::{Options, SOON};
@@ -19,7 +20,6 @@ use crate::cli::config::tls::Tls;
 use crate::execution::lead::Hosts;
 use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
-use crate::task::{Keeper, note_success};
 
 /// The file of the data folder with the name.
 const NAME_FILE: &str = "replica";

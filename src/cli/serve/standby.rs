@@ -23,7 +23,6 @@ use crate::planner::{Planner, Resource};
 use crate::portal;
 use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
-use crate::task;
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

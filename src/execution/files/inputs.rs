@@ -20,7 +20,6 @@ use uuid::Uuid;
 use super::mirror::Mirror;
 use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
 use super::{FileEntry, if_there};
-use crate::task;
 
 pub use super::mirror::MirrorError;
 

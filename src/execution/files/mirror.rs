@@ -24,7 +24,6 @@ use uuid::Uuid;
 use super::FileEntry;
 use super::party_folders::{Draft, PartyFolders};
 use crate::execution::lock::lock;
-use crate::task;
 
 /// The file that remembers the last change: no owner has this name.
 const MARKER: &str = ".mirror";

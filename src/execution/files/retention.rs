@@ -27,7 +27,6 @@ use crate::execution::job::folder::{ASIDE, Folder, PIECE};
 use crate::execution::lock::lock;
 use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::execution::slurm::settings::Settings;
-use crate::task;
 use places::FolderPlaces;
 
 /// How often the files of running jobs are looked at.

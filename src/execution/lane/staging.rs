@@ -12,7 +12,6 @@ use crate::execution::StagedInput;
 use crate::execution::job::staging::{StagingDirection, StagingRecord, Verdict};
 use crate::execution::lead::Report;
 use crate::execution::staging::{Order, OrderState, Stager};
-use crate::task;
 
 /// A job that ends later than so long before the end of its slot has left no time to send its files.
 const TIME_TO_SEND: Micros = 5 * MICROS_PER_SECOND;

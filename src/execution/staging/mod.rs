@@ -28,7 +28,6 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
 use crate::execution::lock::lock;
-use crate::task;
 use transfer::TransferLimits;
 use transfer_log::{TransferLog, Trouble};
 

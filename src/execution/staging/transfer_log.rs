@@ -9,7 +9,6 @@ use domain::clock::Micros;
 use crate::execution::ExecutionError;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, FileProgress, StagingDirection, StagingRecord};
-use crate::task;
 
 /// Why a file has not been moved.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -33,7 +33,6 @@ use self::breaker::{Breaker, QuestionOutcome};
 use self::exchange::{PeerConnection, Reply, exchange};
 use self::words::{languages_of_offer, negotiation_input, question, read_counter_offers};
 use crate::federation::settings::PeerSettings;
-use crate::task;
 
 pub use breaker::PeerHealth;
 pub use files::PeerFile;

@@ -21,7 +21,6 @@ use crate::execution::job::shortage::is_shortage;
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
 use crate::negotiation::{Error, Result, Scope, Service, views::values::instant_as_date_time};
-use crate::task;
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]

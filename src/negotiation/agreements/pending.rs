@@ -16,7 +16,6 @@ use super::accept::{AcceptanceCheck, AcceptanceInput};
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 use crate::planner::{CallBackTarget, PendingRequest, Request, Settlement};
-use crate::task;
 
 /// Pending agreements that are read at a time.
 const READ_AT_ONCE: u32 = 100;

@@ -15,7 +15,6 @@ use crate::negotiation::negotiations::peer_offers::{AskedOfPeer, PassedOn};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Result, Service};
 use crate::planner::Candidate;
-use crate::task;
 
 /// How often it is looked whether there are some.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

@@ -85,5 +85,4 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
         &["address", "domain", "metrics", "store", "task"],
     ),
     ("src/address", &[]),
-    ("src/task", &[]),
 ];

@@ -13,19 +13,19 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub(crate) use lasting_tasks::{Keeper, KeptTasks, TaskState, note_success};
+pub use lasting_tasks::{Keeper, KeptTasks, TaskState, note_success};
 
 /// How long a thread for work that blocks stays without work: longer than the pause between two looks at the folders of jobs. So there is
 /// always one, and where the system has no more, work waits for it.
-pub(crate) const THREAD_KEPT: Duration = Duration::from_mins(2);
+pub const THREAD_KEPT: Duration = Duration::from_mins(2);
 /// How long to wait before a thread is asked for again where the system has none, at first and at most; it doubles in between.
 const THREAD_AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
 /// A future on the heap whose type names its result alone.
-pub(crate) type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// A future as a [`BoxedFuture`], for a set of tasks.
-pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> BoxedFuture<T> {
+pub fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> BoxedFuture<T> {
     Box::pin(future)
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> Boxe
 ///
 /// # Panics
 /// Outside a runtime.
-pub(crate) fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
     tokio::spawn(boxed(future))
 }
 
@@ -45,7 +45,7 @@ type Job = Box<dyn FnOnce() + Send>;
 ///
 /// # Panics
 /// Outside a runtime.
-pub(crate) fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+pub fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let (tell, told) = oneshot::channel();
     let job = move || {
         // Nobody may wait for it any more.

@@ -22,7 +22,7 @@ tokio::task_local! {
 }
 
 /// Notes that the kept task that calls this has just done its work. Elsewhere it does nothing: the same work may be done for a request.
-pub(crate) fn note_success() {
+pub fn note_success() {
     let _ = OWN.try_with(|own| own.progress().last = Some(Instant::now()));
 }
 
@@ -98,7 +98,7 @@ impl Record {
 
 impl KeptTasks {
     /// What has tasks kept among these until `stop`.
-    pub(crate) fn until(&self, stop: &CancellationToken) -> Keeper {
+    pub fn until(&self, stop: &CancellationToken) -> Keeper {
         Keeper {
             tasks: self.clone(),
             stop: stop.clone(),
@@ -106,7 +106,7 @@ impl KeptTasks {
     }
 
     /// Has a future run whose end somebody else waits for: it is not started again.
-    pub(crate) async fn watch<T>(
+    pub async fn watch<T>(
         self,
         (name, within): (impl Into<String>, Duration),
         future: impl Future<Output = T>,
@@ -176,7 +176,7 @@ impl KeptTasks {
 
 /// Has tasks kept until a stop. Clones do the same.
 #[derive(Debug, Clone)]
-pub(crate) struct Keeper {
+pub struct Keeper {
     tasks: KeptTasks,
     stop: CancellationToken,
 }
@@ -184,7 +184,7 @@ pub(crate) struct Keeper {
 impl Keeper {
     /// Has a task run until the stop, which it is handed, or until it ends by itself because there is nothing more for it to do. `begin`
     /// makes it, and makes it again when it has panicked. It is late when it has not called [`note_success`] for longer than `within`.
-    pub(crate) fn keep<F: Future<Output = ()> + Send + 'static>(
+    pub fn keep<F: Future<Output = ()> + Send + 'static>(
         &self,
         (name, within): (impl Into<String>, Duration),
         begin: impl FnMut(CancellationToken) -> F + Send + 'static,
@@ -194,17 +194,18 @@ impl Keeper {
     }
 
     /// The stop.
-    pub(crate) fn stop(&self) -> &CancellationToken {
+    pub fn stop(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// The same until another stop.
-    pub(crate) fn until(&self, stop: &CancellationToken) -> Self {
+    /// A keeper of the same tasks, until another stop.
+    #[must_use]
+    pub fn until(&self, stop: &CancellationToken) -> Self {
         self.tasks.until(stop)
     }
 
     /// The tasks.
-    pub(crate) fn tasks(&self) -> &KeptTasks {
+    pub fn tasks(&self) -> &KeptTasks {
         &self.tasks
     }
 }
