@@ -26,7 +26,5 @@ pub mod negotiation;
 pub mod planner;
 // The web pages.
 pub mod portal;
-// How long work will take, from what is kept of the past.
-pub mod prediction;
 // The processes that serve from one database.
 pub mod replicas;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use prediction::Predictions;
 use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Order, Seconds};
@@ -10,7 +11,6 @@ use crate::planner::admission::price_list::Pricing;
 use crate::planner::lifecycle::overruns::Overruns;
 use crate::planner::resources::failures::Failures;
 use crate::planner::resources::resource::Resource;
-use crate::prediction::Predictions;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]

@@ -7,7 +7,15 @@ use crate::support::offers::file;
 const PAGE: &str = "docs/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 6] = ["domain", "metrics", "scheduler", "store", "task", "wsag"];
+const CRATES: [&str; 7] = [
+    "domain",
+    "metrics",
+    "prediction",
+    "scheduler",
+    "store",
+    "task",
+    "wsag",
+];
 
 /// The files of the repository in which a test of this name may stand: `module::test` is of `tests/it/`, one with a crate
 /// before it of that crate, one with `src/` beside the code.

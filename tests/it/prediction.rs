@@ -7,9 +7,9 @@ use forecasts::predict_and_the_offer_that_follows_agree_to_the_second;
 
 use std::time::Duration;
 
-use bespeak::prediction::Knowledge;
 use domain::agreement::{Agreement, AgreementState, Execution, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
+use prediction::Knowledge;
 use scheduler::{Interval, Time};
 use serde_json::Value;
 use store::{

@@ -19,6 +19,7 @@ const OUR_CRATES: &[&str] = &[
     "domain",
     "lab",
     "metrics",
+    "prediction",
     "scheduler",
     "store",
     "task",

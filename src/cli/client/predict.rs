@@ -3,6 +3,9 @@
 use clap::Args;
 use domain::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use domain::clock::Clock;
+use prediction::{
+    Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
+};
 use scheduler::domain::Objective;
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Map, Value, json};
@@ -17,9 +20,6 @@ use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
 use crate::planner::{
     Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal,
-};
-use crate::prediction::{
-    Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
 };
 
 const EXAMPLES: &str = "\

@@ -419,7 +419,7 @@ impl Config {
     }
 
     /// How predictions know the resources, and the parts of an estimate that decide.
-    pub(super) fn predictions(&self) -> crate::prediction::Setup {
+    pub(super) fn predictions(&self) -> ::prediction::Setup {
         (planner::machines_of_rows, self.prediction.ladder())
     }
 

@@ -26,7 +26,6 @@ use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{FollowedAgreements, PeerExecutor};
 use crate::planner::{Planner, Resource};
-use crate::prediction;
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(

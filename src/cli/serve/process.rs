@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::clock::Clock;
+use prediction::{Knowledge, Pace, Predictions};
 use rustls::ServerConfig;
 use store::{Lease, Store};
 use task::{Keeper, KeptTasks};
@@ -38,7 +39,6 @@ use crate::federation::Federation;
 use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
 use crate::negotiation::Service;
 use crate::portal;
-use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
 
 /// Orders to read the configuration again that may wait.

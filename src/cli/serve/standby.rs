@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use prediction::Pace;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -21,7 +22,6 @@ use crate::http::{self, LeaderProxy, Stage};
 use crate::negotiation::Service;
 use crate::planner::{Planner, Resource};
 use crate::portal;
-use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
 
 /// How often it is looked whether the lead is free.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use domain::clock::Micros;
+use prediction::{Machine, Machines};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
@@ -14,7 +15,6 @@ use serde_json::Value;
 use store::ResourceRow;
 
 use crate::planner::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
-use crate::prediction::{Machine, Machines};
 
 /// All of a resource that is planned with and has no column of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use domain::agreement::{Guarantee, Money, Obligated, Shape};
+use prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
@@ -16,7 +17,6 @@ use crate::planner::resources::need::{Foreseeable, Need};
 use crate::planner::resources::resource::Scaling;
 use crate::planner::resources::{Resources, domain_id};
 use crate::planner::settings::Settings;
-use crate::prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 
 /// Sizes by a law of scaling for which something is foreseen: each takes a look at every resource.
 pub(super) const SIZES_MAX: usize = 64;

@@ -29,6 +29,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::agreement::{Filter, Shape};
+use prediction::Ids;
 use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
@@ -43,7 +44,6 @@ use crate::planner::resources::resource_plan::ResourcePlan;
 use crate::planner::resources::undo::{Undo, UndoLog};
 use crate::planner::resources::weighed_forecasts::WeighedForecasts;
 use crate::planner::timetable::Timetable;
-use crate::prediction::Ids;
 
 /// The resources with their plans, each known by its place: the order in which they came.
 #[derive(Clone)]

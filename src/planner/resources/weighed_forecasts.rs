@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::agreement::Shape;
+use prediction::ForeseenWork;
 use scheduler::domain::{Forecast, Forecasts, ForeseenTimes};
 use scheduler::{Interval, Seconds};
 
@@ -12,7 +13,6 @@ use crate::planner::resources::foresight::SIZES_MAX;
 use crate::planner::resources::need::Need;
 use crate::planner::resources::resource::Scaling;
 use crate::planner::resources::{Resources, domain_id};
-use crate::prediction::ForeseenWork;
 
 /// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
 /// looks at fewer than [`STEPS_MAX`].

@@ -5,6 +5,7 @@ use domain::agreement::{
     RunOutcome, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
@@ -16,7 +17,6 @@ use crate::planner::offers::messages::{OfferOrigin, OfferRequest, Weights};
 use crate::planner::resources::need::Need;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::planner::{Energy, Kwh, Pricing, Request, Resource, Scaling, Settings, Watts};
-use crate::prediction::{Knowledge, Predictions};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;

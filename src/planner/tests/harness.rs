@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
 use domain::clock::{MICROS_PER_SECOND, Micros};
+use prediction::Machines;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use store::{Binding, Change};
@@ -18,7 +19,6 @@ use super::super::{
 use super::stories::Trace;
 use crate::planner::resources::definition::machines_of_rows;
 use crate::planner::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::prediction::Machines;
 
 pub(in crate::planner) const HORIZON: Seconds = 4_000;
 

@@ -18,6 +18,7 @@ use domain::agreement::{
     RunOutcome, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
@@ -27,7 +28,6 @@ use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
 use crate::planner::{Pricing, Request, Resource, Scaling, Settings};
-use crate::prediction::{Knowledge, Predictions};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;

@@ -1,8 +1,8 @@
 //! The knowledge from executions alone.
 
-use bespeak::prediction::{GivenDurations, Knowledge, Machine, Work};
 use domain::agreement::{Agreement, RunOutcome, Slots};
 use domain::clock::MICROS_PER_SECOND;
+use prediction::{GivenDurations, Knowledge, Machine, Work};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Time};
 use store::PastExecution;

@@ -65,7 +65,6 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "task",
         ],
     ),
-    ("src/prediction", &["domain", "scheduler", "store", "task"]),
     (
         "src/federation",
         &[

@@ -1,19 +1,19 @@
 //! What it costs to learn, and to foresee work on many resources.
 //!
-//! `cargo bench --bench predictions -- [RESOURCES [EXECUTIONS]]`: RESOURCES resources (default 1,000) of four rates, a tenth of which
+//! `cargo bench -p prediction --bench predictions -- [RESOURCES [EXECUTIONS]]`: RESOURCES resources (default 1,000) of four rates, a tenth of which
 //! have samples of the load of people's working hours, and EXECUTIONS executions (20,000) of twenty applications on a tenth of them. It
 //! prints how long learning takes, and how long it takes to foresee work on all resources: for the first time, and again.
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::time::Instant;
 
-use bespeak::prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
 use domain::agreement::{Execution, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
+use prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
 use scheduler::measure::{Bar, verdict_row};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Rate, Time};
-use std::sync::Arc;
 use store::{Condition, PastExecution, ResourceHour};
 use uuid::Uuid;
 
