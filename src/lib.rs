@@ -22,8 +22,6 @@ pub mod federation;
 pub mod http;
 // The use cases: from documents to requests and back.
 pub mod negotiation;
-// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
-pub mod planner;
 // The web pages.
 pub mod portal;
 // The processes that serve from one database.

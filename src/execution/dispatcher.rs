@@ -26,12 +26,12 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::{Hosts, Lead};
 use crate::execution::staging::Stager;
 
+use planner::Planner;
 use task::{KeptTasks, note_success};
 
 pub use crate::execution::lane::SharedExecutor;
 use crate::execution::lane::{Context, Failure};
 use crate::execution::lanes::Lanes;
-use crate::planner::Planner;
 
 /// How often running jobs are looked at.
 const TICK: Duration = Duration::from_millis(200);

@@ -16,6 +16,7 @@ use domain::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcom
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use metrics::Histogram;
+use planner::{CannotStart, Planner};
 use scheduler::{Interval, counted};
 use store::Condition;
 use task::KeptTasks;
@@ -33,7 +34,6 @@ use crate::execution::job::spec::WORTH_STARTING;
 use crate::execution::lead::{Hosts, Lead, Report};
 use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
-use crate::planner::{self, CannotStart, Planner};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.

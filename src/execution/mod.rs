@@ -30,12 +30,11 @@ use std::time::Duration;
 
 use domain::agreement::{JobEnd, Run};
 use domain::clock::Micros;
+use planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use scheduler::{Interval, Seconds};
 use serde::Serialize;
 use store::Condition;
 use uuid::Uuid;
-
-use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 
 /// Something that a promise on a resource rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

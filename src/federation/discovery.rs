@@ -8,6 +8,7 @@ use std::time::Duration;
 use domain::clock::{Clock, Micros};
 use futures_util::future::join_all;
 use metrics::{Exposition, metrics};
+use planner::is_resource_name;
 use reqwest::header::ACCEPT;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -17,7 +18,6 @@ use tracing::debug;
 use super::client::{Peer, fetch_bounded};
 use super::settings::Federation;
 use crate::address::Policy;
-use crate::planner::is_resource_name;
 
 /// How often domains are looked at, in the mean.
 const LOOK_EVERY: Duration = Duration::from_mins(5);

@@ -5,8 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::agreement::{Money, part_of_amount};
-
-use crate::planner::{PEER, Resource};
+use planner::{PEER, Resource};
 
 /// This domain among others.
 #[derive(Debug, Clone, PartialEq, Eq)]

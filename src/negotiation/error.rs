@@ -8,7 +8,6 @@ use wsag::{Document, Violation, ViolationKind, Violations, ns};
 use super::views::documents::{instant_in_document, refusal_document};
 use super::views::offer::LostOffer;
 use super::views::refusal::RefusalView;
-use crate::planner;
 
 /// What a use case comes to.
 pub(super) type Result<T, E = Error> = std::result::Result<T, E>;

@@ -23,7 +23,6 @@ mod templates;
 mod views;
 
 pub use crate::execution::lead::LeaderQuestion;
-pub use crate::planner::ResourceVerb;
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
@@ -41,6 +40,7 @@ pub use negotiations::exchange::OfferMessage;
 pub use negotiations::forms::{EstimateView, ReadOffer};
 pub use negotiations::list::negotiations_opened_within;
 pub use negotiations::{NegotiationView, end_negotiation_input};
+pub use planner::ResourceVerb;
 pub use reconcile::{DifferenceView, ReconciledView};
 pub use request::flat_request::{CatalogueJob, FlatRequest};
 pub use request::json::Json;

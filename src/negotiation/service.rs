@@ -7,6 +7,7 @@ use domain::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
 use metrics::{Exposition, metrics};
+use planner::{Planner, Scaling};
 use prediction::{Predictions, Work};
 use scheduler::{Interval, Seconds};
 use store::Store;
@@ -29,7 +30,6 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
 use crate::federation::Federation;
 use crate::federation::discovery::Neighbours;
-use crate::planner::{Planner, Scaling};
 use crate::replicas::Replicas;
 
 /// The most names of input files in a list: more do not help in a choice.

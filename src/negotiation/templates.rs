@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::agreement::{Currency, Job};
+use planner::{Pricing, Resource, Scaling, Settings};
 use prediction::{Knowledge, Work};
 use scheduler::prediction::SLOT_PROBABILITY;
 use scheduler::{Seconds, Time};
@@ -20,7 +21,6 @@ use wsag::{Document, Message};
 
 use super::views::agreement::TemplateView;
 use crate::negotiation::request::guarantee_values::values_of_guarantee;
-use crate::planner::{Pricing, Resource, Scaling, Settings};
 
 /// The template offered where the configuration names none.
 const BUILT_IN: &str = include_str!("../../templates/agreements/advance-reservation.xml");

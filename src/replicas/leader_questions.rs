@@ -11,7 +11,6 @@ use uuid::Uuid;
 
 use super::Replicas;
 use crate::execution::lead::{LeaderAnswer, LeaderQuestion, PendingQuestion};
-use crate::planner;
 
 /// How long the leader may take for an answer. A question is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);

@@ -26,11 +26,11 @@ use bespeak::http::{
     self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
 use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
-use bespeak::planner::{Planner, Pricing, Quotas, Resource, Settings};
 use bespeak::portal;
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use planner::{Planner, Pricing, Quotas, Resource, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
 
-use crate::golden::{assert_golden, numbered};
+use crate::golden::{assert_golden, digests_in, numbered};
 use crate::support::client::{Answer, Client};
 use crate::support::negotiation::{counters, open};
 use crate::support::offers::{Offer, file};
@@ -81,7 +81,7 @@ fn golden_answers_to_every_message_and_example_are_as_before() {
         service.end().await;
         traces
     });
-    assert_golden("golden-answers.txt", &traces);
+    assert_golden(&digests_in("golden-answers.txt"), &traces);
 }
 
 /// The folder of the repository.

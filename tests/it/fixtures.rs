@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bespeak::access::Role;
-use bespeak::planner::{NodeState, Reporter};
 use domain::agreement::{
     AgreementState, EventKind, GuaranteeState, NoteKind, OfferCreator, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,
 };
+use planner::{NodeState, Reporter};
 use reqwest::StatusCode;
 use store::{Engine, Store};
 use uuid::Uuid;

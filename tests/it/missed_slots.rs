@@ -4,12 +4,12 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use bespeak::planner::{ImprovementSettings, Pricing, Request, Resource, Settings};
 use domain::agreement::{
     Account, Agreement, AgreementState, Currency, GuaranteeState, JobEnd, Run, RunOutcome, ServiceState,
     Shape, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use planner::{ImprovementSettings, Pricing, Request, Resource, Settings};
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;

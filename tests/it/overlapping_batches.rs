@@ -7,9 +7,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bespeak::planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Resource, Scaling, Settings};
 use domain::agreement::Shape;
 use domain::clock::Clock;
+use planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Resource, Scaling, Settings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::Store;
 use tokio_util::sync::CancellationToken;

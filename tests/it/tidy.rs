@@ -19,6 +19,7 @@ const OUR_CRATES: &[&str] = &[
     "domain",
     "lab",
     "metrics",
+    "planner",
     "prediction",
     "scheduler",
     "store",

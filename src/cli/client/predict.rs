@@ -3,6 +3,7 @@
 use clap::Args;
 use domain::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use domain::clock::Clock;
+use planner::{Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal};
 use prediction::{
     Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
 };
@@ -18,9 +19,6 @@ use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
 use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
-use crate::planner::{
-    Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal,
-};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -52,7 +52,6 @@ use resources::Resource;
 
 use crate::http::{Bounds, Connections, Proxies};
 use crate::negotiation::{OnLoss, TemplateText};
-use crate::planner;
 
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use domain::clock::Clock;
+use planner::Planner;
 use scheduler::counted;
 use store::Store;
 use task::Keeper;
@@ -13,7 +14,6 @@ use tracing::{error, info, warn};
 
 use super::HOURLY;
 use crate::cli::Failure;
-use crate::planner::Planner;
 
 /// How often the new lines of the audit trail are checked: those since then are checked by the next start, before it is ready.
 const CHECKED_EVERY: Duration = Duration::from_mins(10);

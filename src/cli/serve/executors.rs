@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use planner::{Planner, Resource};
 use store::Store;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
@@ -25,7 +26,6 @@ use crate::execution::lead::Hosts;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{FollowedAgreements, PeerExecutor};
-use crate::planner::{Planner, Resource};
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(

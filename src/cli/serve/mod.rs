@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
+use planner::{Planner, Settings, StartError};
 use prediction::{Knowledge, Pace};
 use scheduler::Seconds;
 use store::{Lease, Store};
@@ -44,7 +45,6 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::http::RequestLimits;
 use crate::negotiation::{self, Service};
-use crate::planner::{self, Planner, Settings, StartError};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use domain::clock::Clock;
+use planner::Planner;
 use store::Store;
 use task::Keeper;
 use uuid::Uuid;
@@ -14,7 +15,6 @@ use crate::federation::discovery::Neighbours;
 use crate::federation::secret::ensure_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
-use crate::planner::Planner;
 
 /// Open agreements whose addresses are looked at.
 const OPEN_LOOKED_AT: u32 = 10_000;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
+use planner::{Reconfiguration, Settings};
 use rustls::ServerConfig;
 use task::Keeper;
 use tokio::signal::unix::Signal;
@@ -25,7 +26,6 @@ use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, ReloadOrder, ReloadedView, Service, Templates};
-use crate::planner::{Reconfiguration, Settings};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::clock::Clock;
+use planner::Planner;
 use store::backup::SCHEMA_VERSION;
 use store::{Engine, Store};
 use task::{Keeper, note_success};
@@ -18,7 +19,6 @@ use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::tls::Tls;
 use crate::execution::lead::Hosts;
-use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
 
 /// The file of the data folder with the name.

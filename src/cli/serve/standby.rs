@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use planner::{Planner, Resource};
 use prediction::Pace;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
@@ -20,7 +21,6 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::Lead;
 use crate::http::{self, LeaderProxy, Stage};
 use crate::negotiation::Service;
-use crate::planner::{Planner, Resource};
 use crate::portal;
 use crate::replicas::{Replicas, answer_questions};
 

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, JobEnd, Run, ServiceState};
+use planner::{NodeReport, Repaired, Reporter, Resource};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
@@ -16,7 +17,6 @@ use super::{Context, Failure, Lane};
 use crate::execution::faults::ResourceUse;
 use crate::execution::processors::{own_processors, processors_of_nodes};
 use crate::execution::{CheckResult, Executor};
-use crate::planner::{NodeReport, Repaired, Reporter, Resource};
 
 /// How often the executor of a cluster is asked how its nodes stand.
 const NODES_EVERY: Duration = Duration::from_secs(10);

@@ -44,6 +44,7 @@ pub use settings::{Account, Settings, slurm_name_of_run};
 
 use domain::agreement::{JobEnd, Run};
 use domain::clock::{Clock, Micros, second_of};
+use planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use store::Condition;
 
 use super::job::folder::Folder;
@@ -52,7 +53,6 @@ use super::{
     Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
     SetupCheck,
 };
-use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {

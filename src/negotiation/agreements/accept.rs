@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
+use planner::{Acceptance, OfferLoss, Request};
 use scheduler::Time;
 use serde_json::json;
 use store::AcceptanceEndpoint;
@@ -25,7 +26,6 @@ use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
-use crate::planner::{self, Acceptance, OfferLoss, Request};
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
 pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);

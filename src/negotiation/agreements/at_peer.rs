@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 use domain::agreement::{
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
 };
+use planner::{
+    CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request, Settlement,
+};
 use store::UndecidedAgreement;
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
@@ -24,10 +27,6 @@ use crate::negotiation::negotiations::peer_offers::{has_credit, may_ask_peers};
 use crate::negotiation::negotiations::{OpeningRequest, opening_document};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer};
 use crate::negotiation::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
-use crate::planner::{
-    self, CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request,
-    Settlement,
-};
 
 /// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use domain::agreement::{NegotiationInstance, Wording};
+use planner::{Request, Scaling};
 use store::AcceptanceEndpoint;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -22,7 +23,6 @@ use crate::negotiation::request::wording::{self, verbatim_offer};
 use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
-use crate::planner::{self, Request, Scaling};
 
 impl Service {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the

@@ -1,6 +1,7 @@
 //! Eviction: an operator ends an agreement of a party, with the reason.
 
 use domain::agreement::{Currency, Money};
+use planner::{EvictedAgreement, Eviction};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -9,7 +10,6 @@ use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
-use crate::planner::{self, EvictedAgreement, Eviction};
 
 /// A request to end an agreement of a party.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
+use planner::Candidate;
 use scheduler::{Interval, Time};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -14,7 +15,6 @@ use crate::federation::{Federation, PeerQuestion};
 use crate::negotiation::negotiations::peer_offers::{AskedOfPeer, PassedOn};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Result, Service};
-use crate::planner::Candidate;
 
 /// How often it is looked whether there are some.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);

@@ -1,6 +1,7 @@
 //! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
 
 use domain::agreement::{OfferKind, OfferTerms, Shape};
+use planner::{Candidate, Weights, best_candidates};
 use scheduler::Interval;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -18,7 +19,6 @@ use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::views::offer::content_of_offer;
-use crate::planner::{Candidate, Weights, best_candidates};
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{NegotiationInstance, OfferState};
+use planner::Bargain;
 use serde_json::json;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
@@ -17,7 +18,6 @@ use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Input, RequestKey, Result, Scope, Service};
-use crate::planner::{self, Bargain};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
 const OFFERS_MAX: usize = 32;

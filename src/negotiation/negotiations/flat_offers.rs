@@ -3,6 +3,7 @@
 //! and counter offers as in XML.
 
 use domain::agreement::{Agreement, NegotiationInstance};
+use planner::Initiation;
 use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
@@ -25,7 +26,6 @@ use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
-use crate::planner::Initiation;
 
 /// The members of a request that opens a negotiation, beside the wish.
 const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];

@@ -15,6 +15,7 @@ pub(super) mod relaxations;
 
 use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use domain::clock::second_of;
+use planner::{Initiation, NegotiationEnd};
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -33,7 +34,6 @@ use super::{Error, Input, RequestKey, Result, Scope, Service, error};
 use crate::negotiation::views::offer::{
     FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
 };
-use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
 #[derive(Debug, Clone, Serialize)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
+use planner::{Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -29,9 +30,6 @@ use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, RefusalView, RequestKey, Result, Scope, Service};
-use crate::planner::{
-    self, Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion,
-};
 
 /// An offer, and where its maker has it.
 pub(in crate::negotiation) struct IncomingOffer {

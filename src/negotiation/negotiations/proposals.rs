@@ -6,6 +6,7 @@ use domain::agreement::{
     Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
 };
 use domain::clock::MICROS_PER_SECOND;
+use planner::{Bargain, ProposedNegotiation, Suggestion};
 use task::note_success;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,7 +22,6 @@ use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::values::{MoneyView, second_as_date_time};
 use crate::negotiation::{Error, Result, Service};
-use crate::planner::{Bargain, ProposedNegotiation, Suggestion};
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const UNANSWERED_MAX: u32 = 1_000;

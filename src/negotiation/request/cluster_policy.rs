@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use domain::agreement::{BarredResource, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
 use futures_util::future::join_all;
+use planner::Request;
 
 use crate::execution::ProspectiveJob;
 use crate::execution::dispatcher::SharedExecutor;
 use crate::negotiation::Service;
-use crate::planner::Request;
 
 /// Sizes of one request that a cluster judges: refusals are mostly about the job's owner, and each other size may cost a call.
 const SIZES_MAX: usize = 8;

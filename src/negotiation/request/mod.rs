@@ -16,6 +16,7 @@ pub(super) mod wording;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use planner::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use store::AcceptanceEndpoint;
@@ -33,7 +34,6 @@ use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, 
 use crate::negotiation::views::resources::view_attributes;
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
-use crate::planner::ARCHITECTURE;
 
 /// The members of a request.
 const MEMBERS: [&str; 19] = [

@@ -2,6 +2,7 @@
 //! the stored words and their present state.
 
 use domain::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
+use planner::{OfferLoss, OfferWords};
 use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
@@ -18,7 +19,6 @@ use wsag::refusals::Refusal;
 use super::agreement::PieceView;
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
-use crate::planner::{OfferLoss, OfferWords};
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, Serialize)]

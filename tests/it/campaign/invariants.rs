@@ -4,8 +4,8 @@
 
 use std::collections::BTreeSet;
 
-use bespeak::planner::NodeState;
 use domain::agreement::Agreement;
+use planner::NodeState;
 use scheduler::{Interval, Time};
 use store::Finding;
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use bespeak::planner::{
+use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
+use planner::{
     Acceptance, Bargain, Error, Initiation, NegotiationEnd, OfferLoss, OfferOrigin, OfferRequest, OfferWords,
     ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
 };
-use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
 use uuid::Uuid;
 
 use super::{Aim, Campaign};

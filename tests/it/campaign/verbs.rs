@@ -1,11 +1,11 @@
 //! What parties, operators, nodes and time do to agreements.
 
-use bespeak::planner::{
+use domain::agreement::{Agreement, JobEnd, Run, RunOutcome, ServiceState};
+use domain::clock::MICROS_PER_SECOND;
+use planner::{
     BusyTime, Error, NodeReport, NodeState, Reporter, ResourceChanges, ResourceOrder, ResourceVerb,
     ResourceWish, Termination,
 };
-use domain::agreement::{Agreement, JobEnd, Run, RunOutcome, ServiceState};
-use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Interval, Rate};
 use uuid::Uuid;
 

@@ -4,9 +4,9 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use bespeak::planner::{Error, Planner, Refusal, Request, Scaling, Settings};
 use domain::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use planner::{Error, Planner, Refusal, Request, Scaling, Settings};
 use scheduler::{Seconds, Time};
 use store::Store;
 use tokio::task::JoinHandle;
