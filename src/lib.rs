@@ -8,8 +8,6 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 // Who may: parties, keys, sessions, roles.
 pub mod access;
-// The addresses outside that clients may name.
-pub mod address;
 // Calls that tell decisions and events.
 pub mod callbacks;
 // The command line.

@@ -29,11 +29,10 @@ use queue::EventsAhead;
 pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
+use address::{Policy, transfer_error_in_words};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use store::{DueCallBack, Registration, Store};
 use task::note_success;
-
-use crate::address::{Policy, transfer_error_in_words};
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

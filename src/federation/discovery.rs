@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use address::Policy;
 use domain::clock::{Clock, Micros};
 use futures_util::future::join_all;
 use metrics::{Exposition, metrics};
@@ -17,7 +18,6 @@ use tracing::debug;
 
 use super::client::{Peer, fetch_bounded};
 use super::settings::Federation;
-use crate::address::Policy;
 
 /// How often domains are looked at, in the mean.
 const LOOK_EVERY: Duration = Duration::from_mins(5);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use address::Policy;
 use domain::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
@@ -20,7 +21,6 @@ use super::templates::{self, OfferedTemplates, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
-use crate::address::Policy;
 use crate::callbacks::DroppedCounts;
 use crate::execution;
 use crate::execution::executors::Executors;

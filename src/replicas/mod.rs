@@ -18,11 +18,11 @@ use uuid::Uuid;
 pub use hosts::{claim_resources, watch_hosts};
 pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
+use address::{client_to_anywhere, transfer_error_in_words};
 use domain::clock::Clock;
 use store::backup::SCHEMA_VERSION;
 use store::{ReplicaRow, Store, hex};
 
-use crate::address::{client_to_anywhere, transfer_error_in_words};
 use crate::execution::lead::Hosts;
 
 /// The header with the name of the replica that a request comes from.

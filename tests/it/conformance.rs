@@ -7,7 +7,8 @@ use crate::support::offers::file;
 const PAGE: &str = "docs/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
+    "address",
     "domain",
     "metrics",
     "planner",

@@ -14,6 +14,7 @@ use source::{NamedPath, Source};
 
 /// Crates of ours, as they are named from outside.
 const OUR_CRATES: &[&str] = &[
+    "address",
     "advisor",
     "bespeak",
     "domain",

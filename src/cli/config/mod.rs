@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use address::Policy;
 use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;
 use scheduler::prediction::SLOT_PROBABILITY;
@@ -30,7 +31,6 @@ use serde::Deserialize;
 use wsag::languages::TimeLanguages;
 
 use super::Failure;
-use crate::address::Policy;
 use crate::cli::config::energy::Series;
 use crate::cli::config::execution::Execution;
 use crate::cli::config::federation::{Federating, Peer};

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use address::{AllowedAddresses, address_without_query};
 use domain::agreement::{MovedFiles, Run};
 use domain::clock::{Clock, Micros};
 use scheduler::counted;
@@ -21,7 +22,6 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use crate::address::{AllowedAddresses, address_without_query};
 use crate::execution::ExecutionError;
 use crate::execution::files::outputs::{OutputFile, Stream};
 use crate::execution::files::retention::JobFolders;

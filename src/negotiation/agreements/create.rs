@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use address::is_no_place;
 use domain::agreement::{NegotiationInstance, Wording};
 use planner::{Request, Scaling};
 use store::AcceptanceEndpoint;
@@ -13,7 +14,6 @@ use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
 use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use super::repeated_offers::OfferIdentity;
-use crate::address::is_no_place;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;

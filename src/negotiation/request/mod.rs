@@ -16,6 +16,7 @@ pub(super) mod wording;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use address::is_no_place;
 use planner::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
@@ -28,7 +29,6 @@ use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
 use super::templates::OfferedTemplate;
 use super::{Error, Input, Result, Service};
-use crate::address::is_no_place;
 use crate::negotiation::request::flat_request::{CatalogueJob, FlatRequest};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, Object};
 use crate::negotiation::views::resources::view_attributes;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bespeak::address::Policy;
+use address::Policy;
 use bespeak::callbacks::{CallBacks, DroppedCounts};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use store::{KeyChange, Store};

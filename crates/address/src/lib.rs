@@ -33,14 +33,15 @@ pub struct Policy {
 }
 
 /// Whether an address is the anonymous one of WS-Addressing, or its none: nothing is called there, and no name is looked up for it.
-pub(crate) fn is_no_place(address: &str) -> bool {
+pub fn is_no_place(address: &str) -> bool {
     let url = address.parse::<Url>();
     url.is_ok_and(|url| NO_PLACES.contains(&url.as_str()))
 }
 
 /// An address that may be reached, and where its host is.
-pub(crate) struct Target {
-    pub(crate) url: Url,
+pub struct Target {
+    /// The address.
+    pub url: Url,
     host: String,
     addresses: Vec<SocketAddr>,
 }
@@ -50,7 +51,7 @@ impl Target {
     ///
     /// # Errors
     /// Why the system has none.
-    pub(crate) fn client(&self, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
+    pub fn client(&self, more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
         let tls = trusting_the_system()?;
         client_to_anywhere(|client| {
             let client = client.resolve_to_addrs(&self.host, &self.addresses);
@@ -87,9 +88,7 @@ fn install_provider() {
 ///
 /// # Errors
 /// Why the system has none.
-pub(crate) fn client_to_anywhere(
-    more: impl FnOnce(ClientBuilder) -> ClientBuilder,
-) -> Result<Client, String> {
+pub fn client_to_anywhere(more: impl FnOnce(ClientBuilder) -> ClientBuilder) -> Result<Client, String> {
     install_provider();
     let client = Client::builder()
         .redirect(reqwest::redirect::Policy::none())
@@ -158,7 +157,7 @@ impl AllowedAddresses {
     ///
     /// # Errors
     /// Why it may not be reached, or is not found.
-    pub(crate) async fn resolved(&self, address: &str) -> Result<Target, String> {
+    pub async fn resolved(&self, address: &str) -> Result<Target, String> {
         self.check(address)?;
         self.policy.resolved(address).await
     }
@@ -187,12 +186,12 @@ pub fn is_hidden(character: char) -> bool {
 }
 
 /// An address as it is shown: without its query, which may have secrets.
-pub(crate) fn address_without_query(address: &str) -> &str {
+pub fn address_without_query(address: &str) -> &str {
     address.split(['?', '#']).next().unwrap_or_default()
 }
 
 /// An error of a request with its reasons, and without the address, which may have secrets.
-pub(crate) fn transfer_error_in_words(why: &reqwest::Error) -> String {
+pub fn transfer_error_in_words(why: &reqwest::Error) -> String {
     let mut said = Vec::new();
     let mut reason = why.source();
     while let Some(cause) = reason {
@@ -266,7 +265,10 @@ impl Policy {
     }
 
     /// Finds out where the host of an address is. Every address that its name has must be one that may be called.
-    pub(crate) async fn resolved(self, address: &str) -> Result<Target, String> {
+    ///
+    /// # Errors
+    /// Why it may not be called, or is not found.
+    pub async fn resolved(self, address: &str) -> Result<Target, String> {
         let (url, host) = self.read(address)?;
         let port = url.port_or_known_default().unwrap_or(443);
         let name = host.trim_start_matches('[').trim_end_matches(']').to_owned();
