@@ -8,36 +8,19 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 // Who may: parties, keys, sessions, roles.
 pub mod access;
-// The addresses outside that clients may name.
-pub mod address;
-// The life cycle of an agreement: states, assessment.
-pub mod agreement;
-// The provider's applications and their arguments.
+// Calls that tell decisions and events.
 pub mod callbacks;
-pub mod catalogue;
 // The command line.
 pub mod cli;
-// The one clock.
-pub mod clock;
 // From a slot of the plan to work that really runs.
 pub mod execution;
 // Other domains: asked before a requester is turned down, and what they carry out.
 pub mod federation;
 // The API over HTTP.
 pub mod http;
-// What is counted, and the text in which it is read.
-pub mod metrics;
 // The use cases: from documents to requests and back.
 pub mod negotiation;
-// The single writer of a domain: takes commands, decides, has them stored, applies, answers.
-pub mod planner;
 // The web pages.
 pub mod portal;
-// How long work will take, from what is kept of the past.
-pub mod prediction;
 // The processes that serve from one database.
 pub mod replicas;
-// Tasks beside each other.
-pub(crate) mod task;
-// What must last: one SQL text for Postgres and SQLite. The only one that knows sqlx.
-pub mod store;

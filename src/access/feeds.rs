@@ -2,10 +2,10 @@
 //! reading only, whose secret is never given out: so the address is worth nothing but this calendar, is in the list of keys, can be
 //! shown again, and is over with either key.
 
+use store::{KeyChange, KeyRow};
 use uuid::Uuid;
 
 use super::{Access, Caller, Error, KeyLimits, KeyWish, Role, Secret, key_info};
-use crate::store::{self, KeyChange, KeyRow};
 
 /// The beginning of the label of a calendar's key; the id of its owner's key follows.
 const LABEL: &str = "calendar feed of key ";

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::store::{KEYS_KEPT, SessionRow};
+use store::{KEYS_KEPT, SessionRow};
 
 /// The most that are kept. Far fewer keys are in use within some seconds.
 const MOST: usize = 4_096;

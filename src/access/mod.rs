@@ -21,11 +21,11 @@ use key_cache::KeyCache;
 pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::{Secret, hide_keys};
 
-use crate::address::is_hidden;
-use crate::agreement::{Money, Spender};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
-use crate::store::{self, KeyChange, KeyRow, SessionRow, Store};
-use crate::task::note_success;
+use address::is_hidden;
+use domain::agreement::{Money, Spender};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use store::{KeyChange, KeyRow, SessionRow, Store};
+use task::note_success;
 
 /// How long a portal session lasts at most, in microseconds: a working day and some.
 pub const SESSION_LASTS: Micros = 12 * 60 * 60 * MICROS_PER_SECOND;

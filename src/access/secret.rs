@@ -4,11 +4,10 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use domain::clock::Micros;
 use sha2::{Digest, Sha256};
+use store::hex;
 use subtle::ConstantTimeEq;
-
-use crate::clock::Micros;
-use crate::store::hex;
 
 /// The beginning of every API key, so that people and scanners of leaked secrets recognize one.
 const KEY_PREFIX: &str = "bsp_";

@@ -1,10 +1,9 @@
 //! Events as parties are told of them: the same text in each call and in a list.
 
+use domain::agreement::PartyEvent;
+use domain::clock::{second_of, time_in_words};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-
-use crate::agreement::PartyEvent;
-use crate::clock::{second_of, time_in_words};
 
 /// An event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -29,10 +29,10 @@ use queue::EventsAhead;
 pub use receivers::DroppedCounts;
 pub use signature::new_signing_secret;
 
-use crate::address::{Policy, transfer_error_in_words};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use crate::store::{self, DueCallBack, Registration, Store};
-use crate::task::note_success;
+use address::{Policy, transfer_error_in_words};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use store::{DueCallBack, Registration, Store};
+use task::note_success;
 
 /// How often to look for calls that are due.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -370,8 +370,9 @@ impl CallBacks {
 
 #[cfg(test)]
 mod tests {
+    use store::KeyRow;
+
     use super::*;
-    use crate::store::KeyRow;
 
     fn registration(party: &str) -> Registration {
         Registration {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use domain::agreement::{PartyEvent, PartyEventKind};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use uuid::Uuid;
 
 use super::{GIVEN_UP_AFTER, wait_after_attempts};
-use crate::agreement::{PartyEvent, PartyEventKind};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// Events of one receiver that are looked at in its turn, beside those that were told ahead.
 const WINDOW: u32 = 2_000;

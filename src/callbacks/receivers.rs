@@ -3,7 +3,9 @@
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use domain::clock::Micros;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use store::Registration;
 use tracing::{debug, info, warn};
 
 use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
@@ -11,8 +13,6 @@ use super::{
     CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, CallOutcome, EventBody, Failure, GIVEN_UP_AFTER,
     Message, rows_or_none,
 };
-use crate::clock::Micros;
-use crate::store::Registration;
 
 /// How long a turn lasts: the events that are being told then are the last ones.
 const TURN: Duration = CALL_WAIT;

@@ -18,10 +18,9 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use scheduler::Time;
+use store::Store;
+use task::THREAD_KEPT;
 use wsag::time::DateTime;
-
-use crate::store::Store;
-use crate::task::THREAD_KEPT;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -344,9 +343,9 @@ impl Failure {
     }
 }
 
-impl From<crate::store::Error> for Failure {
-    fn from(error: crate::store::Error) -> Self {
-        use crate::store::Error;
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        use store::Error;
         match error {
             Error::Address(_) => Self::Usage(error.to_string()),
             Error::Conflict(_) | Error::Corrupt(_) | Error::Damaged(_) | Error::Schema(_) => {

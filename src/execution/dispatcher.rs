@@ -10,6 +10,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Agreement;
+use domain::catalogue::Catalogue;
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use scheduler::Time;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -17,20 +20,18 @@ use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
-use crate::catalogue::Catalogue;
-use crate::clock::{Clock, MICROS_PER_SECOND};
 use crate::execution::executors::Executors;
 use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::{Hosts, Lead};
 use crate::execution::staging::Stager;
 
+use planner::Planner;
+use task::{KeptTasks, note_success};
+
 pub use crate::execution::lane::SharedExecutor;
 use crate::execution::lane::{Context, Failure};
 use crate::execution::lanes::Lanes;
-use crate::planner::Planner;
-use crate::task::{KeptTasks, note_success};
 
 /// How often running jobs are looked at.
 const TICK: Duration = Duration::from_millis(200);

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use planner::Resource;
+
 use crate::execution::lane::SharedExecutor;
-use crate::planner::Resource;
 
 /// Makes the executor of a resource; the error says in words why it cannot be made.
 type ExecutorFactory = dyn Fn(&Resource) -> Result<SharedExecutor, String> + Send + Sync;

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use crate::clock::Micros;
+use domain::clock::Micros;
+
 use crate::execution::lock::lock;
 
 /// Characters of a message that are kept.

@@ -12,16 +12,20 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use domain::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
+use domain::catalogue::{Application, Catalogue};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use metrics::Histogram;
+use planner::{CannotStart, Planner};
 use scheduler::{Interval, counted};
+use store::Condition;
+use task::KeptTasks;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, ProspectiveJob, SaveWork};
-use crate::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
-use crate::catalogue::{Application, Catalogue};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::faults::{Faults, ResourceUse};
 use crate::execution::files::inputs::{InputFiles, MirrorError};
 use crate::execution::files::retention::JobFolders;
@@ -30,10 +34,6 @@ use crate::execution::job::spec::WORTH_STARTING;
 use crate::execution::lead::{Hosts, Lead, Report};
 use crate::execution::lock::lock;
 use crate::execution::staging::Stager;
-use crate::metrics::Histogram;
-use crate::planner::{self, CannotStart, Planner};
-use crate::store::Condition;
-use crate::task::{self, KeptTasks};
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of
 /// agreements to share transactions, few enough that many executors that hang leave threads to the others.
@@ -569,10 +569,10 @@ fn is_report_taken(reported: Result<(), planner::Error>) -> Result<bool, Failure
 
 #[cfg(test)]
 mod tests {
+    use domain::catalogue::CheckpointSignal;
     use scheduler::Time;
 
     use super::*;
-    use crate::catalogue::CheckpointSignal;
 
     #[test]
     fn a_piece_is_not_started_where_it_would_have_to_save_its_work_at_once() {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use planner::Resource;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::execution::executors::Executors;
 use crate::execution::lane::{Context, Lane};
 use crate::execution::processors::{own_processors, why_nodes_share_processors};
-use crate::planner::{self, Resource};
 
 /// For how long it is looked at a start whether reservations are left on a retired cluster: a cluster that is gone for good is
 /// left alone then.

@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use domain::agreement::{Agreement, BroughtFiles, JobEnd, Run, StagingEnd};
+use domain::clock::Micros;
+use planner::{CannotStart, Planner};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
-
-use crate::agreement::{Agreement, BroughtFiles, JobEnd, Run, StagingEnd};
-use crate::clock::Micros;
-use crate::planner::{self, CannotStart, Planner};
 
 /// Questions to the leader that may wait: more than the calls of all local resources at a time.
 const WAITING_MAX: usize = 256;

@@ -8,9 +8,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use domain::clock::Micros;
+
 use super::{ExecutionError, Executor, JobSpec, JobStatus, ProspectiveJob, SaveWork};
-use crate::agreement::Run;
-use crate::clock::Micros;
 use crate::execution::files::if_there;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::control_group::ControlGroup;
@@ -241,8 +242,9 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
 mod tests {
     use std::fs;
 
+    use domain::agreement::{JobEnd, RunOutcome};
+
     use super::*;
-    use crate::agreement::{JobEnd, RunOutcome};
 
     #[test]
     fn the_control_group_of_a_job_whose_supervisor_was_killed_at_its_end_goes() {

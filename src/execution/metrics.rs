@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use metrics::{Exposition, metrics};
+
 use crate::execution::Cost;
 use crate::execution::lane::SharedExecutor;
 use crate::execution::lock::lock;
-use crate::metrics::{Exposition, metrics};
 
 metrics! {
     CALLS = Counter "bespeak_cluster_calls_total": "Calls of the programs of a cluster, by program and outcome.";

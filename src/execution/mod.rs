@@ -28,14 +28,13 @@ pub use job::spec::{JobSpec, PieceSpec, SaveWork, StagedInput};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use domain::agreement::{JobEnd, Run};
+use domain::clock::Micros;
+use planner::{BusyTime, KeptNodes, NodeReport, Unused};
 use scheduler::{Interval, Seconds};
 use serde::Serialize;
+use store::Condition;
 use uuid::Uuid;
-
-use crate::agreement::{JobEnd, Run};
-use crate::clock::Micros;
-use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
-use crate::store::Condition;
 
 /// Something that a promise on a resource rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

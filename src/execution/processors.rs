@@ -1,10 +1,9 @@
 //! The processors of this machine, as the nodes of its own resources share them: each node has the same number of them, and no other node has
 //! these. A job may run on the processors of its nodes only, so it takes none of the time of others.
 
+use planner::Resource;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use scheduler::counted;
-
-use crate::planner::Resource;
 
 /// The numbers of the processors that this process may use, rising; none where the system does not tell.
 pub(super) fn own_processors() -> Vec<usize> {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
+use domain::agreement::AtPeer;
 use sha2::{Digest, Sha256};
 use tokio::fs::File;
 use tokio::task::JoinSet;
@@ -17,8 +18,6 @@ use wsag::travel::Travel;
 
 use super::Federation;
 use super::client::{Peer, PeerAnswer, PeerOffer};
-use crate::agreement::AtPeer;
-use crate::task;
 
 /// For how long a request is known when it comes again: longer than any negotiation about it goes on from domain to domain.
 const SEEN_FOR: Duration = Duration::from_mins(10);
@@ -232,11 +231,7 @@ impl Federation {
     /// The name under which a file of a party is passed on: other parties' files of the same name have others there.
     pub fn name_of_file(&self, party: &str, name: &str) -> String {
         let name = Sha256::digest(name);
-        format!(
-            "{}-{}",
-            &self.opaque_id(party)[..16],
-            crate::store::hex(&name[..16])
-        )
+        format!("{}-{}", &self.opaque_id(party)[..16], store::hex(&name[..16]))
     }
 
     /// Whether requests of a party that is a peer are passed on.

@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use address::Policy;
+use domain::clock::{Clock, Micros};
 use futures_util::future::join_all;
+use metrics::{Exposition, metrics};
+use planner::is_resource_name;
 use reqwest::header::ACCEPT;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -14,11 +18,6 @@ use tracing::debug;
 
 use super::client::{Peer, fetch_bounded};
 use super::settings::Federation;
-use crate::address::Policy;
-use crate::clock::{Clock, Micros};
-use crate::metrics::{Exposition, metrics};
-use crate::planner::is_resource_name;
-use crate::task;
 
 /// How often domains are looked at, in the mean.
 const LOOK_EVERY: Duration = Duration::from_mins(5);

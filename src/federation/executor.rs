@@ -1,7 +1,8 @@
 //! A peer as the executor of its resource here: the peer runs the job, and the follower has looked how it stands.
 
+use domain::agreement::Run;
+
 use super::followed_agreements::FollowedAgreements;
-use crate::agreement::Run;
 use crate::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 
 /// Tells of a peer's jobs what the follower has seen of them.

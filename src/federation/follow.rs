@@ -6,7 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use domain::agreement::{
+    AMOUNT_MAX, Agreement, AgreementState, AtPeer, GuaranteeAtPeer, GuaranteeState, JobEnd, Money,
+    OfferTerms, RunOutcome, SeenAtPeer, ServiceState,
+};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use planner::Planner;
 use scheduler::{Interval, Seconds, Time};
+use store::Store;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -16,15 +23,7 @@ use wsag::time::DateTime;
 use super::client::{Peer, PeerError, PeerStatus};
 use super::followed_agreements::FollowedAgreement;
 use super::{Federation, FollowedAgreements};
-use crate::agreement::{
-    AMOUNT_MAX, Agreement, AgreementState, AtPeer, GuaranteeAtPeer, GuaranteeState, JobEnd, Money,
-    OfferTerms, RunOutcome, SeenAtPeer, ServiceState,
-};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::JobStatus;
-use crate::planner::Planner;
-use crate::store::{self, Store};
-use crate::task;
 
 /// The pause between two looks at what is to be done.
 const TICK: Duration = Duration::from_millis(500);

@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ring::hmac;
 use uuid::Uuid;
 
-use crate::clock::Clock;
 use client::Peer;
+use domain::clock::Clock;
 use settings::Federation as FederationSettings;
 
 /// The peers of this domain. Cheap to clone.
@@ -120,6 +120,6 @@ impl Federation {
 
     /// The id by which peers may know a party, which tells nothing else of it.
     fn opaque_id(&self, party: &str) -> String {
-        crate::store::hex(&hmac::sign(&self.0.secret, party.as_bytes()).as_ref()[..16])
+        store::hex(&hmac::sign(&self.0.secret, party.as_bytes()).as_ref()[..16])
     }
 }

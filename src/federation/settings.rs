@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::Duration;
 
-use crate::agreement::{Money, part_of_amount};
-use crate::planner::{PEER, Resource};
+use domain::agreement::{Money, part_of_amount};
+use planner::{PEER, Resource};
 
 /// This domain among others.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,8 +103,9 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
+    use domain::agreement::Currency;
+
     use super::*;
-    use crate::agreement::Currency;
 
     #[test]
     fn a_peer_is_a_resource_with_its_price_and_its_templates_and_hides_its_key() {

@@ -7,6 +7,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get};
+use domain::agreement::AgreementState;
 use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
@@ -21,7 +22,6 @@ use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_pa
 use super::resources::{ChangeParameters, read_true_or_false, require_operator};
 use super::{Answer, Api, Error};
 use crate::access::Caller;
-use crate::agreement::AgreementState;
 use crate::negotiation::{
     self, AcceptedView, AgreementDetails, AgreementFilter, EvictRequest, MoveRequest, TerminateRequest,
 };
@@ -107,7 +107,7 @@ pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Que
         state: read_filter_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
         name: read_filter_text("name", query.name)?,
         initiator_id: query.agreement_id,
-        ..AgreementFilter::within(start, end)
+        ..negotiation::agreements_within(start, end)
     };
     let page = call
         .negotiation

@@ -12,7 +12,6 @@ use super::format::Format;
 use super::{Api, Error};
 use crate::access::Caller;
 use crate::negotiation::{self, Input, Output, RequestKey};
-use crate::task;
 
 /// The largest body, in bytes: section 7 of the protocol.
 pub(super) const BODY_MAX: usize = 256 * 1_024;

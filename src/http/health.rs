@@ -3,10 +3,10 @@
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use task::KeptTasks;
 
 use super::Api;
 use crate::replicas::REPLICA;
-use crate::task::KeptTasks;
 
 /// GET /healthz: the process answers.
 pub(super) async fn get_healthz() -> &'static str {

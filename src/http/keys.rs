@@ -6,6 +6,8 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use domain::agreement::{Currency, Money};
+use domain::clock::{Micros, second_of};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -16,8 +18,6 @@ use super::call::Call;
 use super::path::{Id, NoParameters, Query};
 use super::{Answer, Api, Error, body, require_operator};
 use crate::access::{self, Caller, KeyInfo, KeyLimits, KeyWish, Role};
-use crate::agreement::{Currency, Money};
-use crate::clock::{Micros, second_of};
 use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry};
 
 /// A key as it is shown.

@@ -29,7 +29,6 @@ use super::heads::{HEAD_MAX, UnambiguousStream, fault_of_head};
 use super::proxies::{Proxies, read_proxy_header};
 use super::shares::Share;
 use super::standby::Stage;
-use crate::task;
 
 /// The most header fields in a request.
 const HEADERS_MAX: usize = 64;

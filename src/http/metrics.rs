@@ -8,14 +8,14 @@ use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use domain::clock::{Micros, Steps};
+use metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
+use task::{KeptTasks, TaskState};
 
 use super::{Api, Connections, Error};
 use crate::access::{Caller, Role};
-use crate::clock::{Micros, Steps};
-use crate::metrics::{Exposition, Histogram, MEDIA_TYPE, SECONDS, metrics};
-use crate::task::{KeptTasks, TaskState};
 
 metrics! {
     BUILD = Gauge "bespeak_build_info": "The version; always 1.";

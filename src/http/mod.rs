@@ -73,9 +73,10 @@ pub(crate) use resources::require_operator;
 pub use standby::{LeaderProxy, Stage, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
+use task::KeptTasks;
+
 use crate::access::{Access, Caller, Role, hide_keys};
 use crate::negotiation::{self, OfferMessage, ResourceVerb, Scope, Service};
-use crate::task::KeptTasks;
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

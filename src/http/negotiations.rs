@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::{MethodRouter, post};
+use domain::agreement::NegotiationState;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -15,8 +16,7 @@ use super::format::Format;
 use super::path::{Id, Query};
 use super::resources::ChangeParameters;
 use super::{Answer, Api, Error};
-use crate::agreement::NegotiationState;
-use crate::negotiation::{NegotiationFilter, OfferMessage, StoredAnswer};
+use crate::negotiation::{NegotiationFilter, OfferMessage, StoredAnswer, negotiations_opened_within};
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
 pub(super) async fn post_negotiation(
@@ -67,7 +67,7 @@ pub(super) async fn get_negotiations(call: Call, format: Format, Query(query): Q
             NegotiationState::from_word,
             &words,
         )?,
-        ..NegotiationFilter::opened_within(start, end)
+        ..negotiations_opened_within(start, end)
     };
     let page = call
         .negotiation

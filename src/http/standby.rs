@@ -29,7 +29,6 @@ use super::{
     trace_request,
 };
 use crate::replicas::{Leader, ORIGIN, QUESTIONS, REPLICA, REPLICA_SECRET, Replicas};
-use crate::task;
 
 /// How long a request waits for a process that leads.
 const LEADER_WAIT: Duration = Duration::from_secs(10);

@@ -1,6 +1,8 @@
 //! Where a party has its events told, and these events again.
 
+use planner::is_resource_name;
 use serde::{Deserialize, Serialize};
+use store::Registration;
 use uuid::Uuid;
 
 use super::error::{Error, Result, violation_at_path};
@@ -8,8 +10,6 @@ use super::request::json::{Json, JsonCheck, LocatedValue};
 use super::service::{Service, cut_page, length_of_page};
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
-use crate::planner::is_resource_name;
-use crate::store::Registration;
 
 /// Call-backs that a party may have registered: one for each of its programs, in two places.
 const REGISTERED_MAX: usize = 8;

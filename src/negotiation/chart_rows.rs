@@ -4,9 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
+use planner::{PicturedSlot, UnusedNodes};
 use scheduler::{Interval, Time};
-
-use crate::planner::{PicturedSlot, UnusedNodes};
 
 /// Rows that are free, as ranges that do not touch: the first row of each, and the one behind its last.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -149,10 +148,10 @@ impl FreeRows {
 
 #[cfg(test)]
 mod tests {
+    use planner::{SlotOf, WhyUnused};
     use uuid::Uuid;
 
     use super::*;
-    use crate::planner::{SlotOf, WhyUnused};
 
     fn slot(start: i64, end: i64, nodes: u32, numbers: &[u32]) -> PicturedSlot {
         PicturedSlot {

@@ -1,5 +1,6 @@
 //! The failures of use cases, and the fault of a document that tells one.
 
+use domain::clock::Micros;
 use scheduler::Interval;
 use wsag::refusals::{Description, Fault};
 use wsag::{Document, Violation, ViolationKind, Violations, ns};
@@ -7,8 +8,6 @@ use wsag::{Document, Violation, ViolationKind, Violations, ns};
 use super::views::documents::{instant_in_document, refusal_document};
 use super::views::offer::LostOffer;
 use super::views::refusal::RefusalView;
-use crate::clock::Micros;
-use crate::{planner, store};
 
 /// What a use case comes to.
 pub(super) type Result<T, E = Error> = std::result::Result<T, E>;

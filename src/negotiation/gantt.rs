@@ -1,6 +1,7 @@
 //! The plan on its nodes, and its latest changes: for operators.
 
-use crate::agreement::EventKind;
+use domain::agreement::EventKind;
+
 use crate::negotiation::views::gantt::{GanttQuery, GanttView, PlanChangeView};
 use crate::negotiation::{Result, Service};
 

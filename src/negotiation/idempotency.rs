@@ -1,15 +1,15 @@
 //! Requests with an Idempotency-Key: the same request again gets the same answer, even if the state has changed since.
 
+use planner::{AcceptedOffer, Idempotency};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use store::{IDEMPOTENCY_KEPT, hex};
 
 use super::error::{Error, Result};
 use super::service::Service;
 use super::views::agreement::AcceptedView;
 use super::views::refusal::RefusalView;
-use crate::planner::{self, AcceptedOffer, Idempotency};
-use crate::store::{IDEMPOTENCY_KEPT, hex};
 
 /// The key of a request, and the marks that distinguish it from others under the same key.
 #[derive(Debug, Clone)]

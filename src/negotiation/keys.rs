@@ -1,10 +1,11 @@
 //! The bodies of requests about keys, as far as they say something by themselves; `access` decides about keys.
 
+use domain::agreement::{Currency, Money};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+
 use super::error::Result;
 use super::request::json::{Json, JsonCheck, LocatedValue};
 use super::request::read_budget;
-use crate::agreement::{Currency, Money};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A key as it is asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,14 +1,14 @@
 //! Planned times without nodes, which operators add and remove.
 
+use domain::clock::second_of;
+use planner::{AddedMaintenance, CAPACITY_MAX, ResourceVerb};
 use uuid::Uuid;
 
-use crate::clock::second_of;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::maintenance::{MaintenanceView, MaintenancesView};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::views::resources::ResourceChangesView;
 use crate::negotiation::{Error, Service};
-use crate::planner::{AddedMaintenance, CAPACITY_MAX, ResourceVerb};
 
 impl Service {
     /// The planned times without nodes that are not over, by resource and by start. For operators.
@@ -60,7 +60,7 @@ impl Service {
         is_dry: bool,
     ) -> Result<ResourceChangesView, Error> {
         let resources = self.planner.resources();
-        let has_it = |resource: &&crate::planner::Resource| {
+        let has_it = |resource: &&planner::Resource| {
             resource
                 .added_maintenance
                 .iter()

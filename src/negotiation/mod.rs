@@ -23,11 +23,10 @@ mod templates;
 mod views;
 
 pub use crate::execution::lead::LeaderQuestion;
-pub use crate::planner::ResourceVerb;
-pub use crate::store::{AgreementFilter, NegotiationFilter, ReservationFilter};
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
+pub use agreements::list::agreements_within;
 pub use agreements::move_to::MoveRequest;
 pub use agreements::reservations::{ReservationPage, ReservationPlace};
 pub use agreements::show::AgreementDetails;
@@ -39,12 +38,15 @@ pub use idempotency::{RequestKey, StoredAnswer};
 pub use keys::{KeyRequest, read_key_expiry};
 pub use negotiations::exchange::OfferMessage;
 pub use negotiations::forms::{EstimateView, ReadOffer};
+pub use negotiations::list::negotiations_opened_within;
 pub use negotiations::{NegotiationView, end_negotiation_input};
+pub use planner::ResourceVerb;
 pub use reconcile::{DifferenceView, ReconciledView};
 pub use request::flat_request::{CatalogueJob, FlatRequest};
 pub use request::json::Json;
 pub use scheduler::domain::Attribute;
 pub use service::{Input, Scope, Service};
+pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
 pub use templates::{OnLoss, TemplateText, Templates, millionths};
 pub use views::accounts::{AccountsView, EntryView, MonthView, NamedEntryView, is_month};
 pub use views::agreement::{

@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
+use domain::agreement::{Agreement, ServiceState};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Seconds, Time};
+use store::PastUse;
 
-use crate::agreement::{Agreement, ServiceState};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 use crate::negotiation::views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 use crate::negotiation::views::values::instant_as_date_time;
 use crate::negotiation::{Error, Result, Service};
-use crate::store::PastUse;
-use crate::task;
 
 /// The times that are added up, in seconds.
 const PERIODS: [Seconds; 2] = [86_400, 7 * 86_400];

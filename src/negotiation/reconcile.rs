@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{AtPeer, Money};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{AtPeer, Money};
 use crate::federation::client::{Peer, PeerError, PeerStatus};
 use crate::negotiation::{Error, Result, Service};
 

@@ -3,7 +3,6 @@
 use super::error::{Error, Result};
 use super::service::Service;
 use crate::execution::lead::{LeaderAnswer, LeaderQuestion};
-use crate::planner;
 use crate::replicas::{ReplicaError, Replicas, Reply};
 
 impl Service {

@@ -2,12 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use domain::catalogue::{JobLimits, LimitKeys};
+use planner::{
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Reconfiguration, Resource,
+    ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, is_resource_name,
+};
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
-use crate::catalogue::{JobLimits, LimitKeys};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::NodeView;
@@ -15,10 +19,6 @@ use crate::negotiation::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
 use crate::negotiation::{Error, Service, Templates};
-use crate::planner::{
-    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Reconfiguration, Resource,
-    ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, is_resource_name,
-};
 
 impl Service {
     /// The resources and how they stand. For operators.
@@ -129,7 +129,7 @@ impl Service {
     /// stored first, so that nothing that can fail is left once the rest is stored.
     ///
     /// # Errors
-    /// Those of [`Planner::configure`](crate::planner::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+    /// Those of [`Planner::configure`](planner::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
     pub async fn configure(
         &self,
         reconfiguration: Reconfiguration,

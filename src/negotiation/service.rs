@@ -3,7 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use address::Policy;
+use domain::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
+use domain::catalogue::Catalogue;
+use domain::clock::Clock;
+use metrics::{Exposition, metrics};
+use planner::{Planner, Scaling};
+use prediction::{Predictions, Work};
 use scheduler::{Interval, Seconds};
+use store::Store;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
 use wsag::templates::agreement_factory_properties;
@@ -13,11 +21,7 @@ use super::templates::{self, OfferedTemplates, Templates};
 use super::views::agreement::{AgreementView, TemplateView};
 use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
-use crate::address::Policy;
-use crate::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
 use crate::callbacks::DroppedCounts;
-use crate::catalogue::Catalogue;
-use crate::clock::Clock;
 use crate::execution;
 use crate::execution::executors::Executors;
 use crate::execution::faults::{Faults, ResourceUse};
@@ -26,12 +30,7 @@ use crate::execution::files::retention::JobFolders;
 use crate::execution::staging::Rules;
 use crate::federation::Federation;
 use crate::federation::discovery::Neighbours;
-use crate::metrics::{Exposition, metrics};
-use crate::planner::{Planner, Scaling};
-use crate::prediction::{Predictions, Work};
 use crate::replicas::Replicas;
-use crate::store::Store;
-use crate::task;
 
 /// The most names of input files in a list: more do not help in a choice.
 const INPUT_FILES_SHOWN_MAX: usize = 500;

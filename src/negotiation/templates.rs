@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use domain::agreement::{Currency, Job};
+use planner::{Pricing, Resource, Scaling, Settings};
+use prediction::{Knowledge, Work};
 use scheduler::prediction::SLOT_PROBABILITY;
 use scheduler::{Seconds, Time};
 use serde::Deserialize;
@@ -17,10 +20,7 @@ use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
 use super::views::agreement::TemplateView;
-use crate::agreement::{Currency, Job};
 use crate::negotiation::request::guarantee_values::values_of_guarantee;
-use crate::planner::{Pricing, Resource, Scaling, Settings};
-use crate::prediction::{Knowledge, Work};
 
 /// The template offered where the configuration names none.
 const BUILT_IN: &str = include_str!("../../templates/agreements/advance-reservation.xml");

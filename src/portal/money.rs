@@ -204,7 +204,7 @@ async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure
     let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
     let micros = spent.get(&visitor.caller.key).copied().unwrap_or(0);
     Ok(Some(Cap {
-        spent: MoneyView::of(crate::agreement::Money { micros, ..most }),
+        spent: MoneyView::of(domain::agreement::Money { micros, ..most }),
         most: MoneyView::of(most),
     }))
 }

@@ -3,6 +3,7 @@
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Redirect, Response};
+use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
 use super::Answer;
@@ -14,7 +15,6 @@ use super::sign_in::SignIn;
 use super::values::Values;
 use super::zone::{Zone, cookie};
 use crate::access::{Caller, Role, SESSION_LASTS, Secret};
-use crate::clock::MICROS_PER_SECOND;
 use crate::http::{Api, RequestPlace, base_address, body_of, log_caller, origin_of_request, require_writer};
 use crate::negotiation;
 

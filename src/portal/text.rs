@@ -1,7 +1,8 @@
 //! Times, durations and states in words for people.
 
+use domain::agreement::OfferKind;
+
 use super::zone::Zone;
-use crate::agreement::OfferKind;
 use crate::negotiation::{AgreementView, MoneyView, RelaxationView};
 
 /// A dateTime as the visitor reads it.

@@ -4,13 +4,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use planner::{NodeReport, NodeState, Planner, Reporter};
+use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use super::Replicas;
-use crate::planner::{self, NodeReport, NodeState, Planner, Reporter};
-use crate::store;
-use crate::task::note_success;
 
 /// How often it is looked which replicas are silent.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::agreement::Agreement;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -9,10 +10,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Replicas;
-use crate::agreement::Agreement;
 use crate::execution::lead::{LeaderAnswer, LeaderQuestion, PendingQuestion};
-use crate::planner;
-use crate::task;
 
 /// How long the leader may take for an answer. A question is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);

@@ -18,11 +18,12 @@ use uuid::Uuid;
 pub use hosts::{claim_resources, watch_hosts};
 pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
-use crate::address::{client_to_anywhere, transfer_error_in_words};
-use crate::clock::Clock;
+use address::{client_to_anywhere, transfer_error_in_words};
+use domain::clock::Clock;
+use store::backup::SCHEMA_VERSION;
+use store::{ReplicaRow, Store, hex};
+
 use crate::execution::lead::Hosts;
-use crate::store::backup::SCHEMA_VERSION;
-use crate::store::{self, ReplicaRow, Store, hex};
 
 /// The header with the name of the replica that a request comes from.
 pub const REPLICA: &str = "bespeak-replica";

@@ -9,9 +9,9 @@ use bespeak::access::{
     Access, Caller, Error, KeyLimits, KeyWish, NAME_LENGTH_MAX, OPERATOR_KEY_FILE, Role, SESSION_IDLES,
     SESSION_LASTS, Secret,
 };
-use bespeak::clock::Clock;
-use bespeak::store::Store;
+use domain::clock::Clock;
 use reqwest::StatusCode;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

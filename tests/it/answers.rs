@@ -20,21 +20,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bespeak::access::{Access, KeyLimits, KeyWish, Role};
-use bespeak::agreement::Currency;
-use bespeak::catalogue::Catalogue;
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::inputs::InputFiles;
 use bespeak::execution::files::retention::JobFolders;
 use bespeak::http::{
     self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
 use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
-use bespeak::planner::{Planner, Pricing, Quotas, Resource, Settings};
 use bespeak::portal;
-use bespeak::store::Store;
+use domain::agreement::Currency;
+use domain::catalogue::Catalogue;
+use domain::clock::{Clock, MICROS_PER_SECOND};
+use planner::{Planner, Pricing, Quotas, Resource, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
+use store::Store;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -42,7 +42,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
 
-use crate::golden::{assert_golden, numbered};
+use crate::golden::{assert_golden, digests_in, numbered};
 use crate::support::client::{Answer, Client};
 use crate::support::negotiation::{counters, open};
 use crate::support::offers::{Offer, file};
@@ -81,7 +81,7 @@ fn golden_answers_to_every_message_and_example_are_as_before() {
         service.end().await;
         traces
     });
-    assert_golden("golden-answers.txt", &traces);
+    assert_golden(&digests_in("golden-answers.txt"), &traces);
 }
 
 /// The folder of the repository.

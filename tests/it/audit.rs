@@ -1,7 +1,7 @@
 //! The audit trail: every change has its line, and no line can be changed, taken out, added or moved unseen.
 
-use bespeak::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
-use bespeak::store::{Change, Finding, Invariant, Store};
+use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
+use store::{Change, Finding, Invariant, Store};
 
 use crate::store::{agreement, create, decide, event, tamper};
 use crate::support::eventually;

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use bespeak::clock::Clock;
-use bespeak::store::Store;
+use domain::clock::Clock;
 use reqwest::StatusCode;
+use store::Store;
 
 use crate::store::tamper;
 use crate::support::eventually;

@@ -9,9 +9,9 @@ use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bespeak::store::Store;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
+use store::Store;
 use tempfile::TempDir;
 use tokio::task::{JoinSet, block_in_place};
 use tokio_util::sync::CancellationToken;

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{
+use domain::agreement::{
     Account, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind, RunOutcome,
     ServiceState, Slots,
 };
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::store::{Change, ResourceRow, Store};
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use reqwest::{Method, StatusCode};
 use scheduler::Interval;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
+use store::{Change, ResourceRow, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -251,7 +251,7 @@ pub(crate) async fn fill(url: &str, many: usize) {
 /// The life of an agreement whose job ran in a slot on a node, as the service would have stored it.
 fn lived(slot: Interval, node: i64) -> [Change; 7] {
     let (start, end) = (slot.start.0 * MICROS_PER_SECOND, slot.end.0 * MICROS_PER_SECOND);
-    let event = |at, kind| bespeak::agreement::Event { at, ..event(kind) };
+    let event = |at, kind| domain::agreement::Event { at, ..event(kind) };
     let mut over = agreement("past");
     (over.ready, over.deadline, over.created) = (slot.start, slot.end + HOUR, start);
     over.slots = Slots::one((slot, 1));

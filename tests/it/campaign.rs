@@ -17,13 +17,13 @@ use std::future::Future;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
-use bespeak::planner::{Error, Resource, Settings, Suggestion};
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
+use planner::{Error, Resource, Settings, Suggestion};
 use scheduler::{Rate, Time};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;
 
-use crate::golden::{assert_golden, trail_of};
+use crate::golden::{assert_golden, digests_in, trail_of};
 use crate::support::harness::Domain;
 use crate::support::random::Random;
 use crate::support::sessions::SessionEnder;
@@ -250,7 +250,7 @@ impl<'a> Campaign<'a> {
         if GOLDEN.contains(&seed) && url.starts_with("sqlite:") {
             let trail = trail_of(&campaign.domain.store).await;
             assert_golden(
-                "golden.txt",
+                &digests_in("golden.txt"),
                 &BTreeMap::from([(format!("campaign {seed}"), trail)]),
             );
         }

@@ -7,23 +7,34 @@ use crate::support::offers::file;
 const PAGE: &str = "docs/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 2] = ["wsag", "scheduler"];
+const CRATES: [&str; 9] = [
+    "address",
+    "domain",
+    "metrics",
+    "planner",
+    "prediction",
+    "scheduler",
+    "store",
+    "task",
+    "wsag",
+];
 
 /// The files of the repository in which a test of this name may stand: `module::test` is of `tests/it/`, one with a crate
 /// before it of that crate, one with `src/` beside the code.
 fn files_of(module: &str) -> Vec<String> {
-    if let Some((name, rest)) = module.split_once('/').filter(|(name, _)| CRATES.contains(name)) {
-        return vec![match rest.strip_prefix("src/") {
-            Some(rest) => format!("crates/{name}/src/{rest}.rs"),
-            None => format!("crates/{name}/tests/{name}/{rest}.rs"),
-        }];
-    }
+    let of_crate = module.split_once('/').filter(|(name, _)| CRATES.contains(name));
+    let of_crate = of_crate.map(|(name, rest)| match rest.strip_prefix("src/") {
+        Some(rest) => format!("crates/{name}/src/{rest}.rs"),
+        None => format!("crates/{name}/tests/{name}/{rest}.rs"),
+    });
     let folder = if module.starts_with("src/") {
         ""
     } else {
         "tests/it/"
     };
-    vec![format!("{folder}{module}.rs"), format!("{folder}{module}/mod.rs")]
+    // A crate may be called as a folder of `tests/it/` is.
+    let of_service = [format!("{folder}{module}.rs"), format!("{folder}{module}/mod.rs")];
+    of_crate.into_iter().chain(of_service).collect()
 }
 
 /// Whether a file holds a test of this name that is run: a function that is marked as one, or that a macro makes two of.

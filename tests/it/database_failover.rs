@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use bespeak::store::Store;
 use reqwest::StatusCode;
 use sqlx::{Connection, PgConnection};
+use store::Store;
 use uuid::Uuid;
 
 use crate::support::client::Client;

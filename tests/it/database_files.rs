@@ -4,8 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bespeak::store::Store;
 use reqwest::StatusCode;
+use store::Store;
 use uuid::Uuid;
 
 use crate::store::{agreement, create, decide, tamper};

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::store::{Error, Store};
 use reqwest::StatusCode;
+use store::{Error, Store};
 use uuid::Uuid;
 
 use crate::backup::bespeak;

@@ -10,9 +10,9 @@ mod peer_failures;
 
 use std::time::Duration;
 
-use bespeak::clock::Clock;
 use bespeak::federation::client::{Peer, PeerAnswer, PeerError, PeerStatus};
 use bespeak::federation::settings::{PeerSettings, Secret};
+use domain::clock::Clock;
 use serde_json::Value;
 use tokio::fs::File;
 use uuid::Uuid;

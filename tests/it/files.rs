@@ -116,7 +116,7 @@ fn a_partys_job_reads_what_it_uploaded_and_no_other_party_can() {
 
 fn sha256(bytes: &[u8]) -> String {
     use sha2::{Digest, Sha256};
-    bespeak::store::hex(&Sha256::digest(bytes))
+    store::hex(&Sha256::digest(bytes))
 }
 
 #[test]

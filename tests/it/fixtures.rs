@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bespeak::access::Role;
-use bespeak::agreement::{
+use domain::agreement::{
     AgreementState, EventKind, GuaranteeState, NoteKind, OfferCreator, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,
 };
-use bespeak::planner::{NodeState, Reporter};
-use bespeak::store::{Engine, Store};
+use planner::{NodeState, Reporter};
 use reqwest::StatusCode;
+use store::{Engine, Store};
 use uuid::Uuid;
 
 use crate::support::client::Client;
@@ -141,7 +141,7 @@ async fn assert_whole(url: &str, name: &str) {
 
 #[test]
 fn every_closed_list_of_words_that_is_stored_is_looked_for() {
-    let columns = include_str!("../../src/store/engine/value_columns.rs");
+    let columns = include_str!("../../crates/store/src/engine/value_columns.rs");
     let listed = columns
         .lines()
         .filter(|line| line.contains(": Text, |row, column| row.word("));

@@ -4,7 +4,7 @@
 //! | digests | traces |
 //! |---|---|
 //! | `tests/golden.txt`, `campaign N` | the audit trails of the first seeds of the campaign, on a real store ([`crate::campaign`]) |
-//! | `tests/golden.txt`, `planner N` | the changes and answers of fifty stories, without a store (`src/planner/tests/stories.rs`) |
+//! | `tests/golden.txt`, `planner N` | the changes and answers of fifty stories, without a store (`crates/planner/src/tests/stories.rs`) |
 //! | `tests/golden-answers.txt` | the answers of the service to every message and example ([`crate::answers`]) |
 //! | `crates/lab/tests/golden.txt` | the decisions of the laboratory about replayed lists |
 //!
@@ -12,18 +12,24 @@
 //! With `BESPEAK_TEST_SET_TRACES=1` the digests are written again instead of being compared, those of all but the laboratory by
 //!
 //! ```text
-//! BESPEAK_TEST_SET_TRACES=1 cargo test --lib --test it -- golden_ random_verbs_break_no_invariant_on_sqlite
+//! BESPEAK_TEST_SET_TRACES=1 cargo test --workspace --lib --test it -- golden_ random_verbs_break_no_invariant_on_sqlite
 //! ```
 
 mod digests;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
-use bespeak::store::Store;
+use store::Store;
 use uuid::Uuid;
 
 pub(crate) use digests::{assert_golden, numbered};
+
+/// The file with digests that has this name.
+pub(crate) fn digests_in(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file)
+}
 
 /// The audit trail of a domain, with a number for each id, in the order in which they are named.
 pub(crate) async fn trail_of(store: &Store) -> String {

@@ -3,10 +3,10 @@
 mod limits;
 
 use bespeak::access::{Access, Error, Role};
-use bespeak::clock::Clock;
-use bespeak::store::Store;
+use domain::clock::Clock;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use store::Store;
 
 use crate::access::wish;
 use crate::portal::browser::Browser;

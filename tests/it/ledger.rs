@@ -1,14 +1,14 @@
 //! Debts: prices, fees, penalties and rewards are posted by themselves, once, and the ledger balances.
 
-use bespeak::agreement::{
+use domain::agreement::{
     Account, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money,
     Obligated, Posting, PostingKind, Run, RunOutcome, Values,
 };
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::planner::{Failures, Pricing, Request, Resource, Settings, Termination};
-use bespeak::store::{Change, Finding, Invariant};
+use domain::clock::MICROS_PER_SECOND;
+use planner::{Failures, Pricing, Request, Resource, Settings, Termination};
 use scheduler::Fraction;
 use serde_json::json;
+use store::{Change, Finding, Invariant};
 use uuid::Uuid;
 
 use crate::configuration::serve;

@@ -4,12 +4,12 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use bespeak::agreement::{
+use domain::agreement::{
     Account, Agreement, AgreementState, Currency, GuaranteeState, JobEnd, Run, RunOutcome, ServiceState,
     Shape, Values,
 };
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::planner::{ImprovementSettings, Pricing, Request, Resource, Settings};
+use domain::clock::MICROS_PER_SECOND;
+use planner::{ImprovementSettings, Pricing, Request, Resource, Settings};
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -136,7 +136,7 @@ async fn what_would_begin_late_has_a_whole_slot_where_there_is_one(url: String) 
         assert_eq!(placed.placement(), Interval::of(Time(start), 60), "{placed:?}");
     }
     let events = domain.0.store.events(roomy).await.expect("a timeline");
-    let told = |event: &bespeak::agreement::Event| event.detail.contains("too little of its slot was left");
+    let told = |event: &domain::agreement::Event| event.detail.contains("too little of its slot was left");
     assert!(events.iter().any(told), "{events:?}");
     domain.0.turn(85);
     domain.ended(roomy, RunOutcome::Completed).await;

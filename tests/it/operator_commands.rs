@@ -3,9 +3,9 @@
 use std::process::{Command, Output};
 
 use bespeak::access::{Access, Role};
-use bespeak::clock::Clock;
-use bespeak::store::Store;
+use domain::clock::Clock;
 use serde_json::Value;
+use store::Store;
 
 use crate::store::{agreement, create, decide, tamper};
 use crate::support::stores::on_both_engines;

@@ -7,11 +7,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use bespeak::agreement::Shape;
-use bespeak::clock::Clock;
-use bespeak::planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Resource, Scaling, Settings};
-use bespeak::store::Store;
+use domain::agreement::Shape;
+use domain::clock::Clock;
+use planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Resource, Scaling, Settings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -7,14 +7,14 @@ use forecasts::predict_and_the_offer_that_follows_agree_to_the_second;
 
 use std::time::Duration;
 
-use bespeak::agreement::{Agreement, AgreementState, Execution, RunOutcome};
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::prediction::Knowledge;
-use bespeak::store::{
-    Change, Condition, Error, KeptExecutions, LearnedExecutions, PastExecution, Sample, SamplesKept, Store,
-};
+use domain::agreement::{Agreement, AgreementState, Execution, RunOutcome};
+use domain::clock::MICROS_PER_SECOND;
+use prediction::Knowledge;
 use scheduler::{Interval, Time};
 use serde_json::Value;
+use store::{
+    Change, Condition, Error, KeptExecutions, LearnedExecutions, PastExecution, Sample, SamplesKept, Store,
+};
 
 use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, create, decide};
@@ -303,7 +303,7 @@ async fn old_executions_become_sums_and_no_estimate_changes(url: String) {
         );
     }
     let hours = store.execution_hours().await.expect("they are there");
-    let sum = |function: fn(&bespeak::store::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
+    let sum = |function: fn(&store::ExecutionHour) -> i64| hours.iter().map(function).sum::<i64>();
     let gone = before
         .iter()
         .filter(|one| !left.iter().any(|past| past.execution == **one));

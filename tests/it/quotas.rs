@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use bespeak::planner::{Error, Quotas, Request, Resource, Settings, Termination};
+use planner::{Error, Quotas, Request, Resource, Settings, Termination};
 use reqwest::Method;
 use scheduler::{Reason, Time};
 use serde_json::{Value, json};

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use bespeak::execution::files::inputs::{InputFiles, MirrorError, UploadError};
-use bespeak::store::{Error, FILE_PART_BYTES, PartyFile, Store, hex};
 use reqwest::{Method, StatusCode};
 use sha2::{Digest, Sha256};
+use store::{Error, FILE_PART_BYTES, PartyFile, Store, hex};
 use tempfile::TempDir;
 use uuid::Uuid;
 

@@ -31,12 +31,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::agreement::{JobEnd, Run, RunOutcome};
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
-use bespeak::planner::{BusyTime, NodeState, Unused};
+use domain::agreement::{JobEnd, Run, RunOutcome};
+use domain::clock::{Clock, MICROS_PER_SECOND};
 use jiff::tz::TimeZone;
+use planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -96,7 +96,7 @@ impl Site {
             processors: Vec::new(),
             slot_end: slot.interval.end.seconds() * MICROS_PER_SECOND,
             output_limit: 20,
-            limits: bespeak::catalogue::JobLimits::default(),
+            limits: domain::catalogue::JobLimits::default(),
             piece: None,
             restarts: 0,
         }

@@ -6,11 +6,11 @@ mod refusals;
 
 use std::time::Duration;
 
-use bespeak::agreement::{Execution, RunOutcome};
-use bespeak::store::Store;
+use domain::agreement::{Execution, RunOutcome};
 use reqwest::{Method, StatusCode};
 use scheduler::Time;
 use serde_json::{Value, json};
+use store::Store;
 use uuid::Uuid;
 
 use crate::support::client::Client;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-use bespeak::store::backup::SCHEMA_VERSION;
-use bespeak::store::{LeaderLook, Store};
 use reqwest::{Method, StatusCode};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use store::backup::SCHEMA_VERSION;
+use store::{LeaderLook, Store};
 use uuid::Uuid;
 
 use crate::store::tamper;

@@ -13,12 +13,12 @@ pub(crate) mod verify;
 
 use std::fs;
 
-use bespeak::agreement::{
+use domain::agreement::{
     Agreement, AgreementState, CompositorChoice, Event, EventKind, Guarantee, GuaranteeState, Job,
     ServiceState, Slots, Values,
 };
-use bespeak::store::{Change, Lease, Store};
 use scheduler::{Interval, Time};
+use store::{Change, Lease, Store};
 use uuid::Uuid;
 
 use crate::backup::bespeak;
@@ -71,7 +71,7 @@ pub(crate) fn agreement(party: &str) -> Agreement {
         slots: Slots::one((Interval::new(Time(100), Time(160)), 2)),
         fixed: false,
         price: None,
-        constraints: bespeak::agreement::PlacementConstraints::default(),
+        constraints: domain::agreement::PlacementConstraints::default(),
         job: Some(Job {
             application: "sleep".into(),
             arguments: vec!["60".into(), "'; DROP TABLE agreements; --".into()],
@@ -191,7 +191,7 @@ async fn a_database_of_a_later_version_is_refused(url: String) {
     )
     .await;
     let refused = Store::open(&url).await.expect_err("it knows more than we do");
-    assert!(matches!(refused, bespeak::store::Error::Schema(_)), "{refused:?}");
+    assert!(matches!(refused, store::Error::Schema(_)), "{refused:?}");
 }
 
 async fn a_database_of_before_the_first_release_is_refused_and_stays_as_it_was(url: String) {
@@ -262,7 +262,7 @@ async fn a_row_that_cannot_be_is_reported_as_corrupt(url: String) {
             Err(error) => Err(error),
         };
         assert!(
-            matches!(read, Err(bespeak::store::Error::Corrupt(_))),
+            matches!(read, Err(store::Error::Corrupt(_))),
             "{damage}: {read:?}"
         );
         let empty = "DELETE FROM events; DELETE FROM agreement_documents; DELETE FROM agreements";
@@ -275,10 +275,7 @@ async fn a_closed_store_is_unavailable(url: String) {
     let store = open(&url).await;
     store.close().await;
     let refused = store.live_agreements().await.expect_err("there is no connection");
-    assert!(
-        matches!(refused, bespeak::store::Error::Unavailable(_)),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, store::Error::Unavailable(_)), "{refused:?}");
 }
 
 #[test]
@@ -291,7 +288,7 @@ fn an_address_that_is_none_is_refused_without_repeating_it() {
     ] {
         let refused = crate::support::block_on(Store::open(address)).expect_err("it is no address");
         assert!(
-            matches!(refused, bespeak::store::Error::Address(_)),
+            matches!(refused, store::Error::Address(_)),
             "{address}: {refused:?}"
         );
         assert!(

@@ -6,8 +6,8 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use bespeak::store::{Finding, Invariant, Store, TrailLine, hex};
 use sha2::{Digest, Sha256};
+use store::{Finding, Invariant, Store, TrailLine, hex};
 use uuid::Uuid;
 
 use crate::store::tamper;
@@ -311,7 +311,7 @@ async fn a_party_that_is_refused_without_end_is_noted_for_a_while_only(url: Stri
     server.assert_verified();
 }
 
-/// The hash of a note by the public formula (`src/store/batch/trail.rs`), after the line with that hash.
+/// The hash of a note by the public formula (`crates/store/src/batch/trail.rs`), after the line with that hash.
 fn hash_of_note(before: &str, line: &TrailLine) -> String {
     let mut digest = Sha256::new();
     digest.update(before);

@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use domain::agreement::{Note, NoteKind};
+use domain::clock::{Clock, time_in_words};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::Time;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
+use store::{Change, Store};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::pgbench;
-use crate::agreement::{Note, NoteKind};
 use crate::cli::client::Server;
 use crate::cli::{Failure, StoreOptions};
-use crate::clock::{Clock, time_in_words};
-use crate::store::{Change, Store};
 
 /// Offers that are held at a time between a phase that negotiates and one that accepts: fewer than a party may hold.
 const HELD_MAX: usize = 800;

@@ -2,10 +2,10 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use domain::agreement::AgreementState;
 use serde_json::{Value, json};
 use wsag::time::DateTime;
 
-use crate::agreement::AgreementState;
 use crate::cli::client::{Query, Server, parse_limit, print_json, read_answer};
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, print_rows, row, split_headings};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use clap::Args;
 use scheduler::Time;
 use serde_json::{Value, json};
+use store::ExecutionHour;
 
 use super::print_json;
 use crate::cli::{Failure, StoreOptions, instant_in_utc, print_rows, row, split_headings};
-use crate::store::ExecutionHour;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,12 @@
 //! `bespeak predict`: where an offer would go, how long its slot would be, and why.
 
 use clap::Args;
+use domain::agreement::{BarredResource, Job, Shape, Source, StagedFile};
+use domain::clock::Clock;
+use planner::{Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal};
+use prediction::{
+    Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
+};
 use scheduler::domain::Objective;
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Map, Value, json};
@@ -8,19 +14,11 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use super::print_json;
-use crate::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use crate::cli::config::Config;
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
-use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
-use crate::planner::{
-    Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal,
-};
-use crate::prediction::{
-    Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
-};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use address::{Policy, address_without_query, transfer_error_in_words};
+use planner::{Energy, Kwh, Watts};
 use reqwest::StatusCode;
 use scheduler::Time;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
 use super::ranges::{check_range, parse_price, signed_price};
-use crate::address::{Policy, address_without_query, transfer_error_in_words};
-use crate::planner::{Energy, Kwh, Watts};
 
 /// More power than that of a rack is a slip of the pen.
 const WATTS_MAX: u32 = 1_000_000;

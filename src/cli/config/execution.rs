@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use domain::catalogue::{JobLimits, LimitKeys};
 use scheduler::Seconds;
 
 use super::ranges::table;
-use crate::catalogue::{JobLimits, LimitKeys};
 use crate::execution::files::records::ClusterRecords;
 use crate::execution::job::limits;
 

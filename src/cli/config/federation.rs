@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use address::Policy;
+use planner::{CAPACITY_MAX, is_resource_name};
 use reqwest::Url;
 use serde::Deserialize;
 
 use super::ranges::{amount_within, check_range, table};
-use crate::address::Policy;
 use crate::federation::settings::{Federation, PeerSettings, Secret};
-use crate::planner::{CAPACITY_MAX, is_resource_name};
 
 /// Peers at most: all are asked side by side.
 const PEERS_MAX: usize = 64;

@@ -1,8 +1,9 @@
 //! `[history]` of the configuration: how much of the past is kept.
 
+use prediction::HistoryPolicy;
+use store::SamplesKept;
+
 use super::ranges::table;
-use crate::prediction::HistoryPolicy;
-use crate::store::SamplesKept;
 
 /// Data older than a hundred years cannot come from this service.
 const DAYS_MAX: u32 = 36_500;

@@ -1,7 +1,8 @@
 //! `[keys]` of the configuration: how long keys last where nothing is said of it.
 
+use domain::clock::{MICROS_PER_SECOND, Micros};
+
 use super::ranges::table;
-use crate::clock::{MICROS_PER_SECOND, Micros};
 
 table! {
     "keys"

@@ -23,14 +23,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use address::Policy;
+use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;
 use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
 use wsag::languages::TimeLanguages;
 
 use super::Failure;
-use crate::address::Policy;
-use crate::catalogue::{Application, Catalogue};
 use crate::cli::config::energy::Series;
 use crate::cli::config::execution::Execution;
 use crate::cli::config::federation::{Federating, Peer};
@@ -52,7 +52,6 @@ use resources::Resource;
 
 use crate::http::{Bounds, Connections, Proxies};
 use crate::negotiation::{OnLoss, TemplateText};
-use crate::planner;
 
 /// Plans further ahead than this are a slip of the pen.
 const HORIZON_DAYS_MAX: u32 = 36_500;
@@ -419,7 +418,7 @@ impl Config {
     }
 
     /// How predictions know the resources, and the parts of an estimate that decide.
-    pub(super) fn predictions(&self) -> crate::prediction::Setup {
+    pub(super) fn predictions(&self) -> ::prediction::Setup {
         (planner::machines_of_rows, self.prediction.ladder())
     }
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use domain::agreement::Currency;
+use planner::{Kwh, Pricing};
 use scheduler::Fraction;
 use scheduler::pricing::Discount;
 use serde::Deserialize;
 
 use super::energy::{EnergyPrices, Series};
 use super::ranges::{check_range, parse_price};
-use crate::agreement::Currency;
-use crate::planner::{Kwh, Pricing};
 
 /// Factors beyond this are a slip of the pen.
 const PERCENT_MAX: u32 = 10_000;

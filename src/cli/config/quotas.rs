@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::ranges::check_range;
-use crate::planner;
 
 /// The part of a resource that one party may have while others have work, in percent.
 const SHARE_PERCENT: u32 = 50;

@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
+use planner::{
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX, is_resource_name,
+};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Time};
 use serde::Deserialize;
@@ -10,13 +14,8 @@ use wsag::time::DateTime;
 
 use super::ranges::{check_range, table};
 use super::slurm::Slurm;
-use crate::catalogue::{CatalogueError, JobLimits, LimitKeys};
 use crate::execution::job::limits::Allowance;
 use crate::execution::slurm::Settings;
-use crate::planner::{
-    self, ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX,
-    is_resource_name,
-};
 use crate::replicas::is_replica_name;
 
 /// One resource as written.

@@ -6,7 +6,6 @@ use scheduler::{Fraction, Order};
 use serde::Deserialize;
 
 use super::ranges::table;
-use crate::planner;
 
 /// Alternatives further away than this are no alternatives.
 const ALTERNATIVES_PERCENT_MAX: u32 = 10_000;

@@ -1,7 +1,8 @@
 //! `[staging]` of the configuration: where the files of jobs may come from and go to.
 
+use address::{AllowedAddresses, Policy};
+
 use super::ranges::table;
-use crate::address::{AllowedAddresses, Policy};
 use crate::execution::staging::Rules;
 
 /// Mebibytes beyond this are a slip of the pen.

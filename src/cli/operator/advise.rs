@@ -10,7 +10,6 @@ use clap::Args;
 
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::planner;
 
 const EXAMPLES: &str = "\
 If the settings of the configuration differ from these, they are compared, too.

@@ -2,14 +2,14 @@
 
 use advisor::table::Table;
 use clap::Args;
+use domain::clock::Clock;
+use prediction::learn_from_store;
 use serde_json::json;
 
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions};
-use crate::clock::Clock;
 use crate::negotiation::ReliabilityView;
-use crate::prediction::learn_from_store;
 
 const EXAMPLES: &str = "\
 Examples:

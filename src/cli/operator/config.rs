@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use domain::clock::Clock;
 use scheduler::counted;
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use crate::cli::Failure;
 use crate::cli::client::{Server, read_answer, text_or_empty};
 use crate::cli::operator::resources::print_reload;
 use crate::cli::serve::reload::Read;
-use crate::clock::Clock;
 
 const EXAMPLES: &str = "\
 Examples:

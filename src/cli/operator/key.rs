@@ -6,16 +6,16 @@ use std::collections::HashMap;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
+use domain::agreement::{Currency, Money};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::scheduling::parse_amount;
 
 use crate::access::{Access, Error, KeyLimits, KeyWish, Role};
-use crate::agreement::{Currency, Money};
 use crate::cli::client::Server;
 use crate::cli::config::Config;
 use crate::cli::{self, Failure, StoreOptions, parse_duration, print_rows, row, split_headings};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::http::{KeyView, check_cap};
 use crate::negotiation::MoneyView;
 

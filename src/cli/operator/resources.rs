@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
+use planner::RATES;
 use scheduler::counted;
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,6 @@ use crate::cli::{Failure, print_rows, row, split_headings};
 use crate::negotiation::{
     MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
-use crate::planner::RATES;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use scheduler::counted;
+use store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
+use store::{Finding, read_trail_end};
 
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::cli::{Failure, StoreOptions};
-use crate::store::signed_heads::{SignedLines, parse_public_key, public_key_beside, read_signed_heads};
-use crate::store::{Finding, read_trail_end};
 
 const EXAMPLES: &str = "\
 Examples:

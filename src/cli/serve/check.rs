@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
+use domain::clock::Clock;
+use planner::Planner;
 use scheduler::counted;
+use store::Store;
+use task::Keeper;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 
 use super::HOURLY;
 use crate::cli::Failure;
-use crate::clock::Clock;
-use crate::planner::Planner;
-use crate::store::Store;
-use crate::task::{self, Keeper};
 
 /// How often the new lines of the audit trail are checked: those since then are checked by the next start, before it is ready.
 const CHECKED_EVERY: Duration = Duration::from_mins(10);

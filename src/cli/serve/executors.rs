@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use domain::clock::Clock;
+use planner::{Planner, Resource};
+use store::Store;
+use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
@@ -13,7 +17,6 @@ use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::resources::{Executor, executor_of_resource};
-use crate::clock::Clock;
 use crate::execution::dispatcher::SharedExecutor;
 use crate::execution::executors::Executors;
 use crate::execution::files::retention::JobFolders;
@@ -23,10 +26,6 @@ use crate::execution::lead::Hosts;
 use crate::execution::local::LocalExecutor;
 use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{FollowedAgreements, PeerExecutor};
-use crate::planner::{Planner, Resource};
-use crate::prediction;
-use crate::store::Store;
-use crate::task::{Keeper, note_success};
 
 /// Makes the executors of resources: those of this machine share one.
 pub(super) fn make_executors(

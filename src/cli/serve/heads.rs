@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::clock::Clock;
+use store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
+use store::{Store, read_trail_end};
+use task::Keeper;
 use tracing::warn;
 
 use crate::cli::Failure;
 use crate::cli::config::trail::Trail;
-use crate::clock::Clock;
-use crate::store::signed_heads::{HeadKey, SignedHeads, SignedLines, public_key_beside, read_last_head};
-use crate::store::{Store, read_trail_end};
-use crate::task::{self, Keeper};
 
 /// How long a signature may take before its task counts as late.
 const SIGNED_WITHIN: Duration = Duration::from_mins(1);

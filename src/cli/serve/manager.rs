@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
+use store::START_MAX;
+use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::SOON;
 use crate::negotiation::Service;
-use crate::store::START_MAX;
-use crate::task::{Keeper, note_success};
 
 /// How the service is where nothing else is to be said.
 const SERVING: &str = "serving";

@@ -21,7 +21,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use domain::catalogue::{Application, Catalogue};
+use domain::clock::Clock;
+use planner::{Planner, Settings, StartError};
+use prediction::{Knowledge, Pace};
 use scheduler::Seconds;
+use store::{Lease, Store};
+use task::Keeper;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -35,16 +41,10 @@ use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::{CallBacks, DroppedCounts};
-use crate::catalogue::{Application, Catalogue};
-use crate::clock::Clock;
 use crate::execution::files::inputs::InputFiles;
 use crate::execution::files::retention::JobFolders;
 use crate::http::RequestLimits;
 use crate::negotiation::{self, Service};
-use crate::planner::{self, Planner, Settings, StartError};
-use crate::prediction::{self, Knowledge, Pace};
-use crate::store::{self, Lease, Store};
-use crate::task::{self, Keeper};
 
 /// How long a start waits for the first look at the clusters, to be ready with them.
 const FIRST_LOOK: Duration = Duration::from_secs(10);

@@ -2,19 +2,19 @@
 
 use std::path::Path;
 
+use domain::clock::Clock;
+use planner::Planner;
+use store::Store;
+use task::Keeper;
 use uuid::Uuid;
 
 use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
-use crate::clock::Clock;
 use crate::federation::discovery::Neighbours;
 use crate::federation::secret::ensure_secret;
 use crate::federation::settings::Federation as FederationSettings;
 use crate::federation::{Federation, FollowedAgreements, Follower};
-use crate::planner::Planner;
-use crate::store::Store;
-use crate::task::Keeper;
 
 /// Open agreements whose addresses are looked at.
 const OPEN_LOOKED_AT: u32 = 10_000;

@@ -4,13 +4,12 @@
 use std::future::pending;
 use std::time::Duration;
 
+use planner::{Kwh, Planner};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
 
 use crate::cli::config::energy::Series;
-use crate::planner::{Kwh, Planner};
-use crate::task;
 
 /// How long a start waits for the prices of an address, so that its first decisions know them. One that answers does so in less.
 const FIRST_PRICES: Duration = Duration::from_secs(2);

@@ -4,13 +4,18 @@ use std::fs::File;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use domain::clock::Clock;
+use prediction::{Knowledge, Pace, Predictions};
 use rustls::ServerConfig;
+use store::{Lease, Store};
+use task::{Keeper, KeptTasks};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{info, warn};
 
 use super::manager::Manager;
 use super::prices::Prices;
@@ -25,7 +30,6 @@ use crate::access::{Access, OperatorKey};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
-use crate::clock::Clock;
 use crate::execution::dispatcher::Dispatcher;
 use crate::execution::executors::Executors;
 use crate::execution::files::inputs::InputFiles;
@@ -35,13 +39,12 @@ use crate::federation::Federation;
 use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
 use crate::negotiation::Service;
 use crate::portal;
-use crate::prediction::{Knowledge, Pace, Predictions};
 use crate::replicas::Replicas;
-use crate::store::{Lease, Store};
-use crate::task::{self, Keeper, KeptTasks};
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;
+/// How often the wall time is compared with the time that has passed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// All that a process has before it leads.
 pub(super) struct Process {
@@ -132,7 +135,7 @@ impl Process {
         let keeper = tasks.until(&stop);
         let watched = clock.clone();
         keeper.keep(("clock-steps", SOON), move |stop| {
-            let notices = watched.clone().notice_steps();
+            let notices = notice_steps(watched.clone());
             async move {
                 stop.run_until_cancelled(notices).await;
             }
@@ -309,5 +312,16 @@ impl Process {
         self.stop.cancel();
         let _ = self.served.await;
         Ok(())
+    }
+}
+
+/// Looks at the clock again and again, and logs each step of it.
+async fn notice_steps(clock: Clock) {
+    loop {
+        if let Some(step) = clock.look_in_words() {
+            warn!("{step}");
+        }
+        task::note_success();
+        tokio::time::sleep(LOOK_EVERY).await;
     }
 }

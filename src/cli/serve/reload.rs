@@ -6,7 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::catalogue::Catalogue;
+use domain::clock::Clock;
+use planner::{Reconfiguration, Settings};
 use rustls::ServerConfig;
+use task::Keeper;
 use tokio::signal::unix::Signal;
 use tokio::sync::{Mutex, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -16,16 +20,12 @@ use uuid::Uuid;
 use super::manager::Manager;
 use super::prices::Prices;
 use super::{Options, note_rules_and_abilities};
-use crate::catalogue::Catalogue;
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
-use crate::clock::Clock;
 use crate::federation::settings::Federation;
 use crate::negotiation::{self, ReloadOrder, ReloadedView, Service, Templates};
-use crate::planner::{Reconfiguration, Settings};
-use crate::task::{self, Keeper};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {

@@ -7,19 +7,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use domain::clock::Clock;
+use planner::Planner;
+use store::backup::SCHEMA_VERSION;
+use store::{Engine, Store};
+use task::{Keeper, note_success};
 use tracing::{info, warn};
 
 use super::{Options, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::tls::Tls;
-use crate::clock::Clock;
 use crate::execution::lead::Hosts;
-use crate::planner::Planner;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
-use crate::store::backup::SCHEMA_VERSION;
-use crate::store::{Engine, Store};
-use crate::task::{Keeper, note_success};
 
 /// The file of the data folder with the name.
 const NAME_FILE: &str = "replica";

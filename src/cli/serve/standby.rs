@@ -4,6 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use planner::{Planner, Resource};
+use prediction::Pace;
+use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -18,12 +21,8 @@ use crate::execution::files::inputs::InputFiles;
 use crate::execution::lead::Lead;
 use crate::http::{self, LeaderProxy, Stage};
 use crate::negotiation::Service;
-use crate::planner::{Planner, Resource};
 use crate::portal;
-use crate::prediction::Pace;
 use crate::replicas::{Replicas, answer_questions};
-use crate::store::{self, LeaderLook, Lease, Store};
-use crate::task;
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

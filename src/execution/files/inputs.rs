@@ -13,14 +13,13 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::catalogue::is_file_name;
+use store::{Engine, Store};
 use uuid::Uuid;
 
 use super::mirror::Mirror;
 use super::party_folders::{Draft, PartyFolders, names_in, owner_of};
 use super::{FileEntry, if_there};
-use crate::catalogue::is_file_name;
-use crate::store::{Engine, Store};
-use crate::task;
 
 pub use super::mirror::MirrorError;
 

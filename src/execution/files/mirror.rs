@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
+use store::{FILE_PART_BYTES, PartyFile, Store, hex};
 use tokio::sync::Semaphore;
 use tracing::{error, info};
 use uuid::Uuid;
@@ -23,8 +24,6 @@ use uuid::Uuid;
 use super::FileEntry;
 use super::party_folders::{Draft, PartyFolders};
 use crate::execution::lock::lock;
-use crate::store::{self, FILE_PART_BYTES, PartyFile, Store, hex};
-use crate::task;
 
 /// The file that remembers the last change: no owner has this name.
 const MARKER: &str = ".mirror";

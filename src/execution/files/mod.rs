@@ -12,7 +12,7 @@ use std::fs::Metadata;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 
 /// A file of a party or of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
+use domain::catalogue::is_file_name;
+
 use super::tree::KnownFile;
 use super::{FileEntry, if_there};
-use crate::catalogue::is_file_name;
 use crate::execution::ExecutionError;
 use crate::execution::job::folder::Folder;
 

@@ -7,11 +7,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use domain::catalogue::is_file_name;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::if_there;
-use crate::catalogue::is_file_name;
 use crate::execution::lock::lock;
 
 /// The prefix of the name of an unfinished file: no file may have such a name.
@@ -60,7 +60,7 @@ impl Drop for Draft {
 
 /// The owner of a party's files: a name of a party may be long and have any characters, that of a folder may not.
 pub(super) fn owner_of(party: &str) -> String {
-    crate::store::hex(&Sha256::digest(party.as_bytes()))
+    store::hex(&Sha256::digest(party.as_bytes()))
 }
 
 impl PartyFolders {

@@ -11,13 +11,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use domain::agreement::{Limit, Run};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::Seconds;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use uuid::Uuid;
 
-use crate::agreement::{Limit, Run};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
 use crate::execution::files::records::ClusterRecords;
 use crate::execution::files::{if_there, tree};
@@ -26,8 +27,6 @@ use crate::execution::job::folder::{ASIDE, Folder, PIECE};
 use crate::execution::lock::lock;
 use crate::execution::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::execution::slurm::settings::Settings;
-use crate::store::{self, Store};
-use crate::task;
 use places::FolderPlaces;
 
 /// How often the files of running jobs are looked at.

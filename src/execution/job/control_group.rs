@@ -11,10 +11,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use domain::agreement::{Limit, Run};
+use domain::catalogue::JobLimits;
 use rustix::fs::{Access, access};
 
-use crate::agreement::{Limit, Run};
-use crate::catalogue::JobLimits;
 use crate::execution::job::excess::Excess;
 
 /// Where the system has the groups.

@@ -1,8 +1,7 @@
 //! A limit that a job exceeds.
 
+use domain::agreement::Limit;
 use serde::{Deserialize, Serialize};
-
-use crate::agreement::Limit;
 
 /// More than a job may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -37,13 +37,13 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use domain::agreement::{JobEnd, Run};
+use domain::clock::Micros;
 use rustix::fs::FlockOperation;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{JobEnd, Run};
-use crate::clock::Micros;
 use crate::execution::files::if_there;
 use crate::execution::files::inputs::put_input;
 use crate::execution::files::tree::{self, KnownFile, Walk};

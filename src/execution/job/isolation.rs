@@ -14,11 +14,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use domain::catalogue::Isolation;
 use rustix::fs::MemfdFlags;
 use rustix::io::FdFlags;
 
 use super::refused_calls::{self, RefusedCalls};
-use crate::catalogue::Isolation;
 use crate::execution::JobSpec;
 use crate::execution::local::find_program;
 

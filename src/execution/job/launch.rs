@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 use std::time::Duration;
 
+use domain::catalogue::Isolation;
+use domain::clock::Clock;
 use rustix::fs::{Access, access};
 use rustix::process::{Pid, nice};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use crate::catalogue::Isolation;
-use crate::clock::Clock;
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::folder::{Claim, Folder};
 use crate::execution::job::isolation::{isolated_command, isolating_tool, why_not_isolated};
@@ -272,7 +272,7 @@ mod tests {
             ..isolated.clone()
         };
         let free = JobSpec {
-            limits: crate::catalogue::JobLimits::default(),
+            limits: domain::catalogue::JobLimits::default(),
             ..isolated.clone()
         };
         let place = tempfile::tempdir().unwrap();

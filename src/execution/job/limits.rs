@@ -9,11 +9,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Limit;
+use domain::catalogue::JobLimits;
 use rustix::fs::{Access, access};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::agreement::Limit;
-use crate::catalogue::JobLimits;
 use crate::execution::ExecutionError;
 use crate::execution::JobSpec;
 use crate::execution::files::tree::{KnownFile, Walk};

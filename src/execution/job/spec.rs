@@ -3,12 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
+use domain::agreement::Run;
+use domain::catalogue::{CheckpointSignal, Isolation, JobLimits};
+use domain::clock::{MICROS_PER_SECOND, Micros, second_of};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-
-use crate::agreement::Run;
-use crate::catalogue::{CheckpointSignal, Isolation, JobLimits};
-use crate::clock::{MICROS_PER_SECOND, Micros, second_of};
 
 /// The least time between the start of a job and the signal to save its work, in microseconds: a job with less time is not
 /// worth the danger that it saves nothing. The script of a cluster's jobs has it in milliseconds.

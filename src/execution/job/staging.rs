@@ -1,9 +1,8 @@
 //! The record of the files that are moved for a job: how far each has come, so that a service that starts again goes on there.
 
+use domain::agreement::{MovedFiles, Run};
+use domain::clock::Micros;
 use serde::{Deserialize, Serialize};
-
-use crate::agreement::{MovedFiles, Run};
-use crate::clock::Micros;
 
 /// The files that are moved for the runs of an agreement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

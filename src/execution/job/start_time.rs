@@ -1,8 +1,7 @@
 //! When a job began, and how long it has really run: the wall time may be stepped meanwhile.
 
+use domain::clock::{Clock, Micros};
 use serde::{Deserialize, Serialize};
-
-use crate::clock::{Clock, Micros};
 
 /// When a job began, or ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

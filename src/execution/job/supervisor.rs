@@ -17,11 +17,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use domain::agreement::{JobEnd, Limit, RunOutcome};
+use domain::catalogue::CheckpointSignal;
+use domain::clock::{Clock, Micros};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 
-use crate::agreement::{JobEnd, Limit, RunOutcome};
-use crate::catalogue::CheckpointSignal;
-use crate::clock::{Clock, Micros};
 use crate::execution::job::control_group::ControlGroup;
 use crate::execution::job::excess::Excess;
 use crate::execution::job::folder::{Claim, Folder};

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use domain::agreement::{Agreement, JobEnd, Run, ServiceState};
+use planner::{NodeReport, Repaired, Reporter, Resource};
+use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::info;
 use uuid::Uuid;
 
 use super::{Context, Failure, Lane};
-use crate::agreement::{Agreement, JobEnd, Run, ServiceState};
 use crate::execution::faults::ResourceUse;
 use crate::execution::processors::{own_processors, processors_of_nodes};
 use crate::execution::{CheckResult, Executor};
-use crate::planner::{NodeReport, Repaired, Reporter, Resource};
-use crate::task::note_success;
 
 /// How often the executor of a cluster is asked how its nodes stand.
 const NODES_EVERY: Duration = Duration::from_secs(10);

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use domain::agreement::{Agreement, Run, Stretch};
+use task::note_success;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::{Failure, Lane, is_report_taken};
-use crate::agreement::{Agreement, Run, Stretch};
 use crate::execution::faults::ResourceUse;
 use crate::execution::{Executor, PlannedSlot};
-use crate::task::note_success;
 
 /// The pause between two hand-overs of a changing plan: changes come in groups.
 const PREPARE_PAUSE: Duration = Duration::from_millis(1_500);

@@ -1,7 +1,8 @@
 //! Jobs on a cluster that a process has no records of.
 
+use domain::agreement::{Agreement, AgreementState};
+
 use super::Lane;
-use crate::agreement::{Agreement, AgreementState};
 
 impl Lane {
     /// Whether another process may have the records of an agreement's job that was not started here. Such a job may still run, and is left

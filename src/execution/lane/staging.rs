@@ -1,18 +1,17 @@
 //! The files of jobs on a lane: brought before a job is started, sent after it has completed, and what that means for its end.
 
-use tracing::warn;
-
-use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end};
-use crate::agreement::{
+use domain::agreement::{
     Agreement, AgreementState, BroughtFiles, Job, JobEnd, Limit, MovedFiles, Run, RunOutcome, Source,
     StagedFile, StagingEnd,
 };
-use crate::clock::{MICROS_PER_SECOND, Micros};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use tracing::warn;
+
+use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end};
 use crate::execution::StagedInput;
 use crate::execution::job::staging::{StagingDirection, StagingRecord, Verdict};
 use crate::execution::lead::Report;
 use crate::execution::staging::{Order, OrderState, Stager};
-use crate::task;
 
 /// A job that ends later than so long before the end of its slot has left no time to send its files.
 const TIME_TO_SEND: Micros = 5 * MICROS_PER_SECOND;

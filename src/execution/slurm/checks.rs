@@ -7,12 +7,12 @@ use std::os::unix::fs::chown;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
 use rustix::fs::{Mode, OFlags};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::files::if_there;
 use crate::execution::slurm::commands::command_option;
 use crate::execution::slurm::error::Error;

@@ -8,10 +8,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use planner::{BusyTime, KeptNodes};
 use scheduler::{Seconds, Time};
+use store::Condition;
 use uuid::Uuid;
 
-use crate::agreement::Run;
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::Folder;
 use crate::execution::lock::lock;
@@ -28,8 +30,6 @@ use crate::execution::slurm::reservations::target::RefusedTargets;
 use crate::execution::slurm::settings::{PREFIX, Settings, slurm_name_of_run};
 use crate::execution::slurm::snapshot::LastSnapshot;
 use crate::execution::{Cost, ExecutionError, JobSpec, SaveWork};
-use crate::planner::{BusyTime, KeptNodes};
-use crate::store::Condition;
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_secs(2);

@@ -19,11 +19,11 @@ use std::path::Path;
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use domain::catalogue::{Application, Catalogue, is_file_name};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 use tracing::{info, warn};
 
-use crate::catalogue::{Application, Catalogue, is_file_name};
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::helper::operation::{Item, JobPlace, Operation, OperationResult, Submission};
@@ -249,7 +249,7 @@ impl HelperService {
             (1..=most).contains(&submission.nodes),
             "it wants more nodes than the resource has, or none",
         )?;
-        check_instants([&crate::clock::second_of(submission.slot_end).seconds()])?;
+        check_instants([&domain::clock::second_of(submission.slot_end).seconds()])?;
         check_save_of_work(submission.save)?;
         let is_later = submission.place.id.slot > 1;
         refuse_unless(submission.pieces.is_some() || !is_later, "there is no such piece")?;

@@ -42,16 +42,17 @@ pub use policy::{Policies, Policy};
 use query::JobState;
 pub use settings::{Account, Settings, slurm_name_of_run};
 
+use domain::agreement::{JobEnd, Run};
+use domain::clock::{Clock, Micros, second_of};
+use planner::{BusyTime, KeptNodes, NodeReport, Unused};
+use store::Condition;
+
 use super::job::folder::Folder;
 use super::lock::lock;
 use super::{
     Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
     SetupCheck,
 };
-use crate::agreement::{JobEnd, Run};
-use crate::clock::{Clock, Micros, second_of};
-use crate::planner::{BusyTime, KeptNodes, NodeReport, Unused};
-use crate::store::Condition;
 
 impl Executor for SlurmExecutor {
     fn prepare(&self, slots: &[PlannedSlot]) -> Result<(), ExecutionError> {

@@ -7,10 +7,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
+use planner::{BusyTime, NodeReport, NodeState};
 use scheduler::{Interval, Time};
+use store::Condition;
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::ExecutionError;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
@@ -18,8 +20,6 @@ use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobKey, JobRow, JobState, NodeRow, ReservationRow};
 use crate::execution::slurm::recurring::RecurringReservation;
 use crate::execution::slurm::snapshot::Snapshot;
-use crate::planner::{BusyTime, NodeReport, NodeState};
-use crate::store::Condition;
 
 /// Seconds by which the limit of a job that Slurm counts in whole minutes may reach beyond its slot.
 const MINUTE: i64 = 60;

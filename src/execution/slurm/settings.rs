@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use domain::agreement::Run;
 use jiff::tz::TimeZone;
 use scheduler::Seconds;
 
-use crate::agreement::Run;
 use crate::execution::slurm::policy::Policies;
 
 /// Calls that one use of the executor makes, for the time that it may take in all.

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
+use domain::agreement::Run;
+use planner::NodeState;
 use scheduler::Time;
 
-use crate::agreement::Run;
 use crate::execution::slurm::query::{JobRow, ReservationRow};
-use crate::planner::NodeState;
 
 /// The reservations of a resource, by the slots that they are named after.
 pub(crate) type HeldReservations = BTreeMap<Run, ReservationRow>;

@@ -14,21 +14,20 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use address::{AllowedAddresses, address_without_query};
+use domain::agreement::{MovedFiles, Run};
+use domain::clock::{Clock, Micros};
 use scheduler::counted;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
-use crate::address::{AllowedAddresses, address_without_query};
-use crate::agreement::{MovedFiles, Run};
-use crate::clock::{Clock, Micros};
 use crate::execution::ExecutionError;
 use crate::execution::files::outputs::{OutputFile, Stream};
 use crate::execution::files::retention::JobFolders;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
 use crate::execution::lock::lock;
-use crate::task;
 use transfer::TransferLimits;
 use transfer_log::{TransferLog, Trouble};
 

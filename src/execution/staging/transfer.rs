@@ -6,6 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use address::{AllowedAddresses, address_without_query, transfer_error_in_words};
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{
@@ -19,7 +20,6 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt, AsyncWriteExt};
 
 use super::Rules;
 use super::transfer_log::{TransferLog, Trouble};
-use crate::address::{AllowedAddresses, address_without_query, transfer_error_in_words};
 
 /// How long the other end may let a connection, an answer or the next bytes wait.
 const IDLE: Duration = Duration::from_secs(30);

@@ -4,11 +4,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use crate::clock::Micros;
+use domain::clock::Micros;
+
 use crate::execution::ExecutionError;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::staging::{Direction, FileProgress, StagingDirection, StagingRecord};
-use crate::task;
 
 /// Why a file has not been moved.
 #[derive(Debug, Clone, PartialEq, Eq)]

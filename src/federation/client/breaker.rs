@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 
 /// How long a peer is not asked after its first failure, and at most; it doubles in between.
 const BACK_OFF: (Micros, Micros) = (MICROS_PER_SECOND, 300 * MICROS_PER_SECOND);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use address::{AllowedAddresses, Policy, client_to_anywhere, transfer_error_in_words};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use wsag::Document;
@@ -11,7 +12,6 @@ use wsag::languages::TimeLanguages;
 use wsag::refusals::Fault;
 
 use super::PeerError;
-use crate::address::{AllowedAddresses, Policy, client_to_anywhere, transfer_error_in_words};
 use crate::federation::settings::{PeerSettings, Secret};
 
 /// The most bytes of an answer.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use address::transfer_error_in_words;
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_LENGTH};
@@ -12,7 +13,6 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::exchange::{exchange, read_bounded, send};
 use super::{Peer, PeerError, Result};
-use crate::address::transfer_error_in_words;
 
 /// Bytes that are sent at once.
 const BLOCK: usize = 64 << 10;

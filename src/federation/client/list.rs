@@ -1,5 +1,6 @@
 //! Questions that only another Bespeak service answers: the agreements that we have there, and the cost of ending one.
 
+use domain::agreement::{Currency, Money};
 use reqwest::Method;
 use reqwest::header::ACCEPT;
 use serde::Deserialize;
@@ -7,7 +8,6 @@ use wsag::scheduling::parse_amount;
 
 use super::exchange::{Reply, exchange};
 use super::{Peer, PeerError, Result};
-use crate::agreement::{Currency, Money};
 
 /// Agreements that are asked for at a time.
 const PAGE: u32 = 200;

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -31,9 +32,7 @@ use wsag::{Document, Message};
 use self::breaker::{Breaker, QuestionOutcome};
 use self::exchange::{PeerConnection, Reply, exchange};
 use self::words::{languages_of_offer, negotiation_input, question, read_counter_offers};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::federation::settings::PeerSettings;
-use crate::task;
 
 pub use breaker::PeerHealth;
 pub use files::PeerFile;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::agreement::{Currency, Money};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::answers::CounterOffer;
 use wsag::endpoint::EndpointReference;
@@ -19,7 +20,6 @@ use wsag::travel::Travel;
 use wsag::{NamedValue, Violations};
 
 use super::PeerError;
-use crate::agreement::{Currency, Money};
 
 /// How exact the time of an answer is: whole seconds.
 const DATE_STEP: Duration = Duration::from_secs(1);

@@ -1,9 +1,9 @@
 //! What a peer says of an agreement without a job, and of the begin of one with a job.
 
+use domain::agreement::{Currency, PlacementConstraints, Slots};
 use wsag::states::{Activity, AgreementState, ServiceState};
 
 use super::*;
-use crate::agreement::{Currency, PlacementConstraints, Slots};
 
 /// An agreement of ours from 100 to 160.
 fn ours() -> Agreement {
@@ -24,8 +24,8 @@ fn ours() -> Agreement {
         job: None,
         guarantees: Vec::new(),
         choices: Vec::new(),
-        state: crate::agreement::AgreementState::Observed,
-        service: crate::agreement::ServiceState::Idle,
+        state: domain::agreement::AgreementState::Observed,
+        service: domain::agreement::ServiceState::Idle,
         started: None,
         ended: None,
         outcome: None,

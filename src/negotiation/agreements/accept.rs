@@ -2,8 +2,13 @@
 
 use std::time::Duration;
 
+use domain::agreement::{
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
+};
+use planner::{Acceptance, OfferLoss, Request};
 use scheduler::Time;
 use serde_json::json;
+use store::AcceptanceEndpoint;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
@@ -13,9 +18,6 @@ use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue, ValuePlaces, Violations};
 
-use crate::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
-};
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in_address;
@@ -24,8 +26,6 @@ use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
-use crate::planner::{self, Acceptance, OfferLoss, Request};
-use crate::store::AcceptanceEndpoint;
 
 /// How long a requester waits for a peer's word; it asks again under its key after that.
 pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);

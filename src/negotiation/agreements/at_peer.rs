@@ -3,6 +3,13 @@
 
 use std::time::{Duration, Instant};
 
+use domain::agreement::{
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
+};
+use planner::{
+    CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request, Settlement,
+};
+use store::UndecidedAgreement;
 use tokio::sync::MutexGuard;
 use uuid::Uuid;
 use wsag::ValuePlaces;
@@ -10,9 +17,6 @@ use wsag::agreements::AgreementOffer;
 use wsag::negotiations::NegotiationOfferState;
 
 use super::accept::AcceptanceInput;
-use crate::agreement::{
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
-};
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;
@@ -23,11 +27,6 @@ use crate::negotiation::negotiations::peer_offers::{has_credit, may_ask_peers};
 use crate::negotiation::negotiations::{OpeningRequest, opening_document};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer};
 use crate::negotiation::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
-use crate::planner::{
-    self, CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request,
-    Settlement,
-};
-use crate::store::UndecidedAgreement;
 
 /// How long a requester waits for a peer's word where peers are asked first.
 const FORWARD_WITHIN: Duration = Duration::from_secs(9);

@@ -1,12 +1,12 @@
 //! The parts that cannot change any more in an agreement with a slot that has begun.
 
+use domain::agreement::{Agreement, Filter, Job, Shape};
+use planner::Scaling;
 use scheduler::counted;
 use wsag::ns;
 
-use crate::agreement::{Agreement, Filter, Job, Shape};
 use crate::negotiation::request::offer::{OfferCheck, SizesAndWindow};
 use crate::negotiation::views::values::second_as_date_time;
-use crate::planner::Scaling;
 
 impl OfferCheck<'_> {
     /// Checks a request that is to replace an agreement in progress: the parts that cannot change any more must be

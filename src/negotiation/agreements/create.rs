@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use address::is_no_place;
+use domain::agreement::{NegotiationInstance, Wording};
+use planner::{Request, Scaling};
+use store::AcceptanceEndpoint;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -10,8 +14,6 @@ use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
 use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use super::repeated_offers::OfferIdentity;
-use crate::address::is_no_place;
-use crate::agreement::{NegotiationInstance, Wording};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -21,8 +23,6 @@ use crate::negotiation::request::wording::{self, verbatim_offer};
 use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
-use crate::planner::{self, Request, Scaling};
-use crate::store::AcceptanceEndpoint;
 
 impl Service {
     /// Takes an offer: bare, in its CreateAgreementInput, or as a flat request. Of an offer that leaves a choice, the

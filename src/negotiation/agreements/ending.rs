@@ -1,12 +1,12 @@
 //! The cost of ending an agreement before its time.
 
+use domain::agreement::{Account, PostingKind, ServiceState};
+use planner::Termination;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Account, PostingKind, ServiceState};
 use crate::negotiation::views::values::MoneyView;
 use crate::negotiation::{Error, Result, Scope, Service};
-use crate::planner::{self, Termination};
 
 /// What follows from the end of an agreement now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,15 +1,15 @@
 //! Eviction: an operator ends an agreement of a party, with the reason.
 
+use domain::agreement::{Currency, Money};
+use planner::{EvictedAgreement, Eviction};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::{Currency, Money};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
-use crate::planner::{self, EvictedAgreement, Eviction};
 
 /// A request to end an agreement of a party.
 #[derive(Debug)]

@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::io::Read;
 
+use domain::agreement::{Agreement, Run};
+use domain::catalogue::is_file_name;
+use domain::clock::Micros;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::listings::{FileList, ListedFile};
 use wsag::time::DateTime;
 
-use crate::agreement::{Agreement, Run};
-use crate::catalogue::is_file_name;
-use crate::clock::Micros;
 use crate::execution::ExecutionError;
 use crate::execution::files::FileEntry;
 use crate::execution::files::inputs::{self, MirrorError, UploadError};
@@ -21,8 +21,6 @@ use crate::execution::job::shortage::is_shortage;
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
 use crate::negotiation::{Error, Result, Scope, Service, views::values::instant_as_date_time};
-use crate::store;
-use crate::task;
 
 /// A list of files.
 #[derive(Debug, Clone, Serialize, Deserialize)]

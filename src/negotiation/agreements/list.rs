@@ -1,11 +1,12 @@
 //! Lists of agreements, and timelines.
 
+use domain::agreement::Agreement;
 use scheduler::Time;
+use store::{AgreementFilter, Succession, TrailLine};
 use uuid::Uuid;
 use wsag::listings::{self, AgreementList, ListedAgreement};
 use wsag::time::DateTime;
 
-use crate::agreement::Agreement;
 use crate::negotiation::request::offer::can_be_agreement_id;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};
@@ -13,7 +14,6 @@ use crate::negotiation::views::documents::{
     agreement_state_in_document, date_time_in_document, instant_in_document,
 };
 use crate::negotiation::{Result, Scope, Service};
-use crate::store::{AgreementFilter, Succession, TrailLine};
 
 /// Agreements on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);
@@ -46,14 +46,12 @@ impl Page {
     }
 }
 
-impl AgreementFilter {
-    /// Those with a place in a time, in whole seconds that it does not go beyond.
-    pub fn within(start: Option<DateTime>, end: Option<DateTime>) -> Self {
-        Self {
-            start: start.map(|at| Time(at.floor())),
-            end: end.map(|at| Time(at.ceil())),
-            ..Self::default()
-        }
+/// The filter for agreements with a place in a time, in whole seconds that it does not go beyond.
+pub fn agreements_within(start: Option<DateTime>, end: Option<DateTime>) -> AgreementFilter {
+    AgreementFilter {
+        start: start.map(|at| Time(at.floor())),
+        end: end.map(|at| Time(at.ceil())),
+        ..AgreementFilter::default()
     }
 }
 

@@ -1,14 +1,14 @@
 //! Moves that operators order.
 
+use domain::agreement::Agreement;
+use planner::MoveOrder;
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, RequestKey, Result, Scope, Service};
-use crate::planner::{self, MoveOrder};
 
 /// A request to move an agreement.
 #[derive(Debug)]

@@ -4,6 +4,8 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use planner::{CallBackTarget, PendingRequest, Request, Settlement};
+use store::{AcceptanceEndpoint, UndecidedAgreement};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -14,9 +16,6 @@ use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement
 use super::accept::{AcceptanceCheck, AcceptanceInput};
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
-use crate::planner::{CallBackTarget, PendingRequest, Request, Settlement};
-use crate::store::{self, AcceptanceEndpoint, UndecidedAgreement};
-use crate::task;
 
 /// Pending agreements that are read at a time.
 const READ_AT_ONCE: u32 = 100;

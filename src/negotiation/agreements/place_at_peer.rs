@@ -2,20 +2,19 @@
 
 use std::time::Duration;
 
+use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
+use planner::Candidate;
 use scheduler::{Interval, Time};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use crate::federation::client::PeerError;
 use crate::federation::{Federation, PeerQuestion};
 use crate::negotiation::negotiations::peer_offers::{AskedOfPeer, PassedOn};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Result, Service};
-use crate::planner::Candidate;
-use crate::task;
 
 /// How often it is looked whether there are some.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -149,7 +148,7 @@ impl Service {
         let candidates = found.filter_map(|found| self.candidate_of_peer(found, &wanted));
         let fits = |candidate: &Candidate| {
             let terms = &candidate.terms;
-            let price = |money: Option<crate::agreement::Money>| money.map_or(0, |money| money.micros);
+            let price = |money: Option<domain::agreement::Money>| money.map_or(0, |money| money.micros);
             terms.kind == OfferKind::Exact && price(terms.price) <= price(agreement.price)
         };
         let best = candidates.filter(fits).min_by_key(|candidate| {

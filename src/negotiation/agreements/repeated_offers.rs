@@ -1,17 +1,17 @@
 //! Offers with an AgreementId and acceptances of counter offers that come again: the same words have the agreement of the first time, also
 //! where both came at once.
 
+use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
+use store::AgreementFilter;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
 use wsag::{Document, Message};
 
 use super::accept::AcceptanceInput;
-use crate::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
 use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};
-use crate::store::AgreementFilter;
 
 /// The name of the attribute with the id that an initiator gives its agreement.
 const ATTRIBUTE: &[u8] = b"AgreementId";

@@ -3,14 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use scheduler::Time;
+use domain::agreement::Agreement;
+use store::{ReservationFilter, StartPlace, Succession};
 use uuid::Uuid;
 
-use crate::agreement::Agreement;
 use crate::negotiation::service::length_of_page;
 use crate::negotiation::views::agreement::AgreementView;
 use crate::negotiation::{Result, Service};
-use crate::store::{ReservationFilter, StartPlace, Succession};
 
 /// Reservations on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (20, 500);
@@ -67,24 +66,6 @@ pub struct ReservationPage {
     pub reservations: Vec<AgreementView>,
     /// Where the list goes on; none at its end.
     pub next: Option<ReservationPlace>,
-}
-
-impl ReservationFilter {
-    /// The words of `standing` for reservations that are not over, and for past ones.
-    pub const STANDINGS: ([&str; 2], [&str; 6]) = (
-        ["waiting", "running"],
-        ["done", "failed", "lost", "changed", "cancelled", "refused"],
-    );
-
-    /// Those with a place in a time, in whole seconds.
-    #[must_use]
-    pub fn within(self, start: Option<i64>, end: Option<i64>) -> Self {
-        Self {
-            start: start.map(Time),
-            end: end.map(Time),
-            ..self
-        }
-    }
 }
 
 impl Service {

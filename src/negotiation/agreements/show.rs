@@ -1,12 +1,13 @@
 //! One agreement: the whole and its parts.
 
+use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
+use store::MoneyMoved;
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
-use crate::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
 use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::flat_request::FlatRequest;
@@ -19,7 +20,6 @@ use crate::negotiation::views::documents::{
 use crate::negotiation::views::terms;
 use crate::negotiation::views::values::second_as_date_time;
 use crate::negotiation::{AgreementView, Error, Json, Result, Scope, Service};
-use crate::store::MoneyMoved;
 
 /// An agreement as it is shown.
 #[derive(Debug)]

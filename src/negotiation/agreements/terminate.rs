@@ -1,13 +1,13 @@
 //! Termination.
 
+use domain::agreement::Agreement;
+use planner::Termination;
 use uuid::Uuid;
 use wsag::Message;
 
-use crate::agreement::Agreement;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::read_request_to_end;
 use crate::negotiation::{AgreementView, Input, RequestKey, Result, Scope, Service};
-use crate::planner::{self, Termination};
 
 /// A request to end an agreement.
 #[derive(Debug)]

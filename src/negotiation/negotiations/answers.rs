@@ -1,5 +1,7 @@
 //! Offers of the service: a counter offer, a rejection, or the beginning of a proposal, with its words.
 
+use domain::agreement::{NegotiationOffer, OfferCreator, OfferState};
+use planner::Candidate;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
@@ -7,11 +9,9 @@ use wsag::negotiations::{
 };
 
 use super::counter::Counter;
-use crate::agreement::{NegotiationOffer, OfferCreator, OfferState};
 use crate::negotiation::Service;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, offer_state_in_document};
 use crate::negotiation::views::rejection::Rejection;
-use crate::planner::Candidate;
 
 impl Service {
     /// A new offer of a negotiation, named by its id, of which nothing else is known yet.

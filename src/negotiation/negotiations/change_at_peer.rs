@@ -1,8 +1,9 @@
 //! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
-use crate::agreement::{Agreement, AtPeer, Money};
+use domain::agreement::{Agreement, AtPeer, Money};
+use planner::{Candidate, Quote};
+
 use crate::negotiation::{Result, Service};
-use crate::planner::{Candidate, Quote};
 
 impl Service {
     /// The peer's agreement behind one of ours that waits or runs there.
@@ -47,7 +48,7 @@ impl Service {
     /// at the peer that has it now.
     ///
     /// # Errors
-    /// Those of [`Planner::add_fees_of_change`](crate::planner::Planner::add_fees_of_change).
+    /// Those of [`Planner::add_fees_of_change`](planner::Planner::add_fees_of_change).
     pub(super) async fn add_fees_of_change(
         &self,
         (old, there): (&Agreement, Option<&AtPeer>),

@@ -1,5 +1,7 @@
 //! From an offer and a candidate of the planner to a counter offer: the same words with other numbers.
 
+use domain::agreement::{OfferKind, OfferTerms, Shape};
+use planner::{Candidate, Weights, best_candidates};
 use scheduler::Interval;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
@@ -11,14 +13,12 @@ use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Te
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
-use crate::agreement::{OfferKind, OfferTerms, Shape};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::granted_duration::DurationBounds;
 use crate::negotiation::request::offer::unwritable_offer;
 use crate::negotiation::request::sizes;
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::views::offer::content_of_offer;
-use crate::planner::{Candidate, Weights, best_candidates};
 
 /// How often the search for the best of the remaining candidates is repeated where some cannot be expressed.
 const ROUNDS_MAX: usize = 4;

@@ -3,10 +3,10 @@
 
 use scheduler::Time;
 
+use domain::agreement::Agreement;
+use domain::clock::time_in_words;
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
-use crate::agreement::Agreement;
-use crate::clock::time_in_words;
 use crate::negotiation::request::json::{JsonCheck, LocatedValue};
 
 /// The member that holds them.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use domain::agreement::{NegotiationInstance, OfferState};
+use planner::Bargain;
 use serde_json::json;
 use uuid::Uuid;
 use wsag::languages::TimeLanguages;
@@ -11,13 +13,11 @@ use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::AnswersView;
 use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
-use crate::agreement::{NegotiationInstance, OfferState};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Input, RequestKey, Result, Scope, Service};
-use crate::planner::{self, Bargain};
 
 /// Offers in one message: the tree has its own bound, and each costs a search of the plan.
 const OFFERS_MAX: usize = 32;

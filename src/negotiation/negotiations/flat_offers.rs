@@ -2,6 +2,8 @@
 //! Another one counters an offer, or only makes an offer known. An offer's id accepts it. Underneath are the same offers
 //! and counter offers as in XML.
 
+use domain::agreement::{Agreement, NegotiationInstance};
+use planner::Initiation;
 use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +19,6 @@ use wsag::{ValuePlaces, Violations};
 
 use super::demands;
 use super::offers::{Arrival, IncomingOffer};
-use crate::agreement::{Agreement, NegotiationInstance};
 use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::negotiations::{OpenedNegotiation, OpeningRequest, opening_document};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Object};
@@ -25,7 +26,6 @@ use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
-use crate::planner::Initiation;
 
 /// The members of a request that opens a negotiation, beside the wish.
 const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];

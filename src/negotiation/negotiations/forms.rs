@@ -1,6 +1,7 @@
 //! What a person does in a negotiation with forms: asks for offers, asks what they would cost, answers offers, and reads all
 //! that was said. Underneath are the same offers as those of programs.
 
+use domain::agreement::NegotiationState;
 use serde_json::Value;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
@@ -9,7 +10,6 @@ use super::exchange::OfferMessage;
 use super::flat_offers::{AnswersView, FirstRequest, OfItself};
 use super::offers::CheckedOffer;
 use super::{NegotiationView, OpenedNegotiation, OpeningRequest};
-use crate::agreement::NegotiationState;
 use crate::negotiation::idempotency::{StoredAnswer, text_to_keep};
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{Json, Members};

@@ -1,16 +1,16 @@
 //! Lists of negotiations.
 
+use domain::agreement::NegotiationInstance;
 use serde::Serialize;
+use store::NegotiationFilter;
 use uuid::Uuid;
 use wsag::listings::{self, ListedNegotiation};
 use wsag::time::DateTime;
 
 use super::NegotiationView;
-use crate::agreement::NegotiationInstance;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Result, Scope, Service};
-use crate::store::NegotiationFilter;
 
 /// Negotiations on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (20, 100);
@@ -45,14 +45,12 @@ impl NegotiationsView {
     }
 }
 
-impl NegotiationFilter {
-    /// Those that were opened in a time.
-    pub fn opened_within(start: Option<DateTime>, end: Option<DateTime>) -> Self {
-        Self {
-            start: start.map(DateTime::micros_ceil),
-            end: end.map(DateTime::micros_ceil),
-            ..Self::default()
-        }
+/// The filter for negotiations that were opened in a time.
+pub fn negotiations_opened_within(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
+    NegotiationFilter {
+        start: start.map(DateTime::micros_ceil),
+        end: end.map(DateTime::micros_ceil),
+        ..NegotiationFilter::default()
     }
 }
 

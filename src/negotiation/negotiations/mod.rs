@@ -13,6 +13,9 @@ pub(super) mod peer_offers;
 pub(super) mod proposals;
 pub(super) mod relaxations;
 
+use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
+use domain::clock::second_of;
+use planner::{Initiation, NegotiationEnd};
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -28,12 +31,9 @@ use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep}
 use super::request::read_request_to_end;
 use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use super::{Error, Input, RequestKey, Result, Scope, Service, error};
-use crate::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
-use crate::clock::second_of;
 use crate::negotiation::views::offer::{
     FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
 };
-use crate::planner::{self, Initiation, NegotiationEnd};
 
 /// A negotiation.
 #[derive(Debug, Clone, Serialize)]

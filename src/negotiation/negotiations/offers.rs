@@ -2,6 +2,10 @@
 
 use std::sync::Arc;
 
+use domain::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
+};
+use planner::{Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -19,9 +23,6 @@ use super::counter::{
 };
 use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
-use crate::agreement::{
-    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
-};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::{read_kept_answer, text_to_keep};
 use crate::negotiation::request::json::TOKEN_MAX;
@@ -29,9 +30,6 @@ use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, RefusalView, RequestKey, Result, Scope, Service};
-use crate::planner::{
-    self, Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion,
-};
 
 /// An offer, and where its maker has it.
 pub(in crate::negotiation) struct IncomingOffer {

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{
+    AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
+    OfferTerms, Shape, Slots,
+};
+use planner::{Candidate, OfferRequest, Quote, Request, Scaling};
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;
@@ -12,16 +17,11 @@ use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
-use crate::agreement::{
-    AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
-    OfferTerms, Shape, Slots,
-};
 use crate::federation::client::Peer;
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
 use crate::negotiation::request::flat_request::change_each_description;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Result, Service};
-use crate::planner::{Candidate, OfferRequest, Quote, Request, Scaling};
 
 /// Bytes of the files of a job that are passed on at most.
 const PASSED_ON_MAX: u64 = 64 << 20;

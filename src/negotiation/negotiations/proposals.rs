@@ -2,6 +2,12 @@
 //! like any other. The planner makes suggestions; here they become documents. An offer that is not accepted lapses, and
 //! nothing has moved.
 
+use domain::agreement::{
+    Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
+};
+use domain::clock::MICROS_PER_SECOND;
+use planner::{Bargain, ProposedNegotiation, Suggestion};
+use task::note_success;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 use tokio_util::sync::CancellationToken;
@@ -11,17 +17,11 @@ use wsag::time::DateTime;
 
 use super::offers::{CheckedOffer, IncomingOffer};
 use super::opening_document;
-use crate::agreement::{
-    Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
-};
-use crate::clock::MICROS_PER_SECOND;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::values::{MoneyView, second_as_date_time};
 use crate::negotiation::{Error, Result, Service};
-use crate::planner::{Bargain, ProposedNegotiation, Suggestion};
-use crate::task::note_success;
 
 /// Agreements that were lost just before a restart for which something is proposed after it.
 const UNANSWERED_MAX: u32 = 1_000;

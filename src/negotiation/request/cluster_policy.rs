@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use domain::agreement::{BarredResource, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
 use futures_util::future::join_all;
+use planner::Request;
 
-use crate::agreement::{BarredResource, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
 use crate::execution::ProspectiveJob;
 use crate::execution::dispatcher::SharedExecutor;
 use crate::negotiation::Service;
-use crate::planner::Request;
 
 /// Sizes of one request that a cluster judges: refusals are mostly about the job's owner, and each other size may cost a call.
 const SIZES_MAX: usize = 8;
@@ -138,10 +138,10 @@ fn some_of_sizes<T: Copy>(shapes: &[T], most: usize) -> Vec<T> {
 
 #[cfg(test)]
 mod tests {
+    use domain::agreement::{OfferKind, Slot, Slots};
     use scheduler::{Interval, Time};
 
     use super::*;
-    use crate::agreement::{OfferKind, Slot, Slots};
 
     #[test]
     fn an_offer_is_judged_by_the_sizes_of_its_slots() {

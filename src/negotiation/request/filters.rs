@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Filter, Measure};
+use planner::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use scheduler::prediction::whole_as_real;
 use wsag::NamedValue;
 use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
-
-use crate::agreement::{Filter, Measure};
-use crate::planner::ARCHITECTURE;
 
 /// The filters of a job. A range without parts asks for nothing.
 pub(in crate::negotiation) fn filters_of_job(resources: &Resources) -> Vec<Filter> {
@@ -138,10 +137,10 @@ fn nearest_whole_number(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use planner::NUMBERS;
     use wsag::job::Exact;
 
     use super::*;
-    use crate::planner::NUMBERS;
 
     #[test]
     fn a_range_allows_the_whole_numbers_that_it_contains() {

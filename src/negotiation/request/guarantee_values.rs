@@ -1,11 +1,10 @@
 //! The values of a template's guarantees, read into amounts. Only the provider sets these values, so the provider has to fix a
 //! value that cannot be read.
 
+use domain::agreement::{Compensation, CompensationValue, Currency, Money, Obligated, Values};
 use scheduler::Seconds;
 use wsag::guarantees::{self, AssessmentInterval, GuaranteeTerm};
 use wsag::{expression, scheduling};
-
-use crate::agreement::{Compensation, CompensationValue, Currency, Money, Obligated, Values};
 
 /// Assessed again after less than this, a violation would fill the ledger with small change.
 const INTERVAL_MIN: Seconds = 60;

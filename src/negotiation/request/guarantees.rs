@@ -1,5 +1,6 @@
 //! The guarantees of an offer.
 
+use domain::agreement::{Guarantee, GuaranteeState};
 use wsag::expression::Expression;
 use wsag::guarantees::{GuaranteeTerm, Obligated};
 use wsag::terms::{Term, TermTree, path_of_term};
@@ -7,7 +8,6 @@ use wsag::{Violation, ViolationKind, ns};
 
 use super::guarantee_values::values_of_guarantee;
 use super::offer::OfferCheck;
-use crate::agreement::{Guarantee, GuaranteeState};
 
 impl OfferCheck<'_> {
     /// The offer's guarantees: the ones of the template, unchanged.

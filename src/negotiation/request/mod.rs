@@ -16,8 +16,11 @@ pub(super) mod wording;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use address::is_no_place;
+use planner::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
+use store::AcceptanceEndpoint;
 use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, ValuePlaces};
@@ -26,14 +29,11 @@ use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
 use super::templates::OfferedTemplate;
 use super::{Error, Input, Result, Service};
-use crate::address::is_no_place;
 use crate::negotiation::request::flat_request::{CatalogueJob, FlatRequest};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, Object};
 use crate::negotiation::views::resources::view_attributes;
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
-use crate::planner::ARCHITECTURE;
-use crate::store::AcceptanceEndpoint;
 
 /// The members of a request.
 const MEMBERS: [&str; 19] = [

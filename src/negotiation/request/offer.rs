@@ -23,13 +23,14 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 
 pub(in crate::negotiation) use labels::{can_be_agreement_id, wrong_labels};
 
+use domain::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
+use planner::{Request, Scaling};
+
 use super::flat_request::seconds_between;
 use super::{filters, sizes};
-use crate::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{Error, Result, Service};
-use crate::planner::{Request, Scaling};
 
 /// A valid offer: the request to plan, and the window as it was asked for.
 #[derive(Clone)]

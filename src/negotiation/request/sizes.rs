@@ -1,12 +1,11 @@
 //! The sizes that an offer leaves open: from its range or list of sizes and its law of scaling to each size with its
 //! duration.
 
+use domain::agreement::Shape;
 use scheduler::Fraction;
 use scheduler::moldable::{self, Law, Shapes};
 use wsag::job::RangeValue;
 use wsag::scheduling::Moldability;
-
-use crate::agreement::Shape;
 
 /// Sizes of one offer: each may cost a search among all resources.
 const SIZES_MAX: usize = 1_000;

@@ -1,6 +1,7 @@
 //! The words of offers as they are kept, and their content. A document is kept as it came. A flat request is kept as the wish
 //! that it was read into, with the version of the template that gives the rest. Its document is written on demand.
 
+use domain::agreement::{NegotiationOffer, Wording};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::languages::TimeLanguages;
@@ -9,7 +10,6 @@ use wsag::{Document, Fragment, Message, ValuePlaces, guard};
 
 use super::flat_request::FlatRequest;
 use super::offer::Draft;
-use crate::agreement::{NegotiationOffer, Wording};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Error, Result, Service};

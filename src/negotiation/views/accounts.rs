@@ -2,21 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Account, Balance, Currency, Entry, Money};
+use domain::clock::Micros;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use serde::{Deserialize, Serialize};
+use store::AccountDay;
 use uuid::Uuid;
 use wsag::accounts::{AccountList, ListedAccount, ListedEntry};
 use wsag::time::DateTime;
 
 use super::documents::sum_in_document;
 use super::values::{MoneyView, instant_as_date_time};
-use crate::agreement::{Account, Balance, Currency, Entry, Money};
-use crate::clock::Micros;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Result, Scope, Service};
-use crate::store::AccountDay;
 
 /// Entries on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (50, 500);

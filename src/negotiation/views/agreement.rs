@@ -1,17 +1,17 @@
 //! Templates and agreements as flat values.
 
-use scheduler::Time;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
-use crate::agreement::{
+use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
     StagedFile,
 };
+use planner::AcceptedOffer;
+use scheduler::Time;
+use serde::{Deserialize, Serialize};
+use store::TrailLine;
+use uuid::Uuid;
+
+use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 use crate::execution::job::staging::{Direction, StagingRecord};
-use crate::planner::AcceptedOffer;
-use crate::store::TrailLine;
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -357,7 +357,7 @@ impl AgreementView {
                 .as_ref()
                 .map_or_else(Vec::new, |job| StagedView::of(&job.staging, None)),
             outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
-            exit_status: agreement.outcome.and_then(crate::agreement::RunOutcome::exit),
+            exit_status: agreement.outcome.and_then(domain::agreement::RunOutcome::exit),
             guarantees: view_guarantees(&agreement.guarantees, agreement.price),
             at_peers: Vec::new(),
             choices: agreement.choices.clone(),

@@ -7,7 +7,6 @@ use wsag::time::DateTime;
 
 use super::values::second_as_date_time;
 use crate::negotiation::{Error, Result, Service};
-use crate::planner;
 
 /// A question about free nodes; each missing member has a default.
 #[derive(Debug, Clone, Default)]

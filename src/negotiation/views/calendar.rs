@@ -1,11 +1,11 @@
 //! When nodes are free, and what of the rest is the viewer's own.
 
+use planner::{Picture, PicturedResource, PicturedSlot, Pricing, SlotOf};
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use super::values::MoneyView;
 use crate::negotiation::chart_rows::lanes_of_slots;
-use crate::planner::{Picture, PicturedResource, PicturedSlot, Pricing, SlotOf};
 
 /// Resources on a page.
 const RESOURCES_MAX: usize = 6;

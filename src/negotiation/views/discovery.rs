@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Money, part_of_amount};
+use domain::catalogue::{Application, ArgumentKind, ArgumentSpec};
+use planner::{Pricing, Resource};
 use scheduler::Fraction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
@@ -9,9 +12,6 @@ use serde_json::{Number, Value};
 use super::offer::QuotationView;
 use super::resources::view_attributes;
 use super::values::MoneyView;
-use crate::agreement::{Money, part_of_amount};
-use crate::catalogue::{Application, ArgumentKind, ArgumentSpec};
-use crate::planner::{Pricing, Resource};
 
 /// The applications that offers may name.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! From agreements and failures back to the documents of WS-Agreement.
 
+use domain::agreement::{AgreementState, GuaranteeState, Money, Slot};
+use domain::clock::Micros;
 use scheduler::Time;
 use wsag::NamedValue;
 use wsag::endpoint::EndpointReference;
@@ -13,8 +15,6 @@ use wsag::time::DateTime;
 
 use super::agreement::AcceptedView;
 use super::refusal::RefusalView;
-use crate::agreement::{AgreementState, GuaranteeState, Money, Slot};
-use crate::clock::Micros;
 
 pub(in crate::negotiation) fn piece_in_document(piece: &Slot) -> placement::Piece {
     placement::Piece {
@@ -79,7 +79,7 @@ pub fn write_create_response(accepted: &AcceptedView, base: &str) -> String {
 
 /// What was chosen of an offer that left a choice.
 pub(in crate::negotiation) fn choices_in_document(
-    one_choices: &[crate::agreement::CompositorChoice],
+    one_choices: &[domain::agreement::CompositorChoice],
 ) -> Vec<CompositorChoice> {
     let choices = one_choices.iter().map(|choice| CompositorChoice {
         path: choice.path.clone(),

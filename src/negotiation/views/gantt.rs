@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use planner::{Picture, PicturedSlot, Resource, SlotOf, WhyUnused};
 use scheduler::{Interval, Time};
+use store::TrailLine;
 use uuid::Uuid;
 
 use super::values::instant_as_date_time;
 use crate::negotiation::chart_rows::lanes_of_slots;
-use crate::planner::{Picture, PicturedSlot, Resource, SlotOf, WhyUnused};
-use crate::store::TrailLine;
 
 /// Nodes of which the names are told: more cannot be told apart on a picture.
 const NAMES_MAX: u32 = 64;
@@ -211,8 +211,9 @@ impl PlanChangeView {
 
 #[cfg(test)]
 mod tests {
+    use planner::{PicturedResource, UnusedNodes};
+
     use super::*;
-    use crate::planner::{PicturedResource, UnusedNodes};
 
     #[test]
     #[expect(
@@ -230,7 +231,7 @@ mod tests {
         let down = UnusedNodes {
             nodes: 3..5,
             interval: Interval::new(Time(0), Time(100)),
-            why: WhyUnused::State(crate::planner::NodeState::Down),
+            why: WhyUnused::State(planner::NodeState::Down),
         };
         let resource = PicturedResource {
             name: "local".to_owned(),
@@ -239,12 +240,12 @@ mod tests {
             free: vec![(Time(0), 6)],
             slots: vec![slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)],
             unused: vec![down],
-            counts: crate::planner::NodeCounts::default(),
+            counts: planner::NodeCounts::default(),
             nodes: Vec::new(),
         };
         let picture = Picture {
             taken: Time(0),
-            policies: crate::planner::Settings::new(Vec::new(), 1).policies(),
+            policies: planner::Settings::new(Vec::new(), 1).policies(),
             horizon: Time(1_000),
             is_published: true,
             step: 1,

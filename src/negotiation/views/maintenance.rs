@@ -1,11 +1,11 @@
 //! Planned times without nodes, as operators see them.
 
+use planner::Resource;
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::values::{read_date_time, write_date_time};
-use crate::planner::Resource;
 
 /// The planned times without nodes.
 #[derive(Debug, Clone, Serialize, Deserialize)]

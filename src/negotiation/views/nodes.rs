@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use planner::{NodeOverride, NodeState, NodeStatus};
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -12,7 +13,6 @@ use super::values::{MoneyView, instant_as_date_time};
 use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::{Error, Result, Service};
-use crate::planner::{NodeOverride, NodeState, NodeStatus};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
 const NODES_SHOWN_MAX: usize = 10_000;

@@ -1,6 +1,8 @@
 //! The views of offers and counter offers: flat values for JSON, and the documents of WS-Agreement Negotiation, from
 //! the stored words and their present state.
 
+use domain::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
+use planner::{OfferLoss, OfferWords};
 use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,8 +19,6 @@ use wsag::refusals::Refusal;
 use super::agreement::PieceView;
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
-use crate::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
-use crate::planner::{OfferLoss, OfferWords};
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, Serialize)]
@@ -88,7 +88,7 @@ impl ConstraintView {
 #[serde(rename_all = "camelCase")]
 pub struct QuotationView {
     /// Its difference from the request: exact, earlier, later, fewer, more, shorter or inPieces.
-    pub kind: crate::agreement::OfferKind,
+    pub kind: domain::agreement::OfferKind,
     /// The resource that it lies on.
     pub resource: String,
     /// Nodes.
@@ -409,8 +409,9 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
 
 #[cfg(test)]
 mod tests {
+    use domain::agreement::OfferKind;
+
     use super::*;
-    use crate::agreement::OfferKind;
 
     #[test]
     fn states_of_offers_have_the_same_words_in_documents() {

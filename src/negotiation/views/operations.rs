@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{Agreement, AgreementState, ServiceState};
 use scheduler::Interval;
 use uuid::Uuid;
 
 use super::values::second_as_date_time;
-use crate::agreement::{Agreement, AgreementState, ServiceState};
 use crate::negotiation::{Result, Service};
 
 /// Waiting agreements in the list; the others are counted.

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::clock::{MICROS_PER_SECOND, Micros};
-use crate::store::PastUse;
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use store::PastUse;
 
 /// Microseconds of an hour.
 const HOUR: i64 = 3_600 * MICROS_PER_SECOND;

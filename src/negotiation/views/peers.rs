@@ -1,9 +1,9 @@
 //! The peers of this domain, as operators see them.
 
+use domain::clock::MICROS_PER_SECOND;
 use serde::{Deserialize, Serialize};
 
 use super::values::instant_as_date_time;
-use crate::clock::MICROS_PER_SECOND;
 use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerHealth};
 use crate::federation::discovery::{Domain, PeerFindings};

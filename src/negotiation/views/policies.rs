@@ -1,8 +1,9 @@
 //! The rules for parties that are in force: for operators.
 
+use planner::Quotas;
+
 use super::discovery::percent;
 use crate::negotiation::{Result, Service};
-use crate::planner::Quotas;
 
 /// The rules that are in force.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use domain::agreement::Money;
+use planner::{AlternativeSlot, Refusal};
 use scheduler::prediction::whole_as_real;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
@@ -10,8 +12,6 @@ use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
 use super::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
-use crate::agreement::Money;
-use crate::planner::{AlternativeSlot, Refusal};
 
 /// Why an offer has no place, and the nearest places that there are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,10 +1,10 @@
 //! Whether the statements about run times were true, in words and numbers for people.
 
+use prediction::Knowledge;
 use scheduler::prediction::reliability::{INTERVALS, LEVELS};
 use scheduler::prediction::{Part, Reliability};
 
 use crate::negotiation::Service;
-use crate::prediction::Knowledge;
 
 /// A cell of something that is not known.
 const NOTHING: &str = "–";

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use planner::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource, ResourceChanges};
 use scheduler::domain::Attribute;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -12,7 +13,6 @@ use super::agreement::AgreementView;
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::execution::faults::Fault;
 use crate::negotiation::Error;
-use crate::planner::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource, ResourceChanges};
 
 /// Agreements in each list of an answer; the others are counted.
 const LISTED_MAX: usize = 1_000;

@@ -1,6 +1,7 @@
 //! The audit trail as operators read it.
 
 use serde::{Deserialize, Serialize};
+use store::TrailLine;
 use uuid::Uuid;
 use wsag::listings::{self, TrailedLine};
 use wsag::time::DateTime;
@@ -8,7 +9,6 @@ use wsag::time::DateTime;
 use super::values::instant_as_date_time;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Result, Scope, Service};
-use crate::store::TrailLine;
 
 /// Lines on a page where the caller does not say, and at most.
 const PAGE: (u32, u32) = (100, 1_000);

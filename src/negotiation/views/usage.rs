@@ -1,11 +1,11 @@
 //! What parties have of the resources.
 
+use planner::{PartyUsage, ResourceUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::negotiation::Service;
 use crate::negotiation::error::Result;
 use crate::negotiation::service::Scope;
-use crate::planner::{PartyUsage, ResourceUsage};
 
 /// What parties have of the resources.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -1,10 +1,9 @@
 //! Money and times as flat values have them.
 
+use domain::agreement::{Currency, Money};
+use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
-
-use crate::agreement::{Currency, Money};
-use crate::clock::{MICROS_PER_SECOND, Micros};
 
 /// A sum of money. The amount is a text, because a number of JSON may lose its last digits on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,8 @@
 //! Offers as cards: all that is to be known before one is taken, in words.
 
+use domain::agreement::OfferKind;
 use uuid::Uuid;
 
-use crate::agreement::OfferKind;
 use crate::negotiation::{CostView, GuaranteeView, QuotationView, ReadOffer};
 use crate::portal::reservation::words::promise_in_words;
 use crate::portal::text;

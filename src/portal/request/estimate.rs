@@ -3,8 +3,8 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use domain::agreement::OfferKind;
 
-use crate::agreement::OfferKind;
 use crate::http::{Api, use_cases_of};
 use crate::negotiation::{self, EstimateView, FlatRequest, MoneyView};
 use crate::portal::error::Failure;

@@ -1,6 +1,7 @@
 //! The offer form as it is shown: each field with its label, the value entered, and its problem.
 
-use crate::catalogue::{Application, ArgumentKind, Catalogue};
+use domain::catalogue::{Application, ArgumentKind, Catalogue};
+
 use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::request::attributes::{NODE_NUMBERS, architectures_of};
 use crate::portal::request::field;

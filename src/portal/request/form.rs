@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::catalogue::{Application, Catalogue};
 use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-use crate::catalogue::{Application, Catalogue};
 use crate::negotiation::{Attribute, CatalogueJob, FlatRequest};
 use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;

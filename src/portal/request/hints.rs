@@ -1,6 +1,7 @@
 //! What the fields of the form say of applications, resources and prices.
 
-use crate::catalogue::ArgumentSpec;
+use domain::catalogue::ArgumentSpec;
+
 use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::text;
 

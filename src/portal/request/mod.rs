@@ -12,10 +12,10 @@ pub(in crate::portal) mod upload;
 pub(in crate::portal) mod values_of_request;
 
 use axum::http::StatusCode;
+use domain::clock::second_of;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::clock::second_of;
 use crate::http::Api;
 use crate::negotiation::{self, FlatRequest, RefusalView};
 use crate::portal::error::Failure;
@@ -151,7 +151,7 @@ pub(in crate::portal) async fn read_request(
 /// A form that was read, against what is offered now.
 pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadForm {
     let currency = api.negotiation.currency();
-    let currency = currency.as_ref().map(crate::agreement::Currency::code);
+    let currency = currency.as_ref().map(domain::agreement::Currency::code);
     let mut read = form::read_form(values, &api.negotiation.catalogue(), currency);
     read.problems.extend(problem_of_size(api, &read.wish));
     read

@@ -104,8 +104,9 @@ fn message_as_sentence(message: &str) -> String {
 mod tests {
     use std::collections::BTreeMap;
 
+    use domain::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
+
     use super::*;
-    use crate::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
     use crate::negotiation::{CatalogueJob, FlatRequest};
     use crate::portal::request::field;
     use crate::portal::request::form::{self};
@@ -128,7 +129,7 @@ mod tests {
                 name: "method".to_owned(),
                 kind: ArgumentKind::File,
             }],
-            limits: crate::catalogue::JobLimits::default(),
+            limits: domain::catalogue::JobLimits::default(),
             checkpoint: None,
             isolation: None,
         }

@@ -1,9 +1,9 @@
 //! From requests to forms: the values with which a form asks for what an offer says, and for changes of it.
 
+use domain::catalogue::Catalogue;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::catalogue::Catalogue;
 use crate::negotiation::{Attribute, FlatRequest, RelaxationView};
 use crate::portal::request::attributes::{self, NODE_NUMBERS};
 use crate::portal::request::field;
@@ -70,7 +70,7 @@ pub(in crate::portal) fn values_of_request(request: &FlatRequest, catalogue: &Ca
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
     let named = run.and_then(|run| {
-        let is_it = |application: &&crate::catalogue::Application| {
+        let is_it = |application: &&domain::catalogue::Application| {
             application.name == run.name && (run.version.is_none() || application.version == run.version)
         };
         Some((run, applications.clone().find(is_it)?))
@@ -239,10 +239,10 @@ fn with_change(values: &Values, change: &RelaxationView) -> Values {
 mod tests {
     use std::collections::BTreeMap;
 
+    use domain::catalogue::{Application, ArgumentKind, ArgumentSpec, JobLimits};
     use wsag::scheduling::{Budget, Preemption, Scheduling};
 
     use super::*;
-    use crate::catalogue::{Application, ArgumentKind, ArgumentSpec, JobLimits};
     use crate::negotiation::CatalogueJob;
 
     fn catalogue() -> Catalogue {

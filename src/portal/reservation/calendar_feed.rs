@@ -3,9 +3,9 @@
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Redirect};
+use domain::agreement::RunOutcome;
+use domain::clock;
 
-use crate::agreement::RunOutcome;
-use crate::clock;
 use crate::http::{Api, FEEDS, base_address, origin_of_request};
 use crate::negotiation::{self, AgreementView, ReservationFilter};
 use crate::portal::Answer;

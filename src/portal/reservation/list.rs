@@ -3,12 +3,12 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use domain::clock::second_of;
 use jiff::ToSpan;
 use jiff::civil::Date;
 use uuid::Uuid;
 
 use crate::access::Role;
-use crate::clock::second_of;
 use crate::http::{Api, base_address, scope_of_caller};
 use crate::negotiation::{AgreementView, ReservationFilter, ReservationPlace};
 use crate::portal::days;

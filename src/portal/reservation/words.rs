@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_event_has_a_title() {
-        use crate::agreement::EventKind;
+        use domain::agreement::EventKind;
         for kind in EventKind::ALL {
             assert_ne!(told(kind.word(), "").0, "Something happened", "{}", kind.word());
         }

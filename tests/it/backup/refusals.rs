@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use bespeak::store::hex;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use store::hex;
 use tempfile::TempDir;
 
 use super::{another, bespeak, made, path, restore, said};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use bespeak::address::Policy;
+use address::Policy;
 use bespeak::callbacks::{CallBacks, DroppedCounts};
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::store::{KeyChange, Store};
+use domain::clock::{Clock, MICROS_PER_SECOND};
+use store::{KeyChange, Store};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

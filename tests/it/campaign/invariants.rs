@@ -4,10 +4,10 @@
 
 use std::collections::BTreeSet;
 
-use bespeak::agreement::Agreement;
-use bespeak::planner::NodeState;
-use bespeak::store::{self, Finding};
+use domain::agreement::Agreement;
+use planner::NodeState;
 use scheduler::{Interval, Time};
+use store::Finding;
 
 use super::{Aim, CHECKED_EVERY, Campaign, RECOVERY};
 use crate::golden::trail_of;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use bespeak::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
-use bespeak::planner::{
+use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
+use planner::{
     Acceptance, Bargain, Error, Initiation, NegotiationEnd, OfferLoss, OfferOrigin, OfferRequest, OfferWords,
     ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
 };

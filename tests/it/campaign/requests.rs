@@ -1,7 +1,7 @@
 //! What parties ask for at random, and the price list of their provider.
 
-use bespeak::agreement::{Compensation, CompensationValue, Currency, Money, Shape, Values};
-use bespeak::planner::{Pricing, Request, Scaling};
+use domain::agreement::{Compensation, CompensationValue, Currency, Money, Shape, Values};
+use planner::{Pricing, Request, Scaling};
 use scheduler::Fraction;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::pricing::Discount;

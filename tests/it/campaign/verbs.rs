@@ -1,8 +1,8 @@
 //! What parties, operators, nodes and time do to agreements.
 
-use bespeak::agreement::{Agreement, JobEnd, Run, RunOutcome, ServiceState};
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::planner::{
+use domain::agreement::{Agreement, JobEnd, Run, RunOutcome, ServiceState};
+use domain::clock::MICROS_PER_SECOND;
+use planner::{
     BusyTime, Error, NodeReport, NodeState, Reporter, ResourceChanges, ResourceOrder, ResourceVerb,
     ResourceWish, Termination,
 };

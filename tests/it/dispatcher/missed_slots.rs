@@ -1,6 +1,6 @@
 //! Slots that pass while nothing could be started in them: work that never ran runs later in its window, once.
 
-use bespeak::agreement::EventKind;
+use domain::agreement::EventKind;
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::os::unix::net::UnixListener;
 
-use bespeak::catalogue::{CheckpointSignal, Isolation};
 use bespeak::execution::{PieceSpec, SaveWork, StagedInput};
+use domain::catalogue::{CheckpointSignal, Isolation};
 
 use super::*;
 

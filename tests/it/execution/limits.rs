@@ -1,6 +1,6 @@
 //! Jobs that take too much: each is stopped for it, names the limit, and leaves nothing running; others beside it run on.
 
-use bespeak::agreement::Limit;
+use domain::agreement::Limit;
 
 use super::*;
 
@@ -99,7 +99,7 @@ fn files_without_a_name_count_as_those_with_one() {
          open my $o, \">&=\", $fd; push @o, $o; syswrite $o, $m for 1 .. 7 }} sleep 30; exit 7'"
     );
     for (text, limit) in [(deleted, Limit::Files), (in_memory, Limit::Memory)] {
-        for isolation in [None, Some(bespeak::catalogue::Isolation::default())] {
+        for isolation in [None, Some(domain::catalogue::Isolation::default())] {
             let job = JobSpec {
                 isolation,
                 ..limited(&text, limits)
@@ -142,7 +142,7 @@ fn memory_that_processes_share_covers_no_files_in_memory_and_a_mapped_file_count
         (both, RunOutcome::Exceeded { limit }),
         (mapped, RunOutcome::Failed { exit: 7 }),
     ] {
-        for isolation in [None, Some(bespeak::catalogue::Isolation::default())] {
+        for isolation in [None, Some(domain::catalogue::Isolation::default())] {
             let job = JobSpec {
                 isolation,
                 ..limited(&format!("exec perl -e '{open}; {rest}'"), limits)
@@ -178,7 +178,7 @@ fn a_process_whose_first_thread_has_ended_is_limited_as_any_other() {
              threads->create(sub {{ select undef, undef, undef, 0.01 until ended(); {take}; sleep 30; exit 7 }})->detach; \
              syscall({exit}, 0)'"
         );
-        for isolation in [None, Some(bespeak::catalogue::Isolation::default())] {
+        for isolation in [None, Some(domain::catalogue::Isolation::default())] {
             let job = JobSpec {
                 isolation,
                 ..limited(&text, limits)

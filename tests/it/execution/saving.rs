@@ -1,7 +1,7 @@
 //! Jobs that get the signal to save their work before their slot ends, and jobs with an end that was not seen.
 
-use bespeak::catalogue::CheckpointSignal;
 use bespeak::execution::{PieceSpec, SaveWork};
+use domain::catalogue::CheckpointSignal;
 
 use super::*;
 
@@ -98,7 +98,7 @@ fn a_job_keeps_its_limits_while_it_saves_its_work() {
     };
     let executor = ready(&place, &job);
     tell(&executor, &job);
-    let limit = bespeak::agreement::Limit::Memory;
+    let limit = domain::agreement::Limit::Memory;
     assert_eq!(end(&executor, &job).outcome, RunOutcome::Exceeded { limit });
     assert_eq!(processes(&job), [] as [i32; 0], "nothing of it is left");
 }

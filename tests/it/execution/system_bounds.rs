@@ -1,7 +1,7 @@
 //! Bounds that the system holds, whatever a job does and whether or not its supervisor looks: of processes, processors and shared memory.
 
-use bespeak::agreement::Limit;
-use bespeak::catalogue::Isolation;
+use domain::agreement::Limit;
+use domain::catalogue::Isolation;
 
 use super::isolation::{isolated, with_words};
 use super::*;

@@ -95,7 +95,7 @@ fn what_only_the_third_domain_of_a_ring_can_place_is_accepted_at_the_first_and_r
         let [one, two, three, four] = domains.as_slice() else {
             unreachable!("there are four")
         };
-        let now = bespeak::clock::Clock::system().now().seconds();
+        let now = domain::clock::Clock::system().now().seconds();
         let answer = one.negotiate(&wanted(4, 1, (now, now + HOUR))).await;
         let offer = &answer["offers"][0];
         assert_eq!(
@@ -188,7 +188,7 @@ fn of_a_star_the_cheapest_is_offered_and_the_others_hold_nothing_any_more() {
         })
         .await;
         // What runs there costs the hub what the peer has charged.
-        let now = bespeak::clock::Clock::system().now().seconds();
+        let now = domain::clock::Clock::system().now().seconds();
         let wish = wanted(3, 1, (now, now + HOUR));
         let made = hub.requester.post_json("/agreements", &wish).await;
         assert_eq!(made.status.as_u16(), 201, "{}", made.body);

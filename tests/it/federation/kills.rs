@@ -192,7 +192,7 @@ async fn seed(seed: u64) {
     let mut domains = start_domains(&PAIR).await;
     // With every other seed they run meanwhile.
     let later = i64::try_from(seed % 2).expect("it is small") * HOUR;
-    let start = bespeak::clock::Clock::system().now().seconds() + later;
+    let start = domain::clock::Clock::system().now().seconds() + later;
     let mut settled = 0;
     for round in 0..ROUNDS {
         let at = *random.choose(&REQUESTS).expect("there are some");

@@ -1,4 +1,4 @@
-//! The digests of golden traces. The unit tests of the planner have this file, too (`src/planner/tests/stories.rs`).
+//! The digests of golden traces. The unit tests of the planner have this file, too (`crates/planner/src/tests/stories.rs`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,26 +8,25 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 
-/// Asserts that traces are the golden ones of their names, of which this file below `tests/` has the digests. Every trace that is not
+/// Asserts that traces are the golden ones of their names, of which the file at this path has the digests. Every trace that is not
 /// is named.
-pub(crate) fn assert_golden(file: &str, traces: &BTreeMap<String, String>) {
+pub(crate) fn assert_golden(path: &Path, traces: &BTreeMap<String, String>) {
     if let Some(folder) = std::env::var_os("BESPEAK_TEST_TRACES").map(PathBuf::from) {
         for (name, trace) in traces {
-            let path = folder.join(name);
-            let parent = path.parent().expect("it lies in the folder");
+            let kept = folder.join(name);
+            let parent = kept.parent().expect("it lies in the folder");
             fs::create_dir_all(parent).expect("a folder can be made");
-            fs::write(path, trace).expect("a trace can be kept");
+            fs::write(kept, trace).expect("a trace can be kept");
         }
     }
     let digests = traces
         .iter()
         .map(|(name, trace)| (name.clone(), digest_of(trace)));
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file);
     if std::env::var_os("BESPEAK_TEST_SET_TRACES").is_some() {
-        set(&path, digests);
+        set(path, digests);
         return;
     }
-    let golden = read(&path);
+    let golden = read(path);
     let others: Vec<String> = digests
         .filter(|(name, found)| golden.get(name) != Some(found))
         .map(|(name, _)| name)

@@ -1,10 +1,10 @@
 //! What is foreseen of each resource decides, and `predict` says before what an offer gets.
 
-use bespeak::agreement::{Agreement, AgreementState, EventKind, Execution, RunOutcome, Slots};
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::store::{Change, Condition, ResourceRow, Sample, Store};
+use domain::agreement::{Agreement, AgreementState, EventKind, Execution, RunOutcome, Slots};
+use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Interval, Time};
 use serde_json::Value;
+use store::{Change, Condition, ResourceRow, Sample, Store};
 
 use super::{HOUR, SOON, execution, text, without_duration};
 use crate::store::verify::{change, over};

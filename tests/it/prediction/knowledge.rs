@@ -1,11 +1,11 @@
 //! The knowledge from executions alone.
 
-use bespeak::agreement::{Agreement, RunOutcome, Slots};
-use bespeak::clock::MICROS_PER_SECOND;
-use bespeak::prediction::{GivenDurations, Knowledge, Machine, Work};
-use bespeak::store::PastExecution;
+use domain::agreement::{Agreement, RunOutcome, Slots};
+use domain::clock::MICROS_PER_SECOND;
+use prediction::{GivenDurations, Knowledge, Machine, Work};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Time};
+use store::PastExecution;
 
 use super::execution;
 use crate::store::{RESOURCE, agreement};
@@ -152,7 +152,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
         .collect();
     let known = learned(&past);
     let mut running = agreement("b");
-    running.job = running.job.map(|job| bespeak::agreement::Job {
+    running.job = running.job.map(|job| domain::agreement::Job {
         application: "solve".into(),
         ..job
     });
@@ -170,7 +170,7 @@ fn confidence_falls_while_a_job_runs_on_and_ends_with_it() {
     );
     assert!(at(&running, 40).expect("it is known") < 1e-9);
     let mut cut = running.clone();
-    let piece = |start, end| bespeak::agreement::Slot::planned((Interval::new(Time(start), Time(end)), 1));
+    let piece = |start, end| domain::agreement::Slot::planned((Interval::new(Time(start), Time(end)), 1));
     cut.slots = Slots::of(vec![piece(0, 20), piece(60, 80)]).expect("two");
     (cut.slots[0].started, cut.slots[0].ended) = (Some(0), Some(20 * MICROS_PER_SECOND));
     assert_eq!(

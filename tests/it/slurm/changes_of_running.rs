@@ -1,6 +1,6 @@
 //! The end of a slot moves while its job runs on a real cluster: by an agreement, and by itself.
 
-use bespeak::agreement::Run;
+use domain::agreement::Run;
 use serde_json::json;
 
 use super::service::{reserved, serve, serve_with, until};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bespeak::execution::Executor;
 use bespeak::execution::slurm::expand_nodes;
-use bespeak::planner::NodeState;
+use planner::NodeState;
 use serde_json::Value;
 use uuid::Uuid;
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use bespeak::agreement::Run;
-use bespeak::clock::Clock;
 use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, PlannedSlot};
+use domain::agreement::Run;
+use domain::clock::Clock;
 use scheduler::Interval;
 use uuid::Uuid;
 

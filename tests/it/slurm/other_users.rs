@@ -5,12 +5,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Run, RunOutcome};
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
 use bespeak::execution::files::retention::JobFolders;
 use bespeak::execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
 use bespeak::execution::{Executor, JobStatus, PlannedSlot};
-use bespeak::planner::Unused;
+use domain::agreement::{Run, RunOutcome};
+use domain::clock::{Clock, MICROS_PER_SECOND};
+use planner::Unused;
 use rustix::process::geteuid;
 use uuid::Uuid;
 

@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use bespeak::agreement::{Run, RunOutcome};
-use bespeak::catalogue::CheckpointSignal;
-use bespeak::clock::{Clock, MICROS_PER_SECOND, Micros};
 use bespeak::execution::files::retention::JobFolders;
 use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
+use domain::agreement::{Run, RunOutcome};
+use domain::catalogue::CheckpointSignal;
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::Interval;
 use serde_json::Value;
 use uuid::Uuid;

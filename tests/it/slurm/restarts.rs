@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use bespeak::agreement::{Run, RunOutcome};
-use bespeak::catalogue::CheckpointSignal;
-use bespeak::clock::MICROS_PER_SECOND;
 use bespeak::execution::slurm::slurm_name_of_run;
 use bespeak::execution::{Executor, JobSpec, JobStatus};
+use domain::agreement::{Run, RunOutcome};
+use domain::catalogue::CheckpointSignal;
+use domain::clock::MICROS_PER_SECOND;
 
 use super::pieces::{LONG, end_of, piece, prepare};
 use super::service::{SOON, reserved, serve_with, until};

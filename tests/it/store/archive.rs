@@ -1,8 +1,8 @@
 //! Archived timelines, bound nodes and documents are shown and verified as before; those of other agreements stay where they are.
 
-use bespeak::agreement::{Event, Wording};
-use bespeak::store::{Invariant, Store, TrailLine};
+use domain::agreement::{Event, Wording};
 use scheduler::Time;
+use store::{Invariant, Store, TrailLine};
 use uuid::Uuid;
 
 use super::verify::{live_through, second};

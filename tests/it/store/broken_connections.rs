@@ -1,6 +1,6 @@
 //! Postgres connections that break around COMMIT: the store finds the outcome of the batch, or says that it does not know.
 
-use bespeak::store::{Error, Store};
+use store::{Error, Store};
 
 use super::{agreement, create, decide};
 use crate::support::block_on;
@@ -8,7 +8,7 @@ use crate::support::proxy::{Fault, Proxy};
 use crate::support::stores::TestDatabase;
 
 /// A store behind a proxy, and its lease straight to the server.
-async fn behind_a_proxy(url: &str) -> (Proxy, Store, Store, bespeak::store::Lease) {
+async fn behind_a_proxy(url: &str) -> (Proxy, Store, Store, store::Lease) {
     let (direct, lease) = decide(url).await;
     let proxy = Proxy::before(url).await;
     let store = Store::open(&proxy.to(url))

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use bespeak::store::{Error, Store};
+use store::{Error, Store};
 
 use super::{agreement, create, decide, open, tamper};
 use crate::support::stores::on_both_engines;

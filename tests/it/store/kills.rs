@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use bespeak::store::{Error, Invariant, Store};
 use sqlx::{Connection, PgConnection};
+use store::{Error, Invariant, Store};
 use uuid::Uuid;
 
 use super::{agreement, create, decide, open};

@@ -3,14 +3,12 @@
 use std::collections::BTreeMap;
 
 use bespeak::access::{Access, Role};
-use bespeak::agreement::{
+use domain::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
-use bespeak::clock::Clock;
-use bespeak::store::{
-    AgreementFilter, Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store,
-};
+use domain::clock::Clock;
 use scheduler::{Interval, Time};
+use store::{AgreementFilter, Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store};
 use uuid::Uuid;
 
 use super::{RESOURCE, agreement, create, decide, event, update};

@@ -1,6 +1,6 @@
 //! Where the events of parties are told: whose turn it is, and what is noted of it.
 
-use bespeak::store::{KeyChange, KeyRow, Registration, Store};
+use store::{KeyChange, KeyRow, Registration, Store};
 use uuid::Uuid;
 
 use super::{open, tamper};

@@ -1,8 +1,8 @@
 //! The list of past reservations by start.
 
-use bespeak::agreement::{AgreementState, ServiceState, Slots};
-use bespeak::store::{Change, ReservationFilter, StartPlace};
+use domain::agreement::{AgreementState, ServiceState, Slots};
 use scheduler::{Interval, Time};
+use store::{Change, ReservationFilter, StartPlace};
 use uuid::Uuid;
 
 use super::{agreement, create, decide};

@@ -1,7 +1,7 @@
 //! The resources and their capacities, as they are stored.
 
-use bespeak::agreement::{AgreementState, EventKind};
-use bespeak::store::{Change, ResourceRow};
+use domain::agreement::{AgreementState, EventKind};
+use store::{Change, ResourceRow};
 
 use super::verify::{begun, bind, change, over, second};
 use super::{RESOURCE, agreement, create, decide};

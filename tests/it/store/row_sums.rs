@@ -1,11 +1,11 @@
 //! A row that is changed past the service is found, in whichever column that decides rights or money.
 
-use bespeak::agreement::{
+use domain::agreement::{
     Account, Agreement, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind,
     RunOutcome,
 };
-use bespeak::store::{Change, KeptExecutions, LearnedExecutions, Store};
 use scheduler::Time;
+use store::{Change, KeptExecutions, LearnedExecutions, Store};
 use uuid::Uuid;
 
 use super::verify::{begun, bind, change, over, second};

@@ -4,11 +4,11 @@
 use std::ops::Range;
 use std::time::Duration;
 
-use bespeak::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
-use bespeak::clock::{Clock, MICROS_PER_SECOND};
-use bespeak::planner::{Error, Planner, Refusal, Request, Scaling, Settings};
-use bespeak::store::Store;
+use domain::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
+use domain::clock::{Clock, MICROS_PER_SECOND};
+use planner::{Error, Planner, Refusal, Request, Scaling, Settings};
 use scheduler::{Seconds, Time};
+use store::Store;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

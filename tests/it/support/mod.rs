@@ -27,8 +27,8 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bespeak::metrics::Exposition;
-use bespeak::planner::Planner;
+use metrics::Exposition;
+use planner::Planner;
 
 /// How long to wait for the next look at something that will change: a tenth of the wait so far, within bounds. A look may cost an
 /// answer of the service.

@@ -4,7 +4,7 @@ use std::fs;
 use std::future::Future;
 use std::sync::OnceLock;
 
-use bespeak::store::Store;
+use store::Store;
 
 use super::{block_on, postgres, run};
 

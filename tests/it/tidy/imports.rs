@@ -1,12 +1,9 @@
-//! Which module may import which.
+//! Which module of the service may import which. What a crate may name is in its manifest, and the compiler holds it to that.
 
 /// No limit.
 pub(super) const ANY: &[&str] = &["*"];
 
-/// Modules of `src/` and member crates, and which of ours each may name. `ANY` is all of them.
-///
-/// `address`, `clock`, `catalogue` and `metrics` are leaves that every module of the service may name; they are listed where used so that
-/// the table is complete.
+/// Modules of `src/`, and which modules and crates of ours each may name. `ANY` is all of them.
 pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/main.rs", &["bespeak", "cli"]),
     ("src/lib.rs", ANY),
@@ -15,9 +12,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
         "src/http",
         &[
             "access",
-            "agreement",
-            "catalogue",
-            "clock",
+            "domain",
             "metrics",
             "negotiation",
             "replicas",
@@ -25,40 +20,19 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    (
-        "src/portal",
-        &[
-            "access",
-            "agreement",
-            "catalogue",
-            "clock",
-            "http",
-            "negotiation",
-            "wsag",
-        ],
-    ),
+    ("src/portal", &["access", "domain", "http", "negotiation", "wsag"]),
     // Of execution it names the questions of a process to its leader.
     (
         "src/replicas",
-        &[
-            "address",
-            "agreement",
-            "clock",
-            "execution",
-            "planner",
-            "store",
-            "task",
-        ],
+        &["address", "domain", "execution", "planner", "store", "task"],
     ),
     // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
     (
         "src/negotiation",
         &[
             "address",
-            "agreement",
             "callbacks",
-            "catalogue",
-            "clock",
+            "domain",
             "execution",
             "federation",
             "metrics",
@@ -71,26 +45,16 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    ("src/access", &["address", "agreement", "clock", "store", "task"]),
+    ("src/access", &["address", "domain", "store", "task"]),
     (
         "src/planner",
-        &[
-            "agreement",
-            "clock",
-            "metrics",
-            "prediction",
-            "scheduler",
-            "store",
-            "task",
-        ],
+        &["domain", "metrics", "prediction", "scheduler", "store", "task"],
     ),
     (
         "src/execution",
         &[
             "address",
-            "agreement",
-            "catalogue",
-            "clock",
+            "domain",
             "metrics",
             "planner",
             "scheduler",
@@ -99,15 +63,10 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
         ],
     ),
     (
-        "src/prediction",
-        &["agreement", "clock", "scheduler", "store", "task"],
-    ),
-    (
         "src/federation",
         &[
             "address",
-            "agreement",
-            "clock",
+            "domain",
             "execution",
             "metrics",
             "planner",
@@ -119,18 +78,6 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     (
         "src/callbacks",
-        &["address", "agreement", "clock", "metrics", "store", "task"],
+        &["address", "domain", "metrics", "store", "task"],
     ),
-    ("src/store", &["agreement", "clock", "scheduler"]),
-    // The expression language of guarantee terms is part of the documents.
-    ("src/agreement", &["clock", "scheduler", "wsag"]),
-    ("src/address", &[]),
-    ("src/task", &[]),
-    ("src/catalogue", &["clock"]),
-    ("src/metrics", &[]),
-    ("src/clock", &["scheduler", "task"]),
-    ("crates/lab", &["advisor", "scheduler"]),
-    ("crates/advisor", &["scheduler"]),
-    ("crates/wsag", &[]),
-    ("crates/scheduler", &[]),
 ];

@@ -8,10 +8,10 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use store::backup::{SCHEMA_VERSION, schema_sum};
+use store::hex;
 
 use crate::cli::Failure;
-use crate::store::backup::{SCHEMA_VERSION, schema_sum};
-use crate::store::hex;
 
 /// The file of the list.
 pub(super) const MANIFEST: &str = "manifest.json";

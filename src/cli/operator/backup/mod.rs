@@ -12,16 +12,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use domain::clock::Clock;
 use scheduler::counted;
+use store::backup::{CopyError, Progress, schema_sum};
+use store::{Engine, Store};
 
 use self::manifest::{CONFIGURATION, DATABASE, FILES, Manifest, SERVICE, begin_part};
 use super::verify::{signed_lines, tell_findings};
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
 use crate::cli::{Failure, StoreOptions, instant_in_utc};
-use crate::clock::Clock;
-use crate::store::backup::{CopyError, Progress, schema_sum};
-use crate::store::{Engine, Store};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
+use store::backup::Progress;
 
 use super::tar::{Entry, Kind, Reader, write_end, write_entry, write_padding};
-use crate::store::backup::Progress;
 
 /// Folders below folders: one more than this is left out, since each on the way is held open.
 const DEPTH_MAX: usize = 64;

@@ -1,8 +1,9 @@
 //! Which folders are packed, and when.
 
+use domain::agreement::{JobEnd, RunOutcome};
+use domain::catalogue::JobLimits;
+
 use super::*;
-use crate::agreement::{JobEnd, RunOutcome};
-use crate::catalogue::JobLimits;
 use crate::execution::JobSpec;
 use crate::execution::PieceSpec;
 use crate::execution::job::staging::{Direction, FileProgress, StagingRecord};

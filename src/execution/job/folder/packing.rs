@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use domain::clock::Micros;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -18,7 +19,6 @@ use super::{
     COPIED, END, Folder, INCOMPLETE, INPUTS, ISOLATION, LOCK, LOG, PARTS, PUT_OFF, SAVE, SHARED, SPEC,
     STAGING, STOP, UNTIL,
 };
-use crate::clock::Micros;
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::{if_there, tree};
 use crate::execution::{ExecutionError, JobSpec};

@@ -3,8 +3,9 @@
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use domain::clock::Clock;
+
 use super::*;
-use crate::clock::Clock;
 use crate::execution::files::outputs::{OutputFile, Stream};
 
 pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
@@ -21,7 +22,7 @@ pub(super) fn job(inputs: Vec<PathBuf>) -> JobSpec {
         processors: Vec::new(),
         slot_end: 0,
         output_limit: 1,
-        limits: crate::catalogue::JobLimits::default(),
+        limits: domain::catalogue::JobLimits::default(),
         piece: None,
         restarts: 0,
     }

@@ -16,7 +16,7 @@ fn supervised<T>(slot_end: Micros, clock: Clock, fact: impl FnOnce(&Supervisor, 
         processors: Vec::new(),
         slot_end,
         output_limit: 0,
-        limits: crate::catalogue::JobLimits::default(),
+        limits: domain::catalogue::JobLimits::default(),
         piece: None,
         restarts: 0,
     };

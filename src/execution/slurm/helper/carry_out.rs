@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use domain::agreement::Run;
 use uuid::Uuid;
 
-use crate::agreement::Run;
 use crate::execution::ExecutionError;
 use crate::execution::files::tree;
 use crate::execution::slurm::error::{Error, answer_not_understood};

@@ -10,11 +10,11 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use domain::agreement::Run;
+use domain::clock::Micros;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::agreement::Run;
-use crate::clock::Micros;
 use crate::execution::{JobSpec, SaveWork};
 
 /// The name of the helper in errors.

@@ -1,7 +1,8 @@
 //! The user that cancelled a job: its own user ended it, an administrator took its nodes away. Only Slurm's accounting knows.
 
-use crate::agreement::RunOutcome;
-use crate::clock::Clock;
+use domain::agreement::RunOutcome;
+use domain::clock::Clock;
+
 use crate::execution::slurm::commands::Slurm;
 use crate::execution::slurm::error::{Error, answer_not_understood};
 use crate::execution::slurm::executor::SlurmExecutor;

@@ -9,13 +9,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::agreement::Run;
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use rustix::fs::{AtFlags, FileType, Mode};
 use rustix::io::Errno;
 use scheduler::Seconds;
 use uuid::Uuid;
 
-use crate::agreement::Run;
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros};
 use crate::execution::ExecutionError;
 use crate::execution::files::{if_there, tree};
 use crate::execution::slurm::helper::operation::Operation;

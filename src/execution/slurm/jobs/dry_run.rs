@@ -6,10 +6,10 @@ use std::ffi::OsString;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use domain::agreement::Run;
 use scheduler::Seconds;
 use tracing::warn;
 
-use crate::agreement::Run;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;

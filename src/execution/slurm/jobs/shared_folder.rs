@@ -31,11 +31,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::agreement::Run;
+use domain::clock::{Micros, second_of};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use uuid::Uuid;
 
-use crate::agreement::Run;
-use crate::clock::{Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::files::{if_there, tree};
 use crate::execution::slurm::helper::operation::{Item, JobPlace, Operation, Part, Record, YES};

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::agreement::{JobEnd, Run, RunOutcome};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use rustix::process::geteuid;
 use tracing::warn;
 
-use crate::agreement::{JobEnd, Run, RunOutcome};
-use crate::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use crate::execution::files::outputs::Stream;
 use crate::execution::job::folder::Folder;
 use crate::execution::job::spec::{WORTH_STARTING, job_environment};

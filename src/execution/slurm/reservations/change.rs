@@ -8,11 +8,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 
+use domain::agreement::Run;
 use scheduler::Time;
 use tracing::info;
 use uuid::Uuid;
 
-use crate::agreement::Run;
 use crate::execution::files::if_there;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;

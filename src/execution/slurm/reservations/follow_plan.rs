@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
+use planner::KeptNodes;
 use scheduler::Time;
 use tracing::info;
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::lock::lock;
 use crate::execution::slurm::error::Error;
 use crate::execution::slurm::executor::SlurmExecutor;
@@ -18,7 +19,6 @@ use crate::execution::slurm::reservations::change::refusal_by_slurm;
 use crate::execution::slurm::reservations::target::{RefusedTargets, Target};
 use crate::execution::slurm::snapshot::{HeldReservations, Snapshot};
 use crate::execution::{ExecutionError, PlannedSlot};
-use crate::planner::KeptNodes;
 
 /// Seconds that a reservation is made before the longest job that is started in the same moment could reach into it: for
 /// the time until the plan is looked at again, and for jobs that are killed late.

@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use planner::Unused;
 use uuid::Uuid;
 
 use crate::execution::PlannedSlot;
 use crate::execution::lock::lock;
 use crate::execution::slurm::executor::SlurmExecutor;
 use crate::execution::slurm::query::{JobKey, JobRow, JobState};
-use crate::planner::Unused;
 
 /// The most that counts between two looks, twice as long as there is between them where nothing holds them up: a
 /// machine may have slept meanwhile, or the service waited for its database.

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
+use domain::agreement::Run;
 use scheduler::{Interval, Time};
 
-use crate::agreement::Run;
 use crate::execution::slurm::query::ReservationRow;
 
 /// A reservation as the plan wants it.

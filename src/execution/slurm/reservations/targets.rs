@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::agreement::Run;
+use domain::clock::Clock;
+use planner::NodeState;
 use scheduler::{Interval, Seconds, Time};
 
-use crate::agreement::Run;
-use crate::clock::Clock;
 use crate::execution::PlannedSlot;
 use crate::execution::lock::lock;
 use crate::execution::slurm::executor::SlurmExecutor;
@@ -19,7 +20,6 @@ use crate::execution::slurm::reservations::node_choice::{
 };
 use crate::execution::slurm::reservations::target::Target;
 use crate::execution::slurm::snapshot::{HeldReservations, Snapshot};
-use crate::planner::NodeState;
 
 /// How long after the last slot others' use of nodes is looked at, to choose among these.
 const NEXT_USES: Seconds = 86_400;

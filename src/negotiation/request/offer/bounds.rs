@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use domain::agreement::{BarredResource, Shape};
+use planner::{Request, Scaling};
 use scheduler::counted;
 use wsag::agreements::AgreementOffer;
 use wsag::terms::{TermTree, Terms};
 use wsag::{Violation, ns};
 
 use super::{JobTerms, OfferCheck, wall_time_limit};
-use crate::agreement::{BarredResource, Shape};
 use crate::negotiation::Result;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::granted_duration::DurationBounds;
-use crate::planner::{Request, Scaling};
 
 impl OfferCheck<'_> {
     /// Leaves out the sizes that would take longer, or less long, than the template allows, and bars the resources where they would. A

@@ -1,9 +1,9 @@
 //! The labels of an offer: its name, and the id that its initiator gives the agreement.
 
+use address::is_hidden;
 use wsag::agreements::AgreementOffer;
 use wsag::{Document, Violation, ns};
 
-use crate::address::is_hidden;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::json::TOKEN_MAX;
 

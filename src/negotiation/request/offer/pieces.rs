@@ -1,5 +1,7 @@
 //! How an offer lets its work be cut: `bsp:Preemption` as the planner has it, where its application can be stopped and go on.
 
+use domain::agreement::{Job, Shape};
+use domain::catalogue::Catalogue;
 use scheduler::counted;
 use scheduler::moldable::WHOLE_PPM;
 use scheduler::preemptive::{PARTS_MAX, Preemption, Rounding};
@@ -7,8 +9,6 @@ use wsag::ns;
 use wsag::scheduling::Scheduling;
 
 use super::{JobTerms, OfferCheck, SizesAndWindow};
-use crate::agreement::{Job, Shape};
-use crate::catalogue::Catalogue;
 use crate::negotiation::request::sizes::count;
 
 /// Searches of one resource's plan for the pieces of one offer; all commands wait meanwhile.
@@ -108,10 +108,10 @@ fn millionths(share: f64) -> u32 {
 mod tests {
     use std::path::PathBuf;
 
+    use domain::catalogue::{Application, Checkpoint, CheckpointSignal};
     use scheduler::Seconds;
 
     use super::*;
-    use crate::catalogue::{Application, Checkpoint, CheckpointSignal};
 
     fn application(name: &str, grace: Option<u32>) -> Application {
         Application {
@@ -120,7 +120,7 @@ mod tests {
             description: String::new(),
             program: PathBuf::from("/bin/true"),
             arguments: Vec::new(),
-            limits: crate::catalogue::JobLimits::default(),
+            limits: domain::catalogue::JobLimits::default(),
             checkpoint: grace.map(|grace| Checkpoint {
                 signal: CheckpointSignal::Term,
                 grace,

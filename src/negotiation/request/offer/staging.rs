@@ -1,12 +1,12 @@
 //! The files that an offer has moved for its job: `jsdl:DataStaging`, checked against the provider's rules and the party's files.
 
+use domain::agreement::{Source, StagedFile};
+use domain::catalogue::is_file_name;
 use wsag::job::{DataStaging, JobDefinition};
 use wsag::ns;
 use wsag::terms::{ServiceDescription, Term};
 
 use super::OfferCheck;
-use crate::agreement::{Source, StagedFile};
-use crate::catalogue::is_file_name;
 use crate::execution::files::outputs::Stream;
 
 /// Files that are moved for one job at most: as many as a person names.

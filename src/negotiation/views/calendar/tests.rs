@@ -1,7 +1,7 @@
+use domain::agreement::Currency;
 use scheduler::SlotTree;
 
 use super::*;
-use crate::agreement::Currency;
 
 const NOW: i64 = 1_000;
 
@@ -31,12 +31,12 @@ fn picture(capacity: u32, mut slots: Vec<PicturedSlot>) -> Picture {
         free: tree.steps_from(Time(NOW)).collect(),
         slots,
         unused: Vec::new(),
-        counts: crate::planner::NodeCounts::default(),
+        counts: planner::NodeCounts::default(),
         nodes: Vec::new(),
     };
     Picture {
         taken: Time(NOW),
-        policies: crate::planner::Settings::new(Vec::new(), 1).policies(),
+        policies: planner::Settings::new(Vec::new(), 1).policies(),
         horizon: Time(100_000),
         is_published: true,
         step: 1,

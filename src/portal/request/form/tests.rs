@@ -1,7 +1,8 @@
 //! Forms that are read, and their mistakes.
 
+use domain::catalogue::{ArgumentKind, ArgumentSpec};
+
 use super::*;
-use crate::catalogue::{ArgumentKind, ArgumentSpec};
 
 fn catalogue() -> Catalogue {
     let application = |version: Option<&str>| Application {
@@ -15,7 +16,7 @@ fn catalogue() -> Catalogue {
                 kind: ArgumentKind::File,
             })
             .to_vec(),
-        limits: crate::catalogue::JobLimits::default(),
+        limits: domain::catalogue::JobLimits::default(),
         checkpoint: None,
         isolation: None,
     };

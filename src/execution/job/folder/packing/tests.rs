@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use domain::agreement::{JobEnd, RunOutcome};
+use domain::catalogue::CheckpointSignal;
+use domain::clock::Clock;
+
 use super::*;
-use crate::agreement::{JobEnd, RunOutcome};
-use crate::catalogue::CheckpointSignal;
-use crate::clock::Clock;
 use crate::execution::SaveWork;
 use crate::execution::files::outputs::{OutputFile, Stream};
 use crate::execution::job::folder::tests::job;

@@ -1,9 +1,9 @@
 //! The use of a reservation, and the users of its jobs, as reported by a simulated Slurm.
 
+use domain::agreement::Run;
 use scheduler::{Interval, Time};
 
 use super::*;
-use crate::agreement::Run;
 use crate::execution::slurm::tests::executor;
 
 fn slot() -> PlannedSlot {

@@ -1,0 +1,6 @@
+//! The values of the service and total functions on them: agreements with their states, slots, offers, money and events, the
+//! provider's applications, and the clock. Nothing here waits, and nothing but the clock depends on when it is called.
+
+pub mod agreement;
+pub mod catalogue;
+pub mod clock;

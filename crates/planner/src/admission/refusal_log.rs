@@ -1,0 +1,34 @@
+//! Refused requests are noted in the audit trail, as many of each party in a minute as a person would read.
+
+use domain::agreement::{Note, NoteKind};
+use store::Change;
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::error::{Error, Result};
+
+/// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
+/// transaction.
+const NOTED_MAX: u32 = 60;
+
+impl Decider<'_> {
+    /// Notes that a party's request was refused, if it was, and in the refusal that it is noted.
+    pub(crate) fn note_refused<T>(&mut self, party: &str, subject: Uuid, decided: &mut Result<T>) {
+        let Err(Error::Refused(refusal)) = decided else {
+            return;
+        };
+        let minute = self.present_second().seconds().div_euclid(60);
+        let count = self.plan.refused.count(party, minute);
+        let more = match count.cmp(&NOTED_MAX) {
+            std::cmp::Ordering::Less => "",
+            std::cmp::Ordering::Equal => "; further ones of this party in this minute are not noted",
+            std::cmp::Ordering::Greater => return,
+        };
+        let detail = format!("{refusal}{more}");
+        refusal.noted = Some(subject);
+        self.batch.push(Change::Note(Note {
+            party: Some(party.to_owned()),
+            ..Note::new(self.now, NoteKind::Refused, (subject, None), detail)
+        }));
+    }
+}

@@ -1,0 +1,133 @@
+//! Slots that begin late, because the service was down or the clock was stepped. One that is much too late has another place
+//! where there is one, with or without a job (`super::retry`). A reservation that is a little late begins at once, and ends as
+//! much later where its nodes are free for that. What was delivered in the end is told by the agreement itself.
+
+use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
+use domain::clock::MICROS_PER_SECOND;
+use scheduler::{Interval, Seconds, Time, counted};
+
+use crate::decider::Decider;
+use crate::error::Result;
+use crate::plan::Plan;
+use crate::requests::request_of_stretch;
+use crate::resources::resource::CLUSTER;
+
+/// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
+const PEER_TELLS_WITHIN: Seconds = 3_600;
+
+impl Plan {
+    /// Has the slot of an agreement begin with the next second, where its nodes are free from then on: work on some of them ended
+    /// within this one, and those that it counted on are gone. Returns whether that is so. The agreement has no nodes until then.
+    pub(crate) fn begins_a_second_later(&mut self, agreement: &Agreement, now: Time) -> bool {
+        self.unbind(agreement, now);
+        self.bound.remove(&agreement.id);
+        let resource = self.resources.named(&agreement.resource);
+        let free = resource.map_or(0, |resource| resource.free_nodes(agreement, now + 1).len());
+        let is_later = free >= agreement.slot_nodes() as usize;
+        if is_later {
+            self.due.set(agreement.id, Some(now + 1));
+        }
+        is_later
+    }
+
+    /// Until when it is waited for the word of a peer whether it has handed over the nodes of a reservation, whose slot has begun
+    /// here; none where that is known, or is not a peer's to tell.
+    pub(crate) fn peer_tells_until(&self, agreement: &Agreement) -> Option<Time> {
+        let waits = agreement.has_nodes() && agreement.never_had_nodes() && self.is_at_peer(agreement);
+        waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
+    }
+}
+
+impl Decider<'_> {
+    /// By how many seconds the slot of an agreement begins late that begins now. The nodes of a reservation that its cluster
+    /// holds are its party's, also while the service is down.
+    pub(crate) fn lateness(&self, agreement: &Agreement) -> Seconds {
+        let now = self.present_second();
+        let resource = self.plan.resources.named(&agreement.resource);
+        let kept = resource.filter(|_| agreement.job.is_none());
+        let kept = kept.and_then(|kept| kept.kept_for(agreement));
+        let whole = kept.filter(|kept| kept.nodes.len() >= agreement.slot_nodes() as usize);
+        agreement.lateness(whole.map_or(now, |kept| kept.since.min(now)))
+    }
+
+    /// Whether the nodes of a reservation may be its party's although it has not begun here: its slot has begun, and its
+    /// cluster has not told yet what it holds.
+    pub(crate) fn awaits_word_of_cluster(&self, agreement: &Agreement) -> bool {
+        let (now, slot) = (self.present_second(), agreement.slot());
+        let resource = self.plan.resources.named(&agreement.resource);
+        agreement.job.is_none()
+            && agreement.started.is_none()
+            && agreement.service != ServiceState::Completed
+            && slot.start < now
+            && now < slot.end
+            && resource.is_some_and(|resource_plan| {
+                resource_plan.resource.kind == CLUSTER && !resource_plan.has_told_kept
+            })
+    }
+
+    /// Whether the nodes of a reservation may be its party's, or may have been, and its peer has not told that yet.
+    pub(crate) fn awaits_word_of_peer(&self, agreement: &Agreement) -> bool {
+        let until = self.plan.peer_tells_until(agreement);
+        until.is_some_and(|until| self.present_second() < until)
+    }
+
+    /// Has a reservation that is a little late end as much later as it begins, also beyond its deadline, where its nodes are
+    /// free for that and it does not expire before. Returns it as it is now.
+    pub(crate) fn prolong_late_slot(&mut self, agreement: Agreement) -> Agreement {
+        let now = self.present_second();
+        let (slot, nodes) = agreement.slots[0].stretch();
+        let (late, later) = (now - slot.start, Interval::of(now, slot.duration()));
+        if later.end > agreement.latest_end(now + self.settings.horizon) {
+            return agreement;
+        }
+        // The offers in its place rely on its not having begun, and it begins now.
+        self.release_holds_about(agreement.id);
+        let placed = self.run_trial(|this| {
+            let (at, number) = this.plan.planned_slot(&agreement, 0)?;
+            this.plan.take_slot_out(&agreement, 0, now);
+            let mut placed = agreement.clone();
+            placed.place_slot(0, (later, nodes));
+            let request = request_of_stretch(&placed, number, (later, nodes));
+            this.plan.resources.put(at, now, &request, now).then_some(placed)
+        });
+        let Some(mut placed) = placed else {
+            return agreement;
+        };
+        placed.keep_promised_start(&agreement, now);
+        let detail = format!(
+            "it begins {} late, and ends as much later",
+            counted(late, "second")
+        );
+        let mut events = vec![self.event(EventKind::Moved, detail)];
+        events.extend(self.assess(&mut placed));
+        self.update(placed, events)
+    }
+
+    /// Ends a reservation that runs nothing: at the end of its slot, or once it is known whether its peer has handed over its nodes,
+    /// where that was waited for. One that its party has ended is terminated, and not lost.
+    pub(crate) fn finish_reservation(&mut self, mut agreement: Agreement) -> Result<()> {
+        let (outcome, last) = if agreement.state == AgreementState::ObservedAndTerminating {
+            (RunOutcome::Terminated, AgreementState::Terminated)
+        } else if agreement.never_had_nodes() {
+            (RunOutcome::Lost, AgreementState::Complete)
+        } else {
+            (RunOutcome::Completed, AgreementState::Complete)
+        };
+        agreement.outcome = Some(outcome);
+        let end = agreement.slot().end.seconds() * MICROS_PER_SECOND;
+        let end = end.min(self.now);
+        let mut events = Vec::new();
+        if agreement.never_had_nodes() {
+            let detail = format!("{} has never held its nodes for it", agreement.resource);
+            events.push(self.event(EventKind::Ended, detail));
+        }
+        let shortfall = agreement.shortfall_in_words();
+        events.extend(shortfall.map(|shortfall| self.event(EventKind::Ended, shortfall)));
+        events.extend(self.must_close(&mut agreement, last, end)?);
+        self.update(agreement, events);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+//! A job that is not over as its slot nears its end: the slot is made longer, a step at a time, where its template allows
+//! it and its nodes are free or others can move inside their windows. Otherwise it is told to save its work, and the rest goes
+//! on in another slot, where its application can and there is one ([`saved`]). Otherwise it ends with its slot, and its
+//! timeline says why.
+
+mod saved_work;
+
+use domain::agreement::{Agreement, EventKind};
+use scheduler::{Request, Time, counted};
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::lifecycle::overruns::{LastLook, most_overrun_cost_in_words};
+use crate::plan::Plan;
+
+impl Plan {
+    /// When it is to be looked at whether the work of an agreement is over.
+    pub(crate) fn next_overrun_look(&self, agreement: &Agreement) -> Option<Time> {
+        if self.is_at_peer(agreement) {
+            // Its slot there is the peer's to make longer.
+            return None;
+        }
+        let grace = match self.ending.get(&agreement.id) {
+            Some(LastLook::Never) => return None,
+            Some(LastLook::Unsaved(_)) => 0,
+            None => self.overruns.grace(agreement).unwrap_or(0),
+        };
+        self.overruns.look_at(agreement, grace)
+    }
+
+    /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
+    pub(crate) fn look_again(&mut self, id: Uuid, last: Option<LastLook>) {
+        let Some(agreement) = self.get(id).cloned() else {
+            return;
+        };
+        match last {
+            Some(last) => self.ending.insert(id, last),
+            None => self.ending.remove(&id),
+        };
+        self.note_due_time(&agreement);
+    }
+}
+
+impl Decider<'_> {
+    /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
+    /// changes nothing.
+    pub(crate) fn handle_overrun(&mut self, agreement: &Agreement) {
+        let now = self.present_second();
+        let (id, end) = (agreement.id, agreement.slot().end);
+        let before = self.plan.ending.get(&id).copied();
+        let grace = self.plan.overruns.grace(agreement).filter(|_| before.is_none());
+        // As much time may have passed without a check.
+        let grace = grace.filter(|grace| end - *grace > now);
+        if agreement.slot_started().is_none() || end <= now + 1 {
+            // No work runs yet, or it was stopped before this check.
+            let begins = grace.map(|_| {
+                LastLook::Unsaved("its work had hardly begun when it was to be told to save itself")
+            });
+            self.plan.look_again(id, begins.or(Some(LastLook::Never)));
+            return;
+        }
+        let step = self.settings.overruns.step(agreement);
+        let longer = agreement.latest_end(end + step);
+        let why = if step <= 0 {
+            "it has been made longer by all that its template allows"
+        } else if longer <= end {
+            "it expires"
+        } else if self.prolong_slot(agreement, longer) {
+            return;
+        } else {
+            "its nodes are promised to others"
+        };
+        if let Some(grace) = grace {
+            if !self.try_save_work(agreement, grace) {
+                // Its nodes may become free until the last moment.
+                let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
+                self.plan.look_again(id, Some(unsaved));
+            }
+            return;
+        }
+        self.plan.look_again(id, Some(LastLook::Never));
+        let mut detail = format!("its work is not over, and its slot ends: {why}");
+        if let Some(LastLook::Unsaved(unsaved)) = before {
+            detail += &format!(", and {unsaved}");
+        }
+        let event = self.event(EventKind::Overrun, detail);
+        if let Some(agreement) = self.plan.get(id).cloned() {
+            self.update(agreement, vec![event]);
+        }
+    }
+
+    /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
+    fn prolong_slot(&mut self, agreement: &Agreement, end: Time) -> bool {
+        let now = self.present_second();
+        // The offers in its place relied on its end.
+        self.release_holds_about(agreement.id);
+        let present = self.plan.planned_slot(agreement, agreement.slots_over());
+        let Some((at, number)) = present else {
+            return false;
+        };
+        let longer = self.run_trial(|this| {
+            this.plan.resources.vacate(at, now, number);
+            let end = this.reached_end(at, agreement, end);
+            let rest = this.running_of(at, agreement, number);
+            let longer = Request {
+                deadline: end,
+                duration: end - rest.ready,
+                ..rest
+            };
+            let is_longer = end > agreement.placement().end;
+            let placed = is_longer.then(|| this.plan.resources.submit(at, now, &longer));
+            placed.flatten().map(|(_, moves)| (end, moves))
+        });
+        let Some((end, moves)) = longer else {
+            return false;
+        };
+        self.hand_over_nodes(agreement, agreement.id, end);
+        let more = end - agreement.placement().end;
+        let mut longer = agreement.clone();
+        // Time beyond its deadline that the provider itself has added is not late.
+        longer.end_last_slot(end);
+        let mut detail = format!(
+            "its work is not over: its slot is {} longer",
+            counted(more, "second")
+        );
+        detail += &most_overrun_cost_in_words(agreement, more);
+        let event = self.event(EventKind::Overrun, detail);
+        self.plan.look_again(agreement.id, None);
+        self.update(longer, vec![event]);
+        self.apply_moves(&moves, "to let go on what is not over");
+        true
+    }
+}

@@ -1,0 +1,435 @@
+//! The reports about the jobs of agreements. A late report may be about a job that another job of the same agreement has
+//! replaced. It says nothing about the new job: only reports about the agreement's present job count.
+
+use domain::agreement::{
+    Agreement, BroughtFiles, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
+};
+use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
+use scheduler::counted;
+use serde::{Deserialize, Serialize};
+use store::Change;
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::error::{Error, Result};
+use crate::handle::Planner;
+use crate::lifecycle::retry::NEVER_STARTED;
+
+/// Why a job can never be started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CannotStart {
+    /// The catalogue does not have its application any more.
+    NoApplication,
+    /// It was to go on from the saved work of the piece before it, and this is gone.
+    NothingSaved,
+}
+
+impl CannotStart {
+    /// In words for its party.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NoApplication => "its application is no longer offered",
+            Self::NothingSaved => "what the piece before it had saved is gone",
+        }
+    }
+}
+
+impl Planner {
+    /// Records since when files are being brought for an agreement's job: its slot is used from then on.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_staging(&self, run: Run, since: Micros) -> Result<(), Error> {
+        self.ask(move |decider| decider.report_staging(run, since)).await
+    }
+
+    /// Records when an agreement's process really started.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_started(&self, run: Run, at: Micros) -> Result<()> {
+        self.ask(move |decider| decider.report_started(run, at)).await
+    }
+
+    /// Records that an agreement's process has started, the files that were brought for it, and since when they were.
+    ///
+    /// # Errors
+    /// Those of [`Planner::report_started`].
+    pub async fn report_brought(&self, run: Run, since: Micros, brought: BroughtFiles) -> Result<(), Error> {
+        self.ask(move |decider| decider.report_brought(run, since, brought))
+            .await
+    }
+
+    /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
+    /// keeps the execution, in one transaction.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
+    pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<()> {
+        self.ask(move |decider| decider.report_ended(run, &end)).await
+    }
+
+    /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn could_start_later(&self, id: Uuid) -> Result<bool> {
+        self.ask(move |decider| Ok(decider.could_start_later(id))).await
+    }
+
+    /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
+    ///
+    /// # Errors
+    /// The errors of [`Planner::report_ended`].
+    pub async fn report_unable(&self, run: Run, why: CannotStart) -> Result<()> {
+        self.ask(move |decider| decider.report_unable(run, why)).await
+    }
+
+    /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn report_stopped(&self, id: Uuid) -> Result<()> {
+        self.ask(move |decider| {
+            decider.plan.forget_lost_work(id);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Decider<'_> {
+    /// Records that files are being brought for a job.
+    pub(crate) fn report_staging(&mut self, run: Run, since: Micros) -> Result<(), Error> {
+        let mut agreement = self.live_agreement(self.id_of_run(run)?)?;
+        if agreement.slot_started().is_some() || !agreement.is_being_brought() {
+            return Ok(());
+        }
+        let names: Vec<&str> = match &agreement.job {
+            Some(job) => job.fetched().map(|(file, _)| file.name.as_str()).collect(),
+            None => Vec::new(),
+        };
+        let detail = format!(
+            "these files are brought before its process starts: {}",
+            names.join(", ")
+        );
+        agreement.note_started(Some(since));
+        let mut events = vec![self.event(EventKind::Staging, detail)];
+        events.extend(self.assess(&mut agreement));
+        self.update(agreement, events);
+        Ok(())
+    }
+
+    /// Records the real start of a job.
+    pub(crate) fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
+        let id = self.id_of_run(run)?;
+        self.record_start(id, at, None)
+    }
+
+    /// Records the real start of a job with files that were brought for it.
+    pub(crate) fn report_brought(
+        &mut self,
+        run: Run,
+        since: Micros,
+        brought: BroughtFiles,
+    ) -> Result<(), Error> {
+        let id = self.id_of_run(run)?;
+        self.record_start(id, since, Some(brought))
+    }
+
+    /// Records the end of a job and everything that follows from it.
+    pub(crate) fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<()> {
+        let id = self.id_of_run(run)?;
+        self.record_end(id, end)
+    }
+
+    /// Ends the agreement of a job that cannot be started, now or later.
+    pub(crate) fn report_unable(&mut self, run: Run, why: CannotStart) -> Result<()> {
+        let agreement = self.live_agreement(self.id_of_run(run)?)?;
+        if agreement.service != ServiceState::Processing {
+            return Err(Error::NotFound);
+        }
+        let why = format!("its work cannot go on: {}", why.words());
+        self.lose_agreement_because(agreement, EventKind::Ended, why);
+        Ok(())
+    }
+
+    /// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
+    /// its wait nor to its run.
+    pub(crate) fn record_execution(&mut self, agreement: &Agreement, end: &JobEnd) {
+        let (Some(job), Some(started)) = (agreement.job.as_ref(), agreement.started) else {
+            return;
+        };
+        let fetches = job.fetched().next().is_some();
+        if fetches && job.brought.is_none() {
+            return;
+        }
+        let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
+        let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+        let staging = end.staging.as_deref();
+        let after = staging.map_or(0, |staging| staging.after);
+        let sent = staging.and_then(|staging| staging.sent).unwrap_or_default();
+        let (before, brought) = job
+            .brought
+            .map(|files| (files.before, files.moved))
+            .unwrap_or_default();
+        let waited = started - slot + before - brought.took - end.transfer_in;
+        self.batch.push(Change::RecordExecution(Box::new(Execution {
+            agreement: agreement.id,
+            application: job.application.clone(),
+            version: job.version.clone(),
+            arguments: job.arguments.clone(),
+            input_bytes: bytes(end.input_bytes),
+            output_bytes: bytes(end.output_bytes),
+            resource: agreement.resource.clone(),
+            nodes: agreement.mean_nodes(),
+            planned: agreement.placement(),
+            estimate: agreement.duration,
+            queue_time: waited.max(0),
+            run_time: (agreement.run_time().unwrap_or(0) - before - after).max(0),
+            transfer_in: end.transfer_in + brought.took,
+            transfer_out: end.transfer_out + sent.took,
+            // On a cluster they are moved twice: from their addresses, and to its disk.
+            moved_in: bytes(end.moved_in.max(brought.bytes)),
+            moved_out: bytes(end.moved_out.max(sent.bytes)),
+            outcome: end.outcome,
+            ended: end.ended,
+        })));
+    }
+
+    /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
+    /// runs.
+    fn id_of_run(&self, run: Run) -> Result<Uuid> {
+        let one_agreement = run.agreement;
+        let plan = &self.plan;
+        let own = plan
+            .stopping
+            .get(&one_agreement)
+            .or_else(|| plan.get(one_agreement));
+        let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
+        let all = || plan.stopping.values().chain(plan.live.iter());
+        let agreement = own
+            .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
+            .ok_or(Error::NotFound)?;
+        let now = Run::from(agreement);
+        if now == run {
+            return Ok(agreement.id);
+        }
+        tracing::info!(%run, %now, "a report of another run of the agreement is ignored");
+        Err(Error::NotFound)
+    }
+}
+
+/// An end between the `agreed` instant and now. Where its run time was `measured`, an end well after now came before the
+/// clock was set back: its end is set to now, and its start to that instant less the job's run time.
+pub(crate) fn clamp_job_end(
+    end: &JobEnd,
+    reported: Option<Micros>,
+    agreed: Micros,
+    now: Micros,
+    measured: bool,
+) -> JobEnd {
+    let least = agreed.min(now);
+    let began = end.started.or(reported);
+    let ran = began.map_or(0, |began| end.ended.saturating_sub(began).max(0));
+    let set_back = measured && end.ended > now + STEP_MIN;
+    let started = began.map(|began| {
+        if set_back {
+            now.saturating_sub(ran)
+        } else {
+            began.clamp(least, now)
+        }
+    });
+    JobEnd {
+        started,
+        ended: end.ended.clamp(started.unwrap_or(least), now),
+        ..end.clone()
+    }
+}
+
+/// How a job ended, in words for its party.
+pub(crate) fn job_end_in_words(end: &JobEnd) -> String {
+    let how = match end.outcome {
+        RunOutcome::Completed => "exit status 0".to_owned(),
+        RunOutcome::Failed { exit } => format!("exit status {exit}"),
+        RunOutcome::Killed | RunOutcome::Checkpointed => "stopped at the end of its slot".to_owned(),
+        RunOutcome::Terminated => "stopped because the agreement was terminated".to_owned(),
+        RunOutcome::Exceeded { limit } if end.started.is_none() => format!(
+            "not started because its party's jobs take more {} than they may",
+            limit.word()
+        ),
+        RunOutcome::Exceeded { limit } => {
+            format!("stopped because it took more {} than it may", limit.word())
+        }
+        RunOutcome::Unstaged => {
+            let why = end
+                .staging
+                .as_ref()
+                .and_then(|staging| staging.failure.as_deref());
+            format!(
+                "its files could not be moved: {}",
+                why.unwrap_or("for a reason of their own")
+            )
+        }
+        RunOutcome::Lost if end.started.is_none() => NEVER_STARTED.to_owned(),
+        RunOutcome::Lost => "gone without a trace of its end".to_owned(),
+    };
+    if end.truncated {
+        format!(
+            "{how}; it wrote more than the {} of its output that are kept",
+            counted(end.output_bytes, "byte")
+        )
+    } else {
+        how
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::agreement::{AgreementState, Job, RunOutcome};
+    use scheduler::preemptive::{Preemption, Rounding};
+
+    use super::*;
+    use crate::tests::harness::{Domain, proposal};
+    use crate::{Request, Resource};
+
+    fn end(outcome: RunOutcome, at: i64) -> JobEnd {
+        JobEnd::new(
+            outcome,
+            Some((at - 1) * MICROS_PER_SECOND),
+            at * MICROS_PER_SECOND,
+        )
+    }
+
+    impl Domain {
+        /// Thirty seconds of work on all nodes around twenty that are taken, run again where it is lost.
+        fn cut_in_two() -> (Self, Uuid) {
+            let mut domain = Self::new(vec![Resource::new("local", "local", 4)]);
+            domain.settings.restarting = ["t".to_owned()].into();
+            domain.place(proposal(4, 20, (10, 30))).unwrap();
+            let preemption = Preemption::new(3, 100_000, false).unwrap();
+            let work = Request {
+                preemption: Some(preemption.rounded(Rounding::Cuts)),
+                job: Some(Job {
+                    application: "count".into(),
+                    arguments: Vec::new(),
+                    ..Job::default()
+                }),
+                ..proposal(4, 30, (0, 400))
+            };
+            let id = domain.place(work).unwrap().agreement.id;
+            assert_eq!(domain.of(id).slots.pieces().len(), 2);
+            (domain, id)
+        }
+
+        /// Makes the next slot of an agreement begin. Returns its job in that slot.
+        fn begin_next(&mut self, id: Uuid) -> Run {
+            self.now = self.of(id).slot().start.seconds();
+            self.decide(|decider| decider.begin_due().map(drop)).unwrap();
+            assert_eq!(self.of(id).service, ServiceState::Processing);
+            Run::from(self.of(id))
+        }
+
+        fn report(&mut self, run: Run, outcome: RunOutcome) -> Result<()> {
+            self.now += 2;
+            let end = end(outcome, self.now);
+            self.decide(|decider| decider.report_ended(run, &end))
+        }
+    }
+
+    #[test]
+    fn a_report_that_comes_late_says_nothing_of_the_next_piece() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let first = domain.begin_next(id);
+        domain.report(first, RunOutcome::Checkpointed).unwrap();
+        let second = domain.begin_next(id);
+        let before = domain.of(id).clone();
+        assert_eq!((first.slot, second.slot), (1, 2));
+        for outcome in [RunOutcome::Checkpointed, RunOutcome::Completed, RunOutcome::Lost] {
+            assert_eq!(domain.report(first, outcome), Err(Error::NotFound));
+        }
+        let started = domain.decide(|decider| decider.report_started(first, 1));
+        assert_eq!(started, Err(Error::NotFound));
+        assert_eq!(domain.of(id), &before);
+        domain.report(second, RunOutcome::Completed).unwrap();
+        assert!(!domain.known.contains_key(&id), "it is over");
+    }
+
+    #[test]
+    fn a_report_that_comes_late_says_nothing_of_the_next_time() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let first = domain.begin_next(id);
+        domain.report(first, RunOutcome::Lost).unwrap();
+        assert_eq!(domain.report(first, RunOutcome::Completed), Err(Error::NotFound));
+        assert_eq!(
+            domain.plan.running().len(),
+            1,
+            "what is left of it is still looked after"
+        );
+        let second = domain.begin_next(id);
+        let before = domain.of(id).clone();
+        assert_eq!((first.attempt, second.attempt), (0, 1));
+        assert_eq!(domain.report(first, RunOutcome::Terminated), Err(Error::NotFound));
+        assert_eq!(domain.of(id), &before);
+        domain.report(second, RunOutcome::Checkpointed).unwrap();
+        assert_eq!(domain.of(id).slots_over(), 1);
+    }
+
+    #[test]
+    fn a_piece_that_runs_again_is_late_anew_and_the_one_before_stays_as_late_as_it_was() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let begin_late = |domain: &mut Domain, late: i64| {
+            domain.now = domain.of(id).slot().start.seconds() + late;
+            domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+            Run::from(domain.of(id))
+        };
+        let withheld = |domain: &Domain| domain.of(id).duration - domain.of(id).delivered();
+        let first = begin_late(&mut domain, 6);
+        assert_eq!(withheld(&domain), 6);
+        domain.report(first, RunOutcome::Checkpointed).unwrap();
+        let second = begin_late(&mut domain, 7);
+        assert_eq!(withheld(&domain), 13);
+        domain.report(second, RunOutcome::Lost).unwrap();
+        assert_eq!(withheld(&domain), 6);
+    }
+
+    #[test]
+    fn work_that_its_party_ends_before_its_job_is_there_is_terminated_and_not_lost() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let run = domain.begin_next(id);
+        let ended = domain.decide(|decider| decider.terminate(crate::Termination::of(id, None)));
+        assert_eq!(ended.unwrap().state, AgreementState::ObservedAndTerminating);
+        // That was said of it before it was known that it is to end.
+        let never = JobEnd {
+            started: None,
+            ..end(RunOutcome::Lost, domain.now)
+        };
+        domain
+            .decide(|decider| decider.report_ended(run, &never))
+            .unwrap();
+        let over = &domain.over[&id];
+        assert_eq!(
+            (over.state, over.outcome),
+            (AgreementState::Terminated, Some(RunOutcome::Terminated))
+        );
+    }
+
+    #[test]
+    fn work_that_can_never_be_started_ends_at_once_and_says_why() {
+        let (mut domain, id) = Domain::cut_in_two();
+        let run = domain.begin_next(id);
+        let unable = |run, why| move |decider: &mut Decider<'_>| decider.report_unable(run, why);
+        let late = Run { attempt: 7, ..run };
+        let told = domain.decide(unable(late, CannotStart::NoApplication));
+        assert_eq!(told, Err(Error::NotFound));
+        domain.decide(unable(run, CannotStart::NoApplication)).unwrap();
+        assert!(!domain.known.contains_key(&id), "it is not run again");
+        let why = "its work cannot go on: its application is no longer offered";
+        assert!(
+            domain.told.iter().any(|(_, told)| told == why),
+            "{:?}",
+            domain.told
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! The fees of a change where a peer has the agreement, or is to have it.
+
+use domain::agreement::Money;
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::error::Result;
+use crate::handle::Planner;
+use crate::offers::messages::{Candidate, Quote};
+use crate::offers::quote::{price_difference, price_with_fee};
+
+impl Planner {
+    /// Adds the fees to offers in place of the agreement `id`: ours by our prices, and at least the charge of the peer that has it now,
+    /// which stands at the same place in `charges`; at most the agreement's price. Offers beyond the budget are taken away.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) where the agreement is over, and those of a change.
+    pub async fn add_fees_of_change(
+        &self,
+        id: Uuid,
+        budget: Option<Money>,
+        charges: Vec<Option<Money>>,
+        quote: Quote,
+    ) -> Result<Quote> {
+        self.ask(move |decider| decider.add_fees_of_change(id, budget, &charges, quote))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    fn add_fees_of_change(
+        &mut self,
+        id: Uuid,
+        budget: Option<Money>,
+        charges: &[Option<Money>],
+        mut quote: Quote,
+    ) -> Result<Quote> {
+        self.suppose_in_transaction(|this| {
+            let old = this.lift_replaced_agreement(id)?;
+            this.vacate_hold(id);
+            let rebooking = this.cheapest_rebooking(&old);
+            for (candidate, charge) in quote.candidates.iter_mut().zip(charges) {
+                let terms = &mut candidate.terms;
+                terms.difference = price_difference(terms.price, old.price);
+                let own = this.change_fee(&old, terms.price, rebooking.as_ref());
+                let (own, why) = own.map_or((None, None), |own| (Some(own.amount), own.why));
+                let charge = charge.filter(|charge| own.is_some_and(|own| charge.currency == own.currency));
+                let is_charge =
+                    charge.is_some_and(|charge| own.is_some_and(|own| charge.micros > own.micros));
+                terms.fee = own.map(|own| {
+                    let fee = charge.map_or(own.micros, |charge| charge.micros.max(own.micros));
+                    let most = old.price.map_or(i64::MAX, |price| price.micros);
+                    Money::new(fee.min(most), own.currency)
+                });
+                terms.fee_why = if is_charge {
+                    Some(format!("{} charges that for the change", old.resource))
+                } else {
+                    why
+                };
+            }
+            // A peer's fee that cannot be passed on would be ours.
+            let is_passed_on = |candidate: &Candidate, charge: Option<Money>| {
+                let fee = candidate.terms.fee.map_or(0, |fee| fee.micros);
+                candidate.terms.peer.is_none() || charge.is_none_or(|charge| charge.micros <= fee)
+            };
+            let mut passed_on = charges.iter().copied();
+            quote
+                .candidates
+                .retain(|candidate| is_passed_on(candidate, passed_on.next().flatten()));
+            let is_affordable = |candidate: &Candidate| match (budget, price_with_fee(&candidate.terms)) {
+                (Some(budget), Some(costs)) => costs.micros <= budget.micros,
+                _ => true,
+            };
+            let dear = quote
+                .candidates
+                .extract_if(.., |candidate| !is_affordable(candidate));
+            let cheapest = dear.min_by_key(|dear| price_with_fee(&dear.terms).map(|costs| costs.micros));
+            if let Some(cheapest) = cheapest.filter(|_| quote.candidates.is_empty()) {
+                quote.refusal = Some(this.quote_beyond_budget(&cheapest));
+            }
+            Ok(quote)
+        })
+    }
+}

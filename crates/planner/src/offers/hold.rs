@@ -1,0 +1,390 @@
+//! The nodes that are kept for offers that can still be accepted. The offers of one answer are alternatives, and so are all
+//! offers for a change of one agreement: they are one choice. So together they keep the pointwise maximum; in the schedule of
+//! their resource that stands as requests for fixed slots.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::agreement::{
+    Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, held_stretches, stretches_held_beyond,
+};
+use domain::clock::{MICROS_PER_SECOND, second_after};
+use scheduler::{Interval, Move, Reason, Request, Time, counted};
+use store::Change;
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::error::bare_refusal;
+use crate::offers::holds::HeldStretch;
+use crate::offers::messages::refusal_in_short;
+
+impl Decider<'_> {
+    /// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
+    /// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
+    pub(crate) fn hold(&mut self, offer: &NegotiationOffer) -> bool {
+        self.hold_offer(offer, true)
+    }
+
+    /// The same. For an offer that was held before a frozen resource keeps what it had.
+    fn hold_offer(&mut self, offer: &NegotiationOffer, is_new: bool) -> bool {
+        let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
+            return false;
+        };
+        let kept = self.run_trial(|this| this.keep_beside_others((offer.negotiation, answer), terms, is_new));
+        let Some((added, moves)) = kept else {
+            return false;
+        };
+        let choice = self.plan.table.choice_of(offer.negotiation, answer);
+        for held in added {
+            self.plan.table.holds.insert(choice, held);
+        }
+        self.apply_moves(&moves, "to keep an offer open");
+        true
+    }
+
+    /// Keeps the nodes that an offer needs beyond the hold of the other offers of its choice. Returns the moves of others;
+    /// none where there is no place.
+    fn keep_beside_others(
+        &mut self,
+        (negotiation, answer): (Uuid, Uuid),
+        terms: &OfferTerms,
+        is_new: bool,
+    ) -> Option<(Vec<HeldStretch>, Vec<Move>)> {
+        let now = self.present_second();
+        let base = self.plan.replaced_stretches(negotiation, &terms.resource);
+        if !base.is_empty() {
+            self.pin_renegotiated(negotiation);
+        }
+        let choice = self.plan.table.choice_of(negotiation, answer);
+        let mut offers = self.plan.stretches_to_hold(negotiation, choice);
+        let mut offers = offers.remove(&terms.resource).unwrap_or_default();
+        let less = held_stretches(&offers, &base);
+        offers.extend(terms.kept());
+        let at = self.plan.resources.place_of(&terms.resource)?;
+        let end = terms.slots.placement().end;
+        let old = self.plan.renegotiated(negotiation).filter(|_| !base.is_empty());
+        if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
+            return None;
+        }
+        let resource = &self.plan.resources.get(at)?.resource;
+        let filters = terms
+            .promise
+            .iter()
+            .flat_map(|promise| &promise.constraints.filters);
+        let mut required = filters.map(|filter| filter.requirement(terms.nodes()));
+        let is_refused = resource.is_retired()
+            || is_new && resource.is_frozen()
+            || !required.all(|asked| resource.meets(&asked));
+        let (mut added, mut moves) = (Vec::new(), Vec::new());
+        for (interval, nodes) in stretches_held_beyond(&held_stretches(&offers, &base), &less) {
+            // Its past part needs no hold.
+            let stretch = (Interval::new(interval.start.max(now), interval.end), nodes);
+            if stretch.0.is_empty() {
+                continue;
+            }
+            if is_refused {
+                return None;
+            }
+            let held = HeldStretch {
+                resource: terms.resource.clone(),
+                number: self.plan.table.next_hold(),
+                stretch,
+            };
+            let window = Interval::new(terms.ready, terms.deadline);
+            moves.extend(self.make_place(at, &held.request(now), window)?);
+            added.push(held);
+        }
+        Some((added, moves))
+    }
+
+    /// Puts a stretch that is to be kept in its place. Returns the moves of others. Where the place is free, no moves are needed
+    /// and nothing is searched. A request quoted in a window may get its place only with this window: an order by deadlines
+    /// places others before a request that has all of the window, and refuses a request that has no other place.
+    fn make_place(&mut self, at: usize, request: &Request, window: Interval) -> Option<Vec<Move>> {
+        let now = self.present_second();
+        let resources = &mut self.plan.resources;
+        if resources.put(at, now, request, request.ready) {
+            return Some(Vec::new());
+        }
+        if let Some((_, moved)) = resources.submit(at, now, request) {
+            return Some(moved);
+        }
+        // A request with a budget was quoted from the time on at which it can pay.
+        let since = Some(request.ready).filter(|ready| *ready != window.start);
+        let mut quoted = [window.start].into_iter().chain(since).map(|ready| Request {
+            ready,
+            deadline: window.end,
+            ..*request
+        });
+        let quoted = quoted.find(|quoted| resources.would_start(at, now, quoted) == Some(request.ready))?;
+        let (_, moved) = resources.submit(at, now, &quoted)?;
+        resources.vacate(at, now, request.id);
+        resources.put_back(at, now, request, request.ready);
+        Some(moved)
+    }
+
+    /// Lets go of the holds of offers, as of an instant, and records it in the store. Others move up into the free
+    /// nodes.
+    pub(crate) fn release(&mut self, offers: Vec<NegotiationOffer>) {
+        let mut choices = BTreeSet::new();
+        for mut offer in offers {
+            if offer.is_held() {
+                let lapsed = offer
+                    .expires
+                    .map_or(self.now, |at| at.seconds() * MICROS_PER_SECOND);
+                // A clock that was set back does not make it end before it began.
+                offer.released = Some(lapsed.min(self.now).max(offer.held.unwrap_or(lapsed)));
+                choices.extend(offer.parent.map(|answer| {
+                    let choice = self.plan.table.choice_of(offer.negotiation, answer);
+                    (choice, offer.negotiation)
+                }));
+            }
+            self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
+            self.plan.table.put(offer);
+        }
+        for (choice, negotiation) in choices {
+            self.shrink_hold(negotiation, choice);
+        }
+    }
+
+    /// Keeps for a choice only as much as its held offers still need.
+    fn shrink_hold(&mut self, negotiation: Uuid, choice: Uuid) {
+        let now = self.present_second();
+        let kept_so_far = self.plan.table.holds.remove(choice);
+        let needed = self.plan.nodes_to_hold(negotiation, choice);
+        if needed.is_empty() {
+            let end = second_after(self.now);
+            for held in kept_so_far {
+                if let Some(at) = self.plan.resources.required_place_of(&held.resource) {
+                    self.plan.resources.free(at, end, held.number);
+                }
+            }
+            self.unpin_renegotiated(negotiation);
+            return;
+        }
+        for held in kept_so_far {
+            self.plan.vacate(&held, now);
+        }
+        if let Err(why) = self.plan.hold_again(choice, needed, now) {
+            self.plan
+                .note_impossible(|| format!("the hold of {choice} was given up for a moment: {why}"));
+        }
+    }
+
+    /// Takes the hold of a choice out of the plan, for the agreement that takes it over.
+    pub(crate) fn take_hold_out(&mut self, choice: Uuid) {
+        for held in self.plan.table.holds.remove(choice) {
+            self.plan.vacate(&held, self.present_second());
+        }
+    }
+
+    /// Takes the hold of a choice out of the schedules, in a trial that does not stay: it is still known.
+    pub(crate) fn vacate_hold(&mut self, choice: Uuid) {
+        for held in self.plan.table.holds.of(choice).to_vec() {
+            let at = self.plan.resources.place_of(&held.resource);
+            if at.is_some_and(|at| self.plan.resources.has_request(at, held.number)) {
+                self.plan.vacate(&held, self.present_second());
+            }
+        }
+    }
+
+    /// Frees the nodes of all that is held for offers to a party.
+    pub(crate) fn vacate_holds_of(&mut self, party: &str) {
+        for choice in self.plan.table.choices_held(party) {
+            self.vacate_hold(choice);
+        }
+    }
+
+    /// Takes the holds on a resource in a time out of the plan, with all other holds of the same choices. Returns these
+    /// choices.
+    pub(crate) fn take_holds_out_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
+        let here = self.plan.table.holds.on(resource);
+        let here = here.take_while(|((start, _), _)| *start < time.end);
+        let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
+        let choices: BTreeSet<Uuid> = here.map(|(_, (_, choice))| *choice).collect();
+        for choice in &choices {
+            self.take_hold_out(*choice);
+        }
+        choices.into_iter().collect()
+    }
+
+    /// Keeps again as many as possible of the offers of a choice, each beside the offers before it, after nodes have
+    /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
+    /// Returns their number.
+    pub(crate) fn hold_offers_again(&mut self, choice: Uuid, why: &str) -> usize {
+        self.take_hold_out(choice);
+        let offers: Vec<NegotiationOffer> = self.plan.table.held_offers_of(choice).cloned().collect();
+        let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
+            return 0;
+        };
+        for offer in &offers {
+            self.plan.table.put(NegotiationOffer {
+                held: None,
+                ..offer.clone()
+            });
+        }
+        let mut withdrawn = Vec::new();
+        for offer in offers {
+            if self.hold_offer(&offer, false) {
+                self.plan.table.put(offer);
+            } else {
+                withdrawn.push(offer);
+            }
+        }
+        let count = withdrawn.len();
+        for mut offer in withdrawn {
+            let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
+            let binding = format!("{why}, and no other nodes of {resource} are free for it");
+            offer.refusal = Some(refusal_in_short(&bare_refusal(
+                Reason::NoCapacityInWindow,
+                binding,
+            )));
+            offer.state = OfferState::Rejected;
+            offer.released = Some(self.now);
+            self.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
+            self.plan.table.put(offer);
+        }
+        self.unpin_renegotiated(negotiation);
+        count
+    }
+
+    /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
+    fn pin_renegotiated(&mut self, negotiation: Uuid) {
+        if let Some(agreement) = self.plan.renegotiated(negotiation).cloned() {
+            self.plan.fix(&agreement);
+        }
+    }
+
+    /// Lets it move again.
+    fn unpin_renegotiated(&mut self, negotiation: Uuid) {
+        let now = self.present_second();
+        let moves = |agreement: &&Agreement| {
+            agreement.has_more_to_begin() && !agreement.fixed && !self.plan.table.is_counted_on(agreement.id)
+        };
+        let agreement = self.plan.renegotiated(negotiation).filter(moves);
+        let Some(agreement) = agreement.cloned() else {
+            return;
+        };
+        if let Some((at, _)) = self.plan.planned_slot(&agreement, 0) {
+            for (request, start) in self.take_slots_out(&agreement, agreement.slots_begun(), now) {
+                self.plan.resources.put_back(at, now, &request, start);
+            }
+        }
+    }
+}
+
+impl crate::Plan {
+    /// The agreement that a negotiation is to replace, while it is in force.
+    pub(crate) fn renegotiated(&self, negotiation: Uuid) -> Option<&Agreement> {
+        self.get(self.table.get(negotiation)?.instance.agreement?)
+    }
+
+    /// The numbers of the holds on a resource, each with its choice.
+    pub(crate) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
+        let here = self.table.holds.on(resource);
+        here.map(|((_, number), (_, choice))| (*number, *choice))
+            .collect()
+    }
+
+    /// Takes a hold out of the plan; all others stay where they are.
+    pub(crate) fn vacate(&mut self, held: &HeldStretch, now: Time) {
+        if let Some(at) = self.resources.required_place_of(&held.resource) {
+            self.resources.vacate(at, now, held.number);
+        }
+    }
+
+    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
+    fn replaced_stretches(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
+        let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
+        let agreement = self.renegotiated(negotiation).filter(in_force);
+        let here = agreement.filter(|agreement| agreement.resource == resource);
+        here.map_or_else(Vec::new, |each| each.slots.stretches())
+    }
+
+    /// What the held offers of a choice need, by resource: of each all.
+    fn stretches_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
+        let mut add = |terms: &OfferTerms| {
+            let check = offers.entry(terms.resource.clone()).or_default();
+            check.extend(terms.kept());
+        };
+        let about = self.table.held_offers_about(choice);
+        about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
+        if let Some(talks) = self.table.get(negotiation) {
+            // None where the choice is about an agreement.
+            talks.held(choice).for_each(add);
+        }
+        offers
+    }
+
+    /// The nodes that a choice has to keep, by resource.
+    fn nodes_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
+        self.stretches_to_hold(negotiation, choice)
+            .into_iter()
+            .map(|(resource, offers)| {
+                let base = self.replaced_stretches(negotiation, &resource);
+                (resource, held_stretches(&offers, &base))
+            })
+            .collect()
+    }
+
+    /// Keeps stretches that are free.
+    ///
+    /// # Errors
+    /// In words, where one of them is not; it is not kept then.
+    fn hold_again(
+        &mut self,
+        choice: Uuid,
+        needed: BTreeMap<String, Vec<Stretch>>,
+        now: Time,
+    ) -> Result<(), String> {
+        for (resource, stretches) in needed {
+            for stretch in stretches.into_iter().filter(|(stretch, _)| stretch.end > now) {
+                let held = HeldStretch {
+                    resource: resource.clone(),
+                    number: self.table.next_hold(),
+                    stretch,
+                };
+                let at = self
+                    .resources
+                    .place_of(&resource)
+                    .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
+                let (interval, nodes) = stretch;
+                if !self.resources.put(at, now, &held.request(now), interval.start) {
+                    return Err(format!(
+                        "of \"{resource}\", {} in {interval}: not free",
+                        counted(nodes, "node")
+                    ));
+                }
+                self.table.holds.insert(choice, held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back the holds of the open negotiations. An offer that has lapsed by `now` is not kept; the next decision
+    /// lets it go.
+    ///
+    /// # Errors
+    /// In words, where that is not free.
+    pub(crate) fn restore_holds(&mut self, now: Time) -> Result<(), String> {
+        let mut choices = BTreeMap::new();
+        for talks in self.table.iter() {
+            let negotiation = talks.instance.id;
+            let held = talks.offers.values().filter(|offer| offer.is_held());
+            let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
+            choices.extend(lasting.filter_map(|offer| {
+                let choice = self.table.choice_of(negotiation, offer.parent?);
+                Some((choice, negotiation))
+            }));
+        }
+        for (choice, negotiation) in choices {
+            if let Some(agreement) = self.renegotiated(negotiation).cloned() {
+                self.fix(&agreement);
+            }
+            let needed = self.nodes_to_hold(negotiation, choice);
+            self.hold_again(choice, needed, now)
+                .map_err(|why| format!("offer {choice}: {why}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,594 @@
+//! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
+//! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
+
+use domain::agreement::part_of_amount;
+
+use crate::error::bare_refusal;
+use std::borrow::Cow;
+
+use domain::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch};
+use scheduler::prediction::whole_as_real;
+use scheduler::refusal::{Bounds, Relaxation};
+use scheduler::{Fraction, Interval, Reason, Seconds, Time};
+
+use crate::admission::budget::is_within_budget;
+use crate::admission::payer::Payer;
+use crate::admission::price_list::Priced;
+use crate::decider::Decider;
+use crate::error::{Error, Refusal, Result};
+use crate::lifecycle::fees::Rebooking;
+use crate::offers::messages::{Candidate, OfferOrigin, OfferRequest, Quote, Weights};
+use crate::offers::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
+use crate::request::Request;
+use crate::resources::need::Need;
+
+/// A hold shorter than this cannot be used over a network.
+pub(crate) const HOLD_MIN: Seconds = 2;
+
+/// The data for the search for candidates.
+pub(crate) struct QuoteContext<'a> {
+    pub(crate) ask: &'a OfferRequest,
+    /// Its number in a schedule.
+    pub(crate) number: u64,
+    pub(crate) now: Time,
+    /// When an offer made now lapses at the latest.
+    pub(crate) until: Time,
+    pub(crate) phi_max: f64,
+    pub(crate) replaced: Option<&'a Agreement>,
+    /// Where the request of that would cost less now.
+    pub(crate) rebooking: Option<Rebooking>,
+    /// The provider's price for its own proposal.
+    pub(crate) own: Option<OwnPrice>,
+}
+
+impl QuoteContext<'_> {
+    /// Whether a candidate lies near enough, is over when its agreement expires, costs little enough, and is more than its party has.
+    pub(crate) fn allows(&self, candidate: &Candidate) -> bool {
+        let expires = self.ask.proposal.expires;
+        expires.is_none_or(|at| candidate.terms.deadline <= at)
+            && candidate.terms.deviation <= self.phi_max + PHI_EPSILON
+            && is_candidate_affordable(self, candidate)
+            && self.is_a_gain(&candidate.terms)
+    }
+}
+
+/// Where and how a candidate would lie.
+#[derive(Clone, Copy)]
+pub(crate) struct CandidatePlacement {
+    pub(crate) resource: usize,
+    pub(crate) slot: Interval,
+    pub(crate) nodes: u32,
+    pub(crate) window: Interval,
+    pub(crate) kind: OfferKind,
+    pub(crate) deviation: f64,
+}
+
+impl CandidatePlacement {
+    /// A place in a window, by the way in which it differs from the request and how far.
+    pub(crate) fn new(
+        resource: usize,
+        (slot, nodes): Stretch,
+        window: Interval,
+        (kind, deviation): (OfferKind, f64),
+    ) -> Self {
+        Self {
+            resource,
+            slot,
+            nodes,
+            window,
+            kind,
+            deviation,
+        }
+    }
+}
+
+impl Decider<'_> {
+    /// The possible offers for a request.
+    pub(crate) fn quote(&mut self, ask: &OfferRequest) -> Result<Quote> {
+        let instance = match &ask.about {
+            OfferOrigin::Negotiation(negotiation) => {
+                let talks = self.plan.table.get(*negotiation).ok_or(Error::NotFound)?;
+                talks.instance.clone()
+            }
+            OfferOrigin::Opening(instance) => {
+                self.check_opening(instance)?;
+                (**instance).clone()
+            }
+            OfferOrigin::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
+        };
+        Self::check_open_to_proposals(&instance)?;
+        if let Err(refusal) = self.count_quota_question(&instance.party) {
+            return Ok(Quote::refused(refusal));
+        }
+        // It could accept none of the offers.
+        if instance.agreement.is_none()
+            && let Err(refusal) = self.check_agreements_quota(&instance.party, None)
+        {
+            return Ok(Quote::refused(refusal));
+        }
+        let quote = self.suppose_in_transaction(|this| {
+            let replaced = this.lift_replaced(&instance)?;
+            // Of all offers for a change of it one can be taken.
+            if let Some(choice) = instance.changed_agreement() {
+                this.vacate_hold(choice);
+            }
+            if let Some(old) = replaced
+                .as_ref()
+                .filter(|agreement| agreement.is_being_carried_out())
+            {
+                return this.quote_begun(ask, instance.expires, old);
+            }
+            let until = (this.present_second() + this.settings.negotiation.hold).min(instance.expires);
+            let rebooking = replaced
+                .as_ref()
+                .and_then(|replaced| this.cheapest_rebooking(replaced));
+            let search = QuoteContext {
+                rebooking,
+                ..this.quote_context(ask, until, replaced.as_ref())
+            };
+            Ok(this.find_offers(&search))
+        });
+        Ok(quote?.unwrap_or_else(Quote::refused))
+    }
+
+    /// The data for the search for a request, for offers that lapse at `until` at the latest, with the agreement that
+    /// would be replaced out of the plan.
+    pub(crate) fn quote_context<'a>(
+        &self,
+        ask: &'a OfferRequest,
+        until: Time,
+        replaced: Option<&'a Agreement>,
+    ) -> QuoteContext<'a> {
+        QuoteContext {
+            ask,
+            number: self.plan.next_number(),
+            now: self.present_second(),
+            until,
+            phi_max: self.phi_max(&ask.proposal),
+            replaced,
+            rebooking: None,
+            own: None,
+        }
+    }
+
+    /// The greatest deviation of the answers to a request.
+    pub(crate) fn phi_max(&self, proposal: &Request) -> f64 {
+        let provider = self.settings.refusals.alternatives_phi;
+        let most = proposal.deviation_max.map_or(provider, |own| own.min(provider));
+        f64::from(most.numerator) / f64::from(most.denominator)
+    }
+
+    /// The possible offers for a request, or the reason why there are none.
+    pub(crate) fn find_offers(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
+        let now = search.now;
+        self.plan.resources.cut_short = false;
+        let asked = self.limit_quote(search, search.ask.proposal.clone());
+        let (mut found, why) = match &asked {
+            Err(refusal) => (Vec::new(), Err(refusal.clone())),
+            Ok((proposal, window)) => {
+                let need = Need::of(proposal, search.number, *window, now);
+                match self.quote_exact(search, &need) {
+                    Ok(exact) if is_candidate_affordable(search, &exact) => {
+                        return Ok(Quote::of(vec![exact]));
+                    }
+                    // A change costs its fee besides.
+                    Ok(exact) => (Vec::new(), Err(self.quote_beyond_budget(&exact))),
+                    Err(why) => {
+                        // A move is proposed to another party for a request that has no agreement yet.
+                        if search.replaced.is_none() && search.own.is_none() {
+                            self.suggest_a_move(&need, why);
+                        }
+                        let mut near = self.quote_nearby(search, &need, why);
+                        near.extend(self.quote_in_pieces(search, &need, why));
+                        (near, Ok((need, why)))
+                    }
+                }
+            }
+        };
+        found.extend(self.quote_other_sizes(search));
+        found.retain(|candidate| search.allows(candidate));
+        match why {
+            _ if !found.is_empty() => Ok(Quote::of(found)),
+            Ok((need, why)) => Err(search.with_gains(self.make_refusal(&need, why))),
+            Err(refusal) => Err(refusal),
+        }
+    }
+
+    /// The refusal of a request that would fit and that costs more than its budget, with its fee.
+    pub(crate) fn quote_beyond_budget(&self, exact: &Candidate) -> Refusal {
+        let binding = "it would cost more than its budget, with the fee for the change";
+        Refusal {
+            lowest_budget: price_with_fee(&exact.terms).filter(|_| self.settings.refusals.relaxations),
+            ..bare_refusal(Reason::BudgetTooLow, binding)
+        }
+    }
+
+    /// A proposal with those of its sizes that its party's quotas leave, and its window within the horizon.
+    pub(crate) fn limit_quote(
+        &self,
+        search: &QuoteContext,
+        mut proposal: Request,
+    ) -> Result<(Request, Interval), Refusal> {
+        self.limit_to_quotas(&mut proposal, search.replaced)?;
+        let mut proposal = Cow::Owned(proposal);
+        self.limit_to_share(&mut proposal, search.replaced)?;
+        let window = self.window(&proposal)?;
+        Ok((proposal.into_owned(), window))
+    }
+
+    /// The sizes that are asked for at other times, and for less time in the window.
+    fn quote_nearby(&mut self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Vec<Candidate> {
+        if why != Reason::NoCapacityInWindow {
+            return Vec::new();
+        }
+        let requests = self.requests(need);
+        self.plan.resources.share_work(requests.len());
+        let mut found = self.quote_elsewhere(search, need, &requests);
+        // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
+        // finished.
+        if search.ask.others.is_none() && search.own.is_none() {
+            found.extend(self.quote_shorter(search, &requests));
+        }
+        self.plan.resources.share_work(1);
+        found
+    }
+
+    /// The request itself, with the size and on the resource that are best as the plans stand, of several sizes the one
+    /// that its requester prefers; where others have to move, only if it fits nowhere as the plans stand.
+    fn quote_exact(&mut self, search: &QuoteContext, need: &Need<'_>) -> Result<Candidate, Reason> {
+        let exact = (OfferKind::Exact, 0.0);
+        let place = |at, nodes, slot| CandidatePlacement::new(at, (slot, nodes), need.window, exact);
+        let preferred = search.ask.weights != Weights::default();
+        let sizes = if preferred {
+            let one = |shape| Cow::Owned(vec![shape]);
+            need.some_shapes().into_iter().map(one).collect()
+        } else {
+            vec![need.shapes.clone()]
+        };
+        let (mut found, mut why) = (Vec::new(), None);
+        for shapes in sizes {
+            let one_need = Need {
+                shapes,
+                ..need.clone()
+            };
+            match self.best_admission_to_pay(&one_need) {
+                Ok((resource, shape, slot)) => {
+                    let best = self.candidate(search, place(resource, shape.nodes, slot));
+                    let here = self.candidate_where_it_is(search, &one_need, (resource, shape));
+                    let is_as_good = |(here, best): (&Candidate, &Candidate)| {
+                        let end = |candidate: &Candidate| candidate.terms.placement().end;
+                        end(here) <= end(best) && candidate_price(here) <= candidate_price(best)
+                    };
+                    let stays = here.as_ref().zip(best.as_ref()).is_some_and(is_as_good);
+                    found.extend(if stays { here } else { best });
+                }
+                Err(reason) => why = Some(reason),
+            }
+        }
+        if let Some(best) = rank_candidates(found, search.ask.weights).into_iter().next() {
+            return Ok(best);
+        }
+        if let Some(reason) = why.filter(|reason| *reason != Reason::NoCapacityInWindow) {
+            return Err(reason);
+        }
+        let requests = self.requests(need);
+        self.plan.resources.share_work(requests.len());
+        let found = requests.into_iter().find_map(|(resource, request)| {
+            let slot = self.place_of_quote(resource, need, &request)?;
+            self.candidate(search, place(resource, request.nodes, slot))
+        });
+        self.plan.resources.share_work(1);
+        found.ok_or(Reason::NoCapacityInWindow)
+    }
+
+    /// The best place of a size on the resource of the agreement that would be replaced, where a better one is elsewhere: work does not
+    /// change its machine for nothing.
+    fn candidate_where_it_is(
+        &self,
+        search: &QuoteContext,
+        need: &Need<'_>,
+        (elsewhere, shape): (usize, Shape),
+    ) -> Option<Candidate> {
+        let replaced = search.replaced?;
+        let here = self.plan.resources.place_of(&replaced.resource)?;
+        if here == elsewhere || self.is_at_peer(replaced) {
+            return None;
+        }
+        let part = (shape, need.window);
+        let found = self
+            .plan
+            .resources
+            .best_on(here, need, part, self.settings.objective)?;
+        let (how, stretch) = ((OfferKind::Exact, 0.0), (found.slot, shape.nodes));
+        self.candidate(search, CandidatePlacement::new(here, stretch, need.window, how))
+    }
+
+    /// Where a request that its payer can pay would lie on a resource if others moved for it; nothing moves.
+    pub(crate) fn place_of_quote(
+        &mut self,
+        at: usize,
+        need: &Need<'_>,
+        request: &scheduler::Request,
+    ) -> Option<Interval> {
+        let paying = self.payable_request(at, need, request)?;
+        let start = self
+            .plan
+            .resources
+            .would_start(at, self.present_second(), &paying)?;
+        Some(request.slot(start))
+    }
+
+    /// The possible offer in pieces for a request that has no place in one piece: where its last piece completes first, as the
+    /// plans stand. Its first piece begins when the offer has lapsed or later. So it stays as it was offered, at any time of its
+    /// acceptance.
+    fn quote_in_pieces(&self, search: &QuoteContext, need: &Need<'_>, why: Reason) -> Option<Candidate> {
+        let preemption = search.ask.proposal.preemption.as_ref()?;
+        if why != Reason::NoCapacityInWindow || search.until - search.now < HOLD_MIN {
+            return None;
+        }
+        let window = Interval::new(need.window.start.max(search.until), need.window.end);
+        let (at, pieces) = self.best_in_pieces(need, preemption, window)?;
+        let first = pieces.first()?.stretch();
+        let place = CandidatePlacement::new(at, first, need.window, (OfferKind::InPieces, 0.0));
+        let end = pieces.placement().end;
+        self.candidate_of_slots(search, &place, pieces, (end, search.until))
+    }
+
+    /// The same nodes for as long before or after the window: the slots that a refusal would name.
+    fn quote_elsewhere(
+        &mut self,
+        search: &QuoteContext,
+        need: &Need<'_>,
+        requests: &[(usize, scheduler::Request)],
+    ) -> Vec<Candidate> {
+        let mut found = Vec::new();
+        for (resource, request) in requests {
+            let only = [(*resource, *request)];
+            for alternative in self.alternatives(need, &only) {
+                let slot = alternative.slot;
+                let (before, after) = (request.ready - slot.start, slot.end - request.deadline);
+                let kind = if before >= after {
+                    OfferKind::Earlier
+                } else {
+                    OfferKind::Later
+                };
+                let how = (kind, ratio(before.max(after), request.duration));
+                let place = CandidatePlacement::new(*resource, (slot, request.nodes), slot, how);
+                found.extend(self.candidate(search, place));
+            }
+        }
+        found
+    }
+
+    /// The same nodes in the same window for the longest that there is, where the provider tells that.
+    fn quote_shorter(
+        &mut self,
+        search: &QuoteContext,
+        requests: &[(usize, scheduler::Request)],
+    ) -> Vec<Candidate> {
+        let told = self.settings.refusals;
+        if !told.relaxations {
+            return Vec::new();
+        }
+        let bounds = Bounds {
+            times: Interval::new(search.now, search.now + self.settings.horizon),
+            nodes_min: 1,
+            duration_min: 1,
+        };
+        let mut found = Vec::new();
+        for (resource, request) in requests {
+            let Some(resource_plan) = self.plan.resources.get(*resource) else {
+                continue;
+            };
+            let relaxations = resource_plan.schedule.relaxations(request, &bounds);
+            let duration = relaxations.into_iter().find_map(|relaxation| {
+                match relaxation.coarsened(told.coarsen, 1, &bounds)? {
+                    Relaxation::Duration(duration) => Some(duration),
+                    _ => None,
+                }
+            });
+            let Some(duration) = duration else { continue };
+            let window = request.window_at(search.now);
+            let Some(start) = resource_plan
+                .schedule
+                .tree()
+                .earliest_fit(request.nodes, duration, window)
+            else {
+                continue;
+            };
+            let stretch = (Interval::of(start, duration), request.nodes);
+            let how = (
+                OfferKind::Shorter,
+                ratio(request.duration - duration, request.duration),
+            );
+            let place = CandidatePlacement::new(*resource, stretch, request.window(), how);
+            found.extend(self.tellable_candidate(search, place));
+        }
+        found
+    }
+
+    /// The possible offer at a place: its expiry, its hold and its price.
+    pub(crate) fn candidate(&self, search: &QuoteContext, place: CandidatePlacement) -> Option<Candidate> {
+        let (start, expires) = self.start_and_expiry(search, &place)?;
+        let duration = place.slot.duration();
+        let stretch = (Interval::of(start, duration), place.nodes);
+        let may_be_offered = place.kind == OfferKind::Exact
+            || self.may_tell_quote_times(search, &place, (start, expires))
+                && self.may_have(
+                    &search.ask.proposal.party,
+                    place.resource,
+                    stretch,
+                    search.replaced,
+                );
+        if !may_be_offered {
+            return None;
+        }
+        let slots = Slots::one(stretch);
+        let kept_until = start.max(expires) + duration;
+        self.candidate_of_slots(search, &place, slots, (kept_until, expires))
+    }
+
+    /// The same where it may be told, from the first start on that may.
+    pub(crate) fn tellable_candidate(
+        &self,
+        search: &QuoteContext,
+        place: CandidatePlacement,
+    ) -> Option<Candidate> {
+        let slot = Interval::of(self.first_tellable_start(&place)?, place.slot.duration());
+        self.candidate(search, CandidatePlacement { slot, ..place })
+    }
+
+    /// The offer of slots at a place, which are kept until an instant where it is accepted before it expires: with its price.
+    fn candidate_of_slots(
+        &self,
+        search: &QuoteContext,
+        place: &CandidatePlacement,
+        slots: Slots,
+        (kept_until, expires): (Time, Time),
+    ) -> Option<Candidate> {
+        let priced = Priced::of_slots(Payer::of(&search.ask.proposal), &slots, place.window);
+        let price = self.price(place.resource, priced);
+        let (price, before, fee) = match (&search.own, search.replaced) {
+            // A change that its party has not asked for costs no fee.
+            (Some(own), _) => (price.map(|price| own.of(price)), own.before, None),
+            (None, Some(old)) => {
+                let fee = self.change_fee(old, price, search.rebooking.as_ref());
+                (price, old.price, fee)
+            }
+            (None, None) => (price, None, None),
+        };
+        let resource = self.plan.resources.get(place.resource)?.resource.name.clone();
+        let terms = OfferTerms {
+            peer: None,
+            energy: self.energy(&resource, &slots),
+            resource,
+            slots,
+            ready: place.window.start,
+            deadline: place.window.end,
+            kept_until,
+            deviation: place.deviation,
+            kind: place.kind,
+            confidence: None,
+            price,
+            difference: price_difference(price, before),
+            fee: fee.as_ref().map(|fee| fee.amount),
+            fee_why: fee.and_then(|fee| fee.why),
+            promise: None,
+        };
+        Some(Candidate::own(terms, expires))
+    }
+
+    /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
+    /// than others would show where free time ends.
+    fn may_tell_quote_times(
+        &self,
+        search: &QuoteContext,
+        place: &CandidatePlacement,
+        (start, expires): (Time, Time),
+    ) -> bool {
+        let step = self.settings.refusals.coarsen;
+        let full = search.until.min(place.window.end - place.slot.duration());
+        step == 1 || (start.seconds() % step == 0 && expires == full)
+    }
+
+    /// The first start from a free one on that may be told, where there is room.
+    pub(crate) fn first_tellable_start(&self, place: &CandidatePlacement) -> Option<Time> {
+        let step = self.settings.refusals.coarsen;
+        let start = coarse_quote_instant(place.slot.start + (step - 1), step);
+        let slot = Interval::of(start, place.slot.duration());
+        let resource = self.plan.resources.get(place.resource)?;
+        let is_free = start == place.slot.start
+            || (place.window.contains(slot) && resource.schedule.tree().min_free(slot) >= place.nodes);
+        is_free.then_some(start)
+    }
+
+    /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
+    /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
+    /// shorter.
+    fn start_and_expiry(&self, search: &QuoteContext, place: &CandidatePlacement) -> Option<(Time, Time)> {
+        let (start, duration) = (place.slot.start, place.slot.duration());
+        let latest = search.until.min(place.window.end - duration);
+        if latest - search.now < 1 {
+            return None;
+        }
+        if start >= latest {
+            return Some((start, latest));
+        }
+        let tree = self.plan.resources.get(place.resource)?.schedule.tree();
+        let free = |until: Time| tree.min_free(Interval::new(start, until + duration)) >= place.nodes;
+        if free(latest) {
+            return Some((start, latest));
+        }
+        let later = Interval::new(latest, place.window.end);
+        if let Some(start) = tree.earliest_fit(place.nodes, duration, later) {
+            return Some((start, latest));
+        }
+        let soonest = start.max(search.now);
+        let until = free(soonest).then(|| last_instant_that(soonest, latest, free))?;
+        (until - search.now >= HOLD_MIN).then_some((start, until))
+    }
+}
+
+fn is_candidate_affordable(search: &QuoteContext, candidate: &Candidate) -> bool {
+    let budget = search.ask.proposal.budget.zip(price_with_fee(&candidate.terms));
+    budget.is_none_or(|(budget, costs)| is_within_budget(costs, budget))
+}
+
+/// By how much one price is more than another.
+pub(crate) fn price_difference(price: Option<Money>, before: Option<Money>) -> Option<Money> {
+    let (price, before) = price.zip(before)?;
+    let more = price.micros.checked_sub(before.micros)?;
+    (price.currency == before.currency).then(|| Money::new(more, price.currency))
+}
+
+pub(crate) fn ratio(part: Seconds, whole: Seconds) -> f64 {
+    whole_as_real(part) / whole_as_real(whole)
+}
+
+/// The provider's price for its own proposal: at most the agreed price of the agreement that it would replace, less a
+/// discount.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnPrice {
+    pub(crate) before: Option<Money>,
+    pub(crate) discount: Fraction,
+}
+
+impl OwnPrice {
+    pub(crate) fn of(&self, price: Money) -> Money {
+        let before = self.before.filter(|before| before.currency == price.currency);
+        let least = before.map_or(price.micros, |before| before.micros.min(price.micros));
+        let (off, whole) = (self.discount.numerator, self.discount.denominator);
+        let least = Money::new(least, price.currency);
+        part_of_amount(least, whole.saturating_sub(off).into(), whole.into())
+    }
+}
+
+/// The price of an offer with its fee.
+pub(crate) fn price_with_fee(terms: &OfferTerms) -> Option<Money> {
+    let fee = terms.fee.map_or(0, |fee| fee.micros);
+    let with_fee = |price: Money| Money::new(price.micros.saturating_add(fee), price.currency);
+    terms.price.map(with_fee)
+}
+
+/// The last instant from `least` on, and before `most`, up to which something holds that holds at `least`.
+pub(crate) fn last_instant_that(least: Time, most: Time, holds: impl Fn(Time) -> bool) -> Time {
+    let (mut least, mut most) = (least, most);
+    while most - least > 1 {
+        let middle = Time(i64::midpoint(least.seconds(), most.seconds()));
+        if holds(middle) {
+            least = middle;
+        } else {
+            most = middle;
+        }
+    }
+    least
+}
+
+/// The last step at or before an instant, with steps of a given number of seconds.
+pub(crate) fn coarse_quote_instant(at: Time, step: Seconds) -> Time {
+    let step = step.max(1);
+    Time(at.seconds().div_euclid(step) * step)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! A picture of the plan, from which pages are drawn. Views of a page take no time of the planner's task.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::agreement::{Agreement, Money};
+use scheduler::{Interval, Seconds, Time};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::admission::payer::Payer;
+use crate::admission::price_list::{Priced, Pricing};
+use crate::decider::Decider;
+use crate::error::Result;
+use crate::free_time::{join_free_intervals, whole_steps_of_gap};
+use crate::plan::{Plan, is_undecided};
+use crate::resources::nodes::{NodeCounts, UnusedNodes};
+use crate::resources::resource_plan::{NodeStatus, ResourcePlan};
+use crate::settings::Policies;
+
+/// For how long a picture is shown before another one is taken, for each slot on it: a second at 10,000 slots. To copy a
+/// slot takes about a hundredth of that, so pictures take the same small part of the planner's time for any plan and any number of visitors.
+const KEPT_PER_SLOT: Duration = Duration::from_micros(100);
+
+/// The most nodes of a resource that are all on a picture. A longer list does not help to find the nodes that are not up.
+const NODES_MAX: u32 = 64;
+
+/// Seconds of an hour.
+const HOUR: Seconds = 3_600;
+
+/// The plan as it was at an instant. All of it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Picture {
+    /// When it was taken.
+    pub taken: Time,
+    /// The rules for parties.
+    pub policies: Policies,
+    /// Until when the provider plans.
+    pub horizon: Time,
+    /// Whether requesters are told when nodes are free.
+    pub is_published: bool,
+    /// Requesters are told of times in steps of this number of seconds.
+    pub step: Seconds,
+    /// In the provider's order, the retired ones among them that still have something.
+    pub resources: Vec<PicturedResource>,
+}
+
+/// A resource on a [`Picture`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PicturedResource {
+    /// Its name.
+    pub name: String,
+    /// How many nodes it has.
+    pub capacity: u32,
+    /// Whether something new is placed on it: it is neither retired nor frozen.
+    pub takes_new: bool,
+    /// The instants at which the number of free nodes changes, and the number from there on.
+    pub free: Vec<(Time, u32)>,
+    /// Its slots that are not over, by start.
+    pub slots: Vec<PicturedSlot>,
+    /// Its nodes that are not used for a time, as far as is known which nodes these are.
+    pub unused: Vec<UnusedNodes>,
+    /// How many of its nodes stand how.
+    pub counts: NodeCounts,
+    /// Its nodes, by their numbers; where they are many, only those with a report that they are not up.
+    pub nodes: Vec<NodeStatus>,
+}
+
+/// Nodes of an agreement, or held, for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PicturedSlot {
+    /// What it is planned for.
+    pub of: SlotOf,
+    /// The party that has it.
+    pub party: String,
+    /// From when until when.
+    pub interval: Interval,
+    /// How many nodes.
+    pub nodes: u32,
+    /// Their numbers where these are known: they are bound when the slot begins, and on clusters kept some time before.
+    pub numbers: Vec<u32>,
+}
+
+/// What a slot is planned for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotOf {
+    /// An agreement, by its id.
+    Agreement {
+        /// Assigned by the service.
+        id: Uuid,
+        /// Whether the slot has begun.
+        has_begun: bool,
+    },
+    /// Offers that are held, by the id of their negotiation.
+    HeldOffers(Uuid),
+}
+
+impl SlotOf {
+    /// The id of the agreement or the negotiation.
+    pub fn id(self) -> Uuid {
+        match self {
+            Self::Agreement { id, .. } | Self::HeldOffers(id) => id,
+        }
+    }
+}
+
+/// The last view of the plan of a kind, with when it was taken and for how long it is shown.
+#[derive(Debug)]
+pub(super) struct RecentView<T>(Mutex<Option<TakenView<T>>>);
+
+/// When a view was taken, for how long it is shown before another one is, and the view.
+type TakenView<T> = (Instant, Duration, Arc<T>);
+
+impl<T> Default for RecentView<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> RecentView<T> {
+    /// The last view where it is young enough at `now` for the number of slots on it, else another one, which comes with its number.
+    ///
+    /// # Errors
+    /// Those of `take`, where none has been taken yet. An old one is shown rather than none.
+    pub(super) async fn recent(
+        &self,
+        now: Instant,
+        take: impl Future<Output = Result<(T, usize)>>,
+    ) -> Result<Arc<T>> {
+        // The others wait for the one that has it taken, and share it.
+        let mut last = self.0.lock().await;
+        if let Some((taken, kept_for, view)) = &*last
+            && now.saturating_duration_since(*taken) < *kept_for
+        {
+            return Ok(Arc::clone(view));
+        }
+        match take.await {
+            Ok((view, slots)) => {
+                let kept_for = KEPT_PER_SLOT.saturating_mul(u32::try_from(slots).unwrap_or(u32::MAX));
+                Ok(Arc::clone(&last.insert((now, kept_for, Arc::new(view))).2))
+            }
+            Err(why) => last.as_ref().map(|(_, _, view)| Arc::clone(view)).ok_or(why),
+        }
+    }
+}
+
+impl Picture {
+    /// How many slots are on it.
+    pub(super) fn slots(&self) -> usize {
+        self.resources.iter().map(|resource| resource.slots.len()).sum()
+    }
+
+    /// The resource with this name.
+    pub fn named(&self, name: &str) -> Option<&PicturedResource> {
+        self.resources.iter().find(|resource| resource.name == name)
+    }
+}
+
+impl PicturedResource {
+    /// The fewest and the most nodes that are free at a time in an interval; both 0 where it is empty. O(log n + k) for k changes.
+    pub fn free_within(&self, interval: Interval) -> (u32, u32) {
+        let found = self.steps_within(interval).map(|(_, free)| free);
+        let extremes = found.fold(None, |seen: Option<(u32, u32)>, free| {
+            let (least, most) = seen.unwrap_or((free, free));
+            Some((least.min(free), most.max(free)))
+        });
+        extremes.unwrap_or_default()
+    }
+
+    /// The times in an interval in which so many nodes are free, in whole steps; at most `most` of them. O(log n + k).
+    pub fn gaps(&self, interval: Interval, nodes: u32, step: Seconds, most: usize) -> Vec<Interval> {
+        let enough = self.steps_within(interval).filter(|(_, free)| *free >= nodes);
+        let enough: Vec<Interval> = enough.map(|(enough, _)| enough).collect();
+        let gaps = join_free_intervals(&enough).into_iter();
+        let gaps = gaps.map(|gap| whole_steps_of_gap(gap, step));
+        gaps.filter(|gap| !gap.is_empty()).take(most).collect()
+    }
+
+    /// The price for a party of one node for an hour that is its whole window, where the nodes are as busy as they are in an interval.
+    /// `None` where it is more than an amount can hold.
+    pub fn node_hour(&self, pricing: &Pricing, party: &str, within: Interval, now: Time) -> Option<Money> {
+        let taken = self.steps_within(within).map(|(steps_within, free)| {
+            let seconds = u128::from(steps_within.duration().unsigned_abs());
+            u128::from(self.capacity.saturating_sub(free)) * seconds
+        });
+        let whole = u128::from(self.capacity) * u128::from(within.duration().unsigned_abs());
+        let load = scheduler::pricing::load_factor(pricing.busy, taken.sum(), whole);
+        let payer = Payer {
+            party,
+            budget: None,
+            fix_at: None,
+        };
+        let hour = Interval::of(within.start.max(now), HOUR);
+        pricing.price(&self.name, load, now, Priced::of(payer, (hour, 1), hour))
+    }
+
+    /// The parts of an interval between changes, with the number of free nodes in each.
+    fn steps_within(&self, interval: Interval) -> impl Iterator<Item = (Interval, u32)> {
+        let after = self.free.partition_point(|(at, _)| *at <= interval.start);
+        let first = after.saturating_sub(1);
+        let ends = self.free[first..].iter().skip(1).map(|(at, _)| *at);
+        let ends = ends.chain(std::iter::once(Time::MAX));
+        let parts = self.free[first..].iter().zip(ends).map(move |((at, free), end)| {
+            let part = Interval::new((*at).max(interval.start), end.min(interval.end));
+            (part, *free)
+        });
+        parts.take_while(|(part, _)| !part.is_empty())
+    }
+}
+
+impl Decider<'_> {
+    pub(super) fn picture(&self) -> Picture {
+        let now = self.present_second();
+        let plans = self.plan.resources.plans();
+        let mut resources: Vec<PicturedResource> =
+            plans.map(|plan| self.picture_of_resource(plan, now)).collect();
+        let places: HashMap<String, usize> = resources
+            .iter()
+            .map(|resource| resource.name.clone())
+            .zip(0..)
+            .collect();
+        let mut add = |resource: &str, slot: PicturedSlot| {
+            if let Some(pictured) = places.get(resource).and_then(|at| resources.get_mut(*at)) {
+                pictured.slots.push(slot);
+            }
+        };
+        for agreement in self.plan.live.iter().filter(|live| !is_undecided(live)) {
+            for slot in pictured_slots(self.plan, agreement) {
+                add(&agreement.resource, slot);
+            }
+        }
+        for (choice, held) in &self.plan.table.holds.by_choice {
+            let offer = self.plan.table.held_offers_of(*choice).next();
+            let Some(negotiation) = offer.and_then(|offer| self.plan.table.get(offer.negotiation)) else {
+                continue;
+            };
+            for stretch in held {
+                let (interval, nodes) = stretch.stretch;
+                let slot = PicturedSlot {
+                    of: SlotOf::HeldOffers(negotiation.instance.id),
+                    party: negotiation.instance.party.clone(),
+                    interval,
+                    nodes,
+                    numbers: Vec::new(),
+                };
+                add(&stretch.resource, slot);
+            }
+        }
+        for resource in &mut resources {
+            resource
+                .slots
+                .sort_by_key(|slot| (slot.interval.start, slot.of.id(), slot.interval.end));
+        }
+        Picture {
+            taken: now,
+            policies: self.settings.policies(),
+            horizon: now + self.settings.horizon,
+            is_published: self.settings.refusals.availability,
+            step: self.settings.refusals.coarsen,
+            resources,
+        }
+    }
+
+    fn picture_of_resource(&self, resource_plan: &ResourcePlan, now: Time) -> PicturedResource {
+        let resource = &resource_plan.resource;
+        PicturedResource {
+            name: resource.name.clone(),
+            capacity: resource.capacity,
+            takes_new: resource.takes_new(),
+            free: resource_plan.schedule.tree().steps_from(now).collect(),
+            slots: Vec::new(),
+            unused: resource_plan
+                .nodes
+                .unused(resource.capacity, now, &self.settings.failures),
+            counts: resource_plan.nodes.counts(resource.capacity),
+            nodes: if resource.capacity <= NODES_MAX {
+                resource_plan.statuses(0..resource.capacity)
+            } else {
+                resource_plan.statuses(resource_plan.nodes.reported(resource.capacity))
+            },
+        }
+    }
+}
+
+/// The slots of an agreement that are not over.
+fn pictured_slots<'a>(plan: &'a Plan, agreement: &'a Agreement) -> impl Iterator<Item = PicturedSlot> + 'a {
+    let present = agreement.slots_over();
+    let open = agreement.slots.iter().enumerate().skip(present);
+    open.filter(|(_, slot)| !slot.taken_over)
+        .map(move |(index, slot)| {
+            let has_begun = index == present && agreement.has_nodes();
+            let bound = plan.bound.get(&agreement.id).filter(|_| has_begun);
+            let kept = || plan.resources.named(&agreement.resource)?.kept_for(agreement);
+            let kept = || kept().filter(|_| index == present).map(|kept| &kept.nodes);
+            PicturedSlot {
+                of: SlotOf::Agreement {
+                    id: agreement.id,
+                    has_begun,
+                },
+                party: agreement.party.clone(),
+                interval: slot.placement,
+                nodes: slot.nodes,
+                numbers: bound.or_else(kept).cloned().unwrap_or_default(),
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::error::Error;
+
+    #[tokio::test]
+    async fn a_large_picture_is_shown_for_longer_and_an_old_one_rather_than_none() {
+        let (pictures, taken) = (RecentView::default(), AtomicU32::new(0));
+        let take = async || Ok((taken.fetch_add(1, Ordering::Relaxed) + 1, 10_000));
+        let start = Instant::now();
+        for (millis, seen) in [(0, 1), (1, 1), (999, 1), (1_000, 2), (1_999, 2)] {
+            let now = start + Duration::from_millis(millis);
+            let shown = pictures.recent(now, take()).await.unwrap();
+            assert_eq!(*shown, seen, "after {millis} ms");
+        }
+        let later = start + Duration::from_mins(1);
+        let fails = async || Err(Error::Unavailable);
+        assert_eq!(*pictures.recent(later, fails()).await.unwrap(), 2);
+        let none = RecentView::<u32>::default().recent(later, fails()).await;
+        assert_eq!(none, Err(Error::Unavailable));
+    }
+}

@@ -1,0 +1,163 @@
+//! Moves that operators order: a waiting agreement goes elsewhere inside what was agreed, and nothing else moves for it.
+
+use domain::agreement::{Agreement, EventKind, Note};
+use domain::clock::time_in_words;
+use scheduler::{Interval, Time};
+use store::Change;
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::error::{Error, Result};
+use crate::handle::Planner;
+use crate::placement::find::rest_of_window;
+use crate::request::Idempotency;
+
+/// An order to move an agreement.
+#[derive(Debug, Clone)]
+pub struct MoveOrder {
+    /// Which agreement.
+    pub id: Uuid,
+    /// The party of the operator.
+    pub by: String,
+    /// The resource that it goes to; where none is named it stays on its own.
+    pub resource: Option<String>,
+    /// When it is to start; the earliest that is free there where it is not said.
+    pub start: Option<Time>,
+    /// Why, in words for its party, where that is said.
+    pub reason: Option<String>,
+    /// The versions that it may have, where the caller names some.
+    pub versions: Option<Vec<i64>>,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<Agreement>>,
+}
+
+impl Planner {
+    /// Moves a waiting agreement to another resource or start, inside its window and what else was agreed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] also when it has ended, [`Error::Conflict`] where it does not wait, [`Error::Unfit`] where it may not
+    /// go there or there is no room, [`Error::Changed`] when it is in another version, [`Error::Repeated`] where its
+    /// idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
+    pub async fn move_agreement(&self, order: MoveOrder) -> Result<Agreement> {
+        let scope = order.idempotency.as_ref().map(Idempotency::scope);
+        self.ask_once(scope, |decider, _| decider.move_agreement(order))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    /// Moves a waiting agreement by an operator's word.
+    pub(crate) fn move_agreement(&mut self, order: MoveOrder) -> Result<Agreement> {
+        self.check_key_is_new(order.idempotency.as_ref())?;
+        let agreement = self.live_agreement(order.id)?;
+        if order
+            .versions
+            .as_ref()
+            .is_some_and(|may| !may.contains(&agreement.version))
+        {
+            return Err(Error::Changed);
+        }
+        let (at, window, start) = self.ordered_place(&agreement, &order)?;
+        let now = self.present_second();
+        let mut stays = false;
+        let found = self.run_trial(|this| {
+            this.take_slots_out(&agreement, 0, now);
+            let placed = this.place_slots_in_turn(at, &agreement, 0, window, now)?;
+            let found = placed.placement().start;
+            // It is left as it is, also in what may move of it.
+            stays = placed == agreement && start.is_none_or(|wanted| wanted == found);
+            (!stays && start.is_none_or(|wanted| wanted == found)).then_some(placed)
+        });
+        let placed = if stays { Some(agreement.clone()) } else { found };
+        let Some(placed) = placed else {
+            let from = start.map_or_else(String::new, |start| format!(" from {} on", time_in_words(start)));
+            let to = order.resource.as_deref().unwrap_or(&agreement.resource);
+            let why = format!("{to} has not the nodes free{from} in the window of the agreement");
+            return Err(Error::Unfit(why));
+        };
+        let is_pinned = order.start.is_some() && !agreement.fixed;
+        let mut moved = agreement;
+        if !stays || is_pinned {
+            let why = order
+                .reason
+                .map_or_else(String::new, |reason| format!(": {reason}"));
+            let (party, to) = (&placed.party, &placed.resource);
+            let start = time_in_words(placed.placement().start);
+            let words = format!("moved {} of {party} to {to} at {start}{why}", order.id);
+            let note = Note::of_operator(self.now, &order.by, order.id, words);
+            self.batch.push(Change::Note(note));
+            if !stays {
+                let taken = self.take_found_place(placed, &format!("by the operator{why}"));
+                moved = taken.ok_or(Error::Unavailable)?;
+            }
+            moved = self.fix_ordered(moved, order.start.is_some());
+        }
+        self.remember(order.idempotency, &moved);
+        Ok(moved)
+    }
+
+    /// Keeps an agreement at the start that an order has named: else it would move up again.
+    fn fix_ordered(&mut self, mut moved: Agreement, is_named: bool) -> Agreement {
+        if !is_named || moved.fixed {
+            return moved;
+        }
+        self.plan.fix(&moved);
+        moved.fixed = true;
+        let event = self.event(EventKind::Fixed, "its slot moves no more");
+        self.update(moved, vec![event])
+    }
+
+    /// The resource that an order names, the part of the window of its agreement that the order leaves, and the start that it is to
+    /// have, if one.
+    ///
+    /// # Errors
+    /// Why it may not be moved so.
+    fn ordered_place(
+        &self,
+        agreement: &Agreement,
+        order: &MoveOrder,
+    ) -> Result<(usize, Interval, Option<Time>)> {
+        let unfit = |why: String| Err(Error::Unfit(why));
+        if !agreement.is_waiting() {
+            return Err(Error::Conflict(
+                "not waiting for its slot, so it stays where it is",
+            ));
+        }
+        // As after a failure, what moves no more keeps its time on another resource.
+        let kept = agreement.fixed.then(|| agreement.placement().start);
+        if kept.is_some_and(|kept| order.start.is_some_and(|start| start != kept)) {
+            return unfit("its time moves no more".to_owned());
+        }
+        if self.plan.table.is_counted_on(agreement.id) {
+            return unfit("offers to change it are held, which count on its place".to_owned());
+        }
+        let to = order.resource.as_deref().unwrap_or(&agreement.resource);
+        let at = self.plan.resources.place_of(to);
+        let Some(at) = at.filter(|at| self.may_go_to_resource(*at, agreement)) else {
+            return unfit(format!(
+                "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
+            ));
+        };
+        if to != agreement.resource && self.plan.resources.closed().any(|closed| closed == to) {
+            return unfit(format!("nothing is promised on {to} before it has been checked"));
+        }
+        let now = self.present_second();
+        let mut window = rest_of_window(agreement, now);
+        if let Some(near) = self.plan.reserving.near_until(to, now) {
+            // Nearer slots are promised only when the cluster holds their nodes.
+            window.start = window.start.max(near + 1);
+        }
+        match order.start.or(kept) {
+            Some(start) if start < window.start || start >= window.end => unfit(format!(
+                "it may start there from {} on, and is to end by {}",
+                time_in_words(window.start),
+                time_in_words(window.end)
+            )),
+            Some(start) => Ok((at, Interval::new(start, window.end), Some(start))),
+            None => Ok((at, window, None)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,318 @@
+//! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement.
+
+use std::collections::BTreeMap;
+
+use domain::agreement::{
+    Account, Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money,
+    PlacementConstraints, PostingKind, Shape, Spender, Wording,
+};
+use scheduler::preemptive::Preemption;
+use scheduler::{Fraction, Interval, Time};
+use store::Change;
+use uuid::Uuid;
+
+use crate::resources::resource::Scaling;
+
+/// An offer as the planner sees it: already checked against its template.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The id that the agreement will have.
+    pub id: Uuid,
+    /// The party that makes the offer.
+    pub party: String,
+    /// The name in the offer.
+    pub name: Option<String>,
+    /// The id that its initiator gives the agreement, where it does.
+    pub initiator_id: Option<String>,
+    /// The template it was made from.
+    pub template: String,
+    /// The sizes that it may have with their durations, from most nodes to fewest; at least one.
+    pub shapes: Vec<Shape>,
+    /// The meaning of these durations.
+    pub scaling: Scaling,
+    /// How its work may be cut, where it may.
+    pub preemption: Option<Preemption>,
+    /// The conditions on the nodes.
+    pub filters: Vec<Filter>,
+    /// The resources where the cluster would refuse its job.
+    pub barred: Vec<BarredResource>,
+    /// The millionths of its wait after which its slot is to move no more.
+    pub fix_at_ppm: Option<u32>,
+    /// How far outside its window alternatives may lie, as a fraction of the duration, where it says.
+    pub deviation_max: Option<Fraction>,
+    /// Earliest start; one before now is moved to now.
+    pub ready: Option<Time>,
+    /// Latest completion; the horizon where there is none.
+    pub deadline: Option<Time>,
+    /// When its agreement expires: no slot ends later, and no slot of a counter offer.
+    pub expires: Option<Time>,
+    /// The job to run.
+    pub job: Option<Job>,
+    /// Its guarantee terms.
+    pub guarantees: Vec<Guarantee>,
+    /// The most that it may cost, in the provider's currency; `None` for no limit.
+    pub budget: Option<Money>,
+    /// The key that asks for it, where that may spend only so much.
+    pub spender: Option<Spender>,
+    /// Its choice, where the offer leaves one.
+    pub choices: Vec<CompositorChoice>,
+    /// The offer as it came, to be shown again.
+    pub document: Wording,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<AcceptedOffer>>,
+}
+
+impl Request {
+    /// An offer of a party with these sizes, as long as it states and anywhere within the horizon, and with nothing else.
+    pub fn new(id: Uuid, party: &str, shapes: Vec<Shape>) -> Self {
+        Self {
+            id,
+            party: party.to_owned(),
+            name: None,
+            initiator_id: None,
+            template: String::new(),
+            shapes,
+            scaling: Scaling::Contract,
+            preemption: None,
+            filters: Vec::new(),
+            barred: Vec::new(),
+            fix_at_ppm: None,
+            deviation_max: None,
+            ready: None,
+            deadline: None,
+            expires: None,
+            job: None,
+            guarantees: Vec::new(),
+            budget: None,
+            spender: None,
+            choices: Vec::new(),
+            document: Wording::from(""),
+            idempotency: None,
+        }
+    }
+
+    /// Its latest completion, where it says none that of its expiration within this horizon.
+    pub(crate) fn deadline_within(&self, horizon: Time) -> Time {
+        let latest = || self.expires.map_or(horizon, |at| at.min(horizon));
+        self.deadline.unwrap_or_else(latest)
+    }
+
+    /// The leeway of its agreement beside its placement; `in_pieces` where its work is cut.
+    pub fn constraints(&self, in_pieces: bool) -> PlacementConstraints {
+        PlacementConstraints {
+            shapes: match self.scaling {
+                Scaling::Contract => Vec::new(),
+                Scaling::ReferenceRate | Scaling::Predicted(_) => self.shapes.clone(),
+            },
+            predicted_ppm: match self.scaling {
+                Scaling::Predicted(ppm) => Some(ppm),
+                Scaling::Contract | Scaling::ReferenceRate => None,
+            },
+            room: None,
+            expires: self.expires.map(Time::seconds),
+            pieces_differ: in_pieces && self.preemption.is_some_and(|cut| cut.independent()),
+            filters: self.filters.clone(),
+            barred: self.barred.clone(),
+            fix_at_ppm: self.fix_at_ppm,
+            promised: None,
+        }
+    }
+}
+
+/// An offer that was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AcceptedOffer {
+    /// The agreement that it became.
+    pub agreement: Agreement,
+    /// The same party's other agreements that moved inside their windows to make room for it.
+    pub moved: Vec<Agreement>,
+}
+
+impl AcceptedOffer {
+    /// An agreement for which others did nothing.
+    pub(super) fn alone(agreement: Agreement) -> Self {
+        Self {
+            agreement,
+            moved: Vec::new(),
+        }
+    }
+}
+
+/// An order to end an agreement before its time.
+#[derive(Debug, Clone)]
+pub struct Termination {
+    /// Which agreement.
+    pub id: Uuid,
+    /// The party that it must be of; none for any.
+    pub party: Option<String>,
+    /// Whether the provider takes its time back, and not its party ends it.
+    pub by_provider: bool,
+    /// The versions that it may have, where the caller names some.
+    pub versions: Option<Vec<i64>>,
+    /// The charge of the peer that has it for its end, where that is known.
+    pub charge_of_peer: Option<Money>,
+    /// The key that the request came with.
+    pub idempotency: Option<Idempotency<Agreement>>,
+}
+
+impl Termination {
+    /// Of an agreement in any version. It must be `party`'s where a party is named.
+    pub fn of(id: Uuid, party: Option<String>) -> Self {
+        Self {
+            id,
+            party,
+            by_provider: false,
+            versions: None,
+            charge_of_peer: None,
+            idempotency: None,
+        }
+    }
+}
+
+/// The effects of a change of nodes or resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Repaired {
+    /// Agreements that lost their work with its nodes.
+    pub lost: usize,
+    /// Agreements that got another place, with those that have moved for others.
+    pub moved: usize,
+    /// Agreements for which there is no place any more.
+    pub broken: usize,
+    /// Offers that were held and cannot be kept.
+    pub withdrawn: usize,
+    /// The agreements that have lost their work or their place or got another one, with those that have moved for others, by their
+    /// ids.
+    pub changes: BTreeMap<Uuid, PlaceChange>,
+    /// What the provider pays for that because guarantees are violated: a sum for each currency.
+    pub penalties: Vec<Money>,
+}
+
+impl Repaired {
+    /// Adds the effects of a change that came after.
+    pub(super) fn add(&mut self, later: Self) {
+        self.lost += later.lost;
+        self.broken += later.broken;
+        self.withdrawn += later.withdrawn;
+        for (id, change) in later.changes {
+            let known = self.changes.entry(id).or_insert_with(|| change.clone());
+            known.to = change.to;
+        }
+        self.count_moved();
+    }
+
+    /// Counts the agreements that lie elsewhere now.
+    pub(super) fn count_moved(&mut self) {
+        self.moved = self.changes.values().filter(|change| change.has_moved()).count();
+    }
+
+    /// Notes another place of an agreement, or that it has none any more.
+    pub(super) fn note(&mut self, before: &Agreement, after: Option<&Agreement>) {
+        let known = self.changes.entry(before.id).or_insert_with(|| PlaceChange {
+            party: before.party.clone(),
+            name: before.name.clone(),
+            application: before.job.as_ref().map(|job| job.application.clone()),
+            from: PlannedPlace::of(before),
+            to: None,
+            penalties: Vec::new(),
+        });
+        known.to = after.map(PlannedPlace::of);
+    }
+
+    /// Notes the penalties that the provider pays by the changes of a decision.
+    pub(super) fn note_penalties(&mut self, decided: &[Change]) {
+        for (agreement, amount) in penalties_of_provider(decided) {
+            add_to_sums(&mut self.penalties, amount);
+            if let Some(change) = self.changes.get_mut(&agreement) {
+                add_to_sums(&mut change.penalties, amount);
+            }
+        }
+    }
+}
+
+/// The penalties that the provider pays by the changes of a decision, each with its agreement.
+pub(super) fn penalties_of_provider(decided: &[Change]) -> impl Iterator<Item = (Uuid, Money)> {
+    decided.iter().filter_map(|change| match change {
+        Change::Post(posting)
+            if posting.kind == PostingKind::Penalty && posting.from == Account::Provider =>
+        {
+            Some((posting.agreement, posting.amount))
+        }
+        _ => None,
+    })
+}
+
+/// Adds an amount to the sum of its currency.
+pub(super) fn add_to_sums(sums: &mut Vec<Money>, amount: Money) {
+    match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
+        Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
+        None => sums.push(amount),
+    }
+}
+
+/// What became of the place of an agreement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlaceChange {
+    /// Its party.
+    pub party: String,
+    /// The name in its offer.
+    pub name: Option<String>,
+    /// The application that it runs, where it runs one.
+    pub application: Option<String>,
+    /// Where it was.
+    pub from: PlannedPlace,
+    /// Where it is; none where there is no place for it any more.
+    pub to: Option<PlannedPlace>,
+    /// What the provider pays for that because its guarantees are violated: a sum for each currency.
+    pub penalties: Vec<Money>,
+}
+
+impl PlaceChange {
+    /// Whether it lies elsewhere now.
+    pub fn has_moved(&self) -> bool {
+        self.to.as_ref().is_some_and(|to| *to != self.from)
+    }
+}
+
+/// Where an agreement lies in the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedPlace {
+    /// Name of the resource.
+    pub resource: String,
+    /// From the start of its first slot to the end of its last.
+    pub slot: Interval,
+    /// The nodes of the largest.
+    pub nodes: u32,
+}
+
+impl PlannedPlace {
+    fn of(agreement: &Agreement) -> Self {
+        Self {
+            resource: agreement.resource.clone(),
+            slot: agreement.placement(),
+            nodes: agreement.nodes(),
+        }
+    }
+}
+
+/// The party and the idempotency key of a request.
+pub(super) type Scope = (String, String);
+
+/// The identity of a request, and the way to keep its answer.
+#[derive(Debug, Clone)]
+pub struct Idempotency<T> {
+    /// The party that sent it; keys of different parties have nothing to do with each other.
+    pub party: String,
+    /// The key.
+    pub key: String,
+    /// A digest of the request: another request under the same key is the client's mistake.
+    pub request_hash: String,
+    /// Writes the answer as the text that is kept. It runs on the planner's task, so it only writes its arguments.
+    pub answer: fn(&T) -> String,
+}
+
+impl<T> Idempotency<T> {
+    /// The name under which it is remembered.
+    pub(super) fn scope(&self) -> Scope {
+        (self.party.clone(), self.key.clone())
+    }
+}

@@ -1,0 +1,367 @@
+//! Nodes are held before they are promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
+//! holds its nodes. So the command that asks for such a slot waits here: the plan keeps the slot, nothing is stored, and the
+//! resource's executor reserves the nodes as it does for agreements ([`super::ResourceAgreements`]). When it holds them the command is
+//! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
+
+pub(super) mod reserved_nodes;
+
+mod acceptances;
+mod handover;
+mod reserved_starts;
+pub(super) mod waiting_commands;
+
+use crate::reserving::waiting_commands::WAITING_MAX;
+use std::collections::BTreeSet;
+
+use domain::agreement::Agreement;
+use scheduler::{Interval, Move, Reason, Seconds, Time};
+use uuid::Uuid;
+
+use crate::decider::Command;
+use crate::decider::Decider;
+use crate::error::{Refusal, Result, bare_refusal};
+use crate::handle::Planner;
+use crate::plan::Plan;
+use crate::request::Request;
+use crate::requests::requests_of_agreement;
+use crate::reserving::waiting_commands::{
+    BEGINS_AFTER, PATIENCE, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, Verdict,
+    WaitingCommand, refused_slots_in_words,
+};
+use crate::resources::need::{Need, Placement};
+
+impl Planner {
+    /// Records which agreements a resource could not reserve nodes for, with the begins of their slots, and from how many seconds
+    /// before their begin it reserves slots: slots that begin within that time are promised from now on when their nodes are held.
+    ///
+    /// # Errors
+    /// `Error::Unavailable` when the planner has stopped.
+    pub async fn report_reserving(
+        &self,
+        resource: String,
+        refused: Vec<(Uuid, Time)>,
+        within: Seconds,
+    ) -> Result<()> {
+        self.ask(move |decider| {
+            decider.note_reserving(&resource, &refused, within);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Decider<'_> {
+    /// Notes how a resource reserves nodes.
+    pub(super) fn note_reserving(&mut self, resource: &str, refused: &[(Uuid, Time)], within: Seconds) {
+        let reserving = &mut self.plan.reserving;
+        reserving.within.insert(resource.to_owned(), within);
+        for waiting in reserving.waiting.values_mut() {
+            // A slot that was tried before says nothing of this one.
+            let is_refused =
+                |(slot, _): &(Interval, u32)| refused.contains(&(waiting.agreement.id, slot.start));
+            let is_its =
+                waiting.agreement.resource == resource && waiting.agreement.loads().iter().any(is_refused);
+            let is_moved = waiting.moved.iter().any(|moved| {
+                moved.resource == resource && refused.contains(&(moved.execution_id(), moved.slot().start))
+            });
+            if (is_its || is_moved) && waiting.outcome == ReservationState::Unknown {
+                waiting.outcome = ReservationState::Refused;
+            }
+        }
+    }
+
+    /// Notes for which commands a resource holds the nodes.
+    pub(super) fn note_reserved(&mut self, resource: &str) {
+        let now = self.present_second();
+        let Some(resource_plan) = self.plan.resources.named(resource) else {
+            return;
+        };
+        let near = self.plan.reserving.near_until(resource, now);
+        // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
+        // does not count.
+        let moves = self
+            .plan
+            .reserving
+            .waiting
+            .values()
+            .flat_map(|waiting| &waiting.moves);
+        let missing: BTreeSet<u64> = moves
+            .filter(|moved| near.is_some_and(|until| moved.to <= until))
+            .filter(|moved| {
+                self.plan
+                    .slot_by_number(moved.id)
+                    .is_some_and(|(agreement, index)| {
+                        let slot = agreement.slots.get(index);
+                        slot.is_some_and(|slot| slot.placement.start == moved.to)
+                            && agreement.resource == resource
+                            && !resource_plan.holds_slot(agreement, index, now)
+                    })
+            })
+            .map(|moved| moved.id)
+            .collect();
+        for waiting in self.plan.reserving.waiting.values_mut() {
+            let is_its =
+                waiting.agreement.resource == resource && resource_plan.holds(&waiting.agreement, near, now);
+            let is_missing = |moved: &Move| missing.contains(&moved.id);
+            if is_its && waiting.outcome == ReservationState::Unknown && !waiting.moves.iter().any(is_missing)
+            {
+                waiting.outcome = ReservationState::Reserved;
+            }
+        }
+    }
+
+    /// Notes that the nodes of a resource were reported.
+    pub(super) fn note_reported(&mut self, resource: &str) {
+        for waiting in self.plan.reserving.waiting.values_mut() {
+            if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
+                waiting.outcome = ReservationState::RefusedAndReported;
+            }
+        }
+    }
+
+    /// Finds the place of an offer, as [`Decider::admit_proposal_or`] does; none where its cluster has to hold it first.
+    pub(super) fn admit_reserved_or(
+        &mut self,
+        proposal: &Request,
+        refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
+    ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
+        if let Some(reserved) = self.plan.reserving.take(proposal.id) {
+            let number = self.plan.next_number();
+            let mut agreement = self.make_agreement(proposal, reserved.window, &reserved.admitted);
+            self.settle_room(&mut agreement);
+            self.put_reserved_slot(&agreement, number, reserved.admitted.resource);
+            return Ok(Some((agreement, reserved.admitted, number)));
+        }
+        let tried = self.plan.reserving.tried(proposal.id, self.now);
+        let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
+        self.plan.reserving.not_before = tried.and_then(|tried| tried.not_before);
+        let admitted = self.admit_proposal_or(proposal, refused);
+        self.plan.reserving.not_before = None;
+        let (agreement, admitted, number) = match (admitted, tried) {
+            (Ok(admitted), _) => admitted,
+            (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
+                return Err(bare_refusal(
+                    Reason::NoCapacityInWindow,
+                    refused_slots_in_words(tried.slots),
+                ));
+            }
+            (Err(refusal), _) => return Err(refusal),
+        };
+        if !self.plan.reserving.is_needed(&agreement, self.present_second()) {
+            return Ok(Some((agreement, admitted, number)));
+        }
+        if self.plan.reserving.is_full() {
+            self.apply_admission_moves(&admitted);
+            for request in requests_of_agreement(&agreement, number) {
+                self.plan
+                    .resources
+                    .vacate(admitted.resource, self.present_second(), request.id);
+            }
+            let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
+            return Err(bare_refusal(Reason::NoCapacityInWindow, many));
+        }
+        let priced = agreement.clone();
+        self.keep_until_reserved(agreement, admitted, number, tried);
+        self.note_waiting_price(proposal.spender, &priced);
+        Ok(None)
+    }
+
+    /// Puts an agreement where its slots were kept until now.
+    pub(super) fn put_reserved_slot(&mut self, agreement: &Agreement, number: u64, at: usize) {
+        let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+        for (request, start) in requests_of_agreement(agreement, number).into_iter().zip(starts) {
+            self.plan
+                .resources
+                .put_back(at, self.present_second(), &request, start);
+        }
+    }
+
+    /// Keeps the slots of an agreement that were just found for it; they do not move.
+    fn keep_until_reserved(
+        &mut self,
+        agreement: Agreement,
+        mut admitted: Placement,
+        number: u64,
+        tried: Option<ReservationTries>,
+    ) {
+        let now = self.present_second();
+        let moved = self.apply_admission_moves(&admitted);
+        let moves = std::mem::take(&mut admitted.moved);
+        admitted.transferred.clear();
+        let (id, at) = (agreement.id, admitted.resource);
+        let mut numbers = Vec::new();
+        for (request, (slot, nodes)) in requests_of_agreement(&agreement, number)
+            .into_iter()
+            .zip(agreement.loads())
+        {
+            self.plan.resources.vacate(at, now, request.id);
+            let fixed = scheduler::Request {
+                id: self.plan.table.next_hold(),
+                ready: slot.start,
+                deadline: slot.end,
+                nodes,
+                ..request
+            };
+            self.plan.resources.put_back(at, now, &fixed, slot.start);
+            numbers.push(fixed.id);
+        }
+        self.wait_for_reservation(agreement, admitted, numbers, tried);
+        if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+            (waiting.moved, waiting.moves) = (moved, moves);
+        }
+    }
+
+    fn wait_for_reservation(
+        &mut self,
+        agreement: Agreement,
+        admitted: Placement,
+        numbers: Vec<u64>,
+        tried: Option<ReservationTries>,
+    ) {
+        let tried = tried.unwrap_or(ReservationTries {
+            since: self.now,
+            slots: 0,
+            not_before: None,
+        });
+        let waiting = WaitingCommand {
+            is_kept: false,
+            admitted,
+            moved: Vec::new(),
+            moves: Vec::new(),
+            numbers,
+            replaces: None,
+            tried,
+            outcome: ReservationState::Unknown,
+            agreement,
+        };
+        self.plan.reserving.has_changed = true;
+        self.plan.reserving.waiting.insert(waiting.agreement.id, waiting);
+    }
+
+    /// Agreements that have moved for an agreement while its command waited.
+    pub(super) fn moved_before_reserving(&mut self, id: Uuid) -> Vec<Agreement> {
+        match &mut self.plan.reserving.verdict {
+            Some((decided, Verdict::Reserved(reserved))) if *decided == id => {
+                std::mem::take(&mut reserved.moved)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Takes the commands that are to be decided again. Their slots are kept until then.
+    pub(super) fn take_decidable_commands(&mut self) -> Vec<Command> {
+        let mut commands = Vec::new();
+        for (id, waiting) in &mut self.plan.reserving.waiting {
+            let is_settled = matches!(
+                waiting.outcome,
+                ReservationState::Reserved | ReservationState::RefusedAndReported
+            );
+            if is_settled || self.now - waiting.tried.since > PATIENCE {
+                waiting.is_kept = false;
+                commands.extend(self.later.remove(id));
+            }
+        }
+        commands
+    }
+
+    /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
+    pub(super) fn begin_waiting_command(&mut self, id: Uuid) {
+        let now = self.present_second();
+        self.plan.reserving.verdict = None;
+        let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
+            return;
+        };
+        let at = waiting.admitted.resource;
+        self.plan.reserving.has_changed |= waiting.outcome != ReservationState::Reserved;
+        // Nodes that were taken out of use took it with them.
+        let is_kept = waiting
+            .numbers
+            .iter()
+            .all(|number| self.plan.resources.has_request(at, *number));
+        for number in &waiting.numbers {
+            self.plan.resources.vacate(at, now, *number);
+        }
+        let verdict = match waiting.outcome {
+            // One that is reserved too late is tried again, later.
+            ReservationState::Reserved if is_kept && !waiting.is_too_late(now) => {
+                Verdict::Reserved(Box::new(ReservedSlot {
+                    window: waiting.agreement.window(),
+                    admitted: waiting.admitted,
+                    moved: waiting.moved,
+                }))
+            }
+            ReservationState::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
+            _ => Verdict::Refused(ReservationTries {
+                since: waiting.tried.since,
+                slots: waiting.tried.slots + 1,
+                not_before: Some(
+                    waiting.agreement.slot().start.max(now)
+                        + (BEGINS_AFTER << waiting.tried.slots.min(TRIES_MAX)),
+                ),
+            }),
+        };
+        if !matches!(verdict, Verdict::Reserved(_)) {
+            self.move_agreements_back(at, &waiting.moves);
+        }
+        self.plan.reserving.verdict = Some((id, verdict));
+    }
+
+    /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
+    /// them, or none where a place is taken or one of them may move no more.
+    fn move_agreements_back(&mut self, at: usize, moves: &[Move]) {
+        let now = self.present_second();
+        let back = self.run_trial(|this| {
+            let mut back = Vec::new();
+            for one_move in moves {
+                let is_there = |start: Time| start == one_move.to && one_move.from > now;
+                let waits = this.plan.resources.waiting_request(at, one_move.id);
+                if waits.is_some_and(|(_, start)| is_there(start)) {
+                    let (agreement, _) = this.plan.slot_by_number(one_move.id)?;
+                    if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
+                        return None;
+                    }
+                    let (request, _) = this.plan.resources.withdraw(at, one_move.id)?;
+                    back.push((request, one_move.from));
+                }
+            }
+            let are_back = this.plan.resources.put_all(at, now, &back);
+            are_back.then_some(back)
+        });
+        let moves = |(request, _): &(scheduler::Request, Time)| {
+            let this_move = moves.iter().find(|one_move| one_move.id == request.id)?;
+            Some(Move {
+                id: this_move.id,
+                from: this_move.to,
+                to: this_move.from,
+            })
+        };
+        let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
+        self.apply_moves(&moves, "back: the cluster has refused the new place");
+    }
+}
+
+impl Plan {
+    /// Gives up the slots of commands that had waited and were dropped.
+    pub(super) fn forget_dropped_reservations(&mut self, now: Time) {
+        for (at, number) in self.reserving.take_dropped() {
+            self.resources.vacate(at, now, number);
+        }
+    }
+}
+
+impl WaitingCommand {
+    /// Whether the slot is over, or its rest may be too short for a job that begins in it.
+    fn is_too_late(&self, now: Time) -> bool {
+        let goes_on = self.replaces.is_some_and(|replace| replace.has_begun);
+        let slot = self.agreement.slot();
+        slot.end <= now || !goes_on && self.agreement.is_too_late_by(now - slot.start)
+    }
+}
+
+/// Whether a later begin may be the reason for a refusal.
+fn is_about_time(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::NoCapacityInWindow | Reason::WindowContradictory | Reason::WindowInThePast
+    )
+}

@@ -1,0 +1,215 @@
+//! The nodes that a cluster really holds for agreements. The plan counts nodes and gives them out by number; a cluster
+//! that others use too holds nodes by name, some seconds later, or not at all. An agreement has the nodes that its
+//! cluster reports as held.
+
+use std::collections::BTreeSet;
+
+use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use scheduler::Time;
+use store::Change;
+use tracing::info;
+use uuid::Uuid;
+
+use crate::decider::Decider;
+use crate::plan::{Plan, is_undecided};
+use crate::resources::nodes::{KeptNodes, NodeState, ResourceAgreements};
+use crate::resources::resource::CLUSTER;
+
+impl Decider<'_> {
+    /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with
+    /// them.
+    pub(crate) fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        self.plan.note_kept_nodes(resource, kept);
+        self.note_reserved(resource);
+        self.bind_as_held(resource);
+        for agreement in self.plan.nodes_not_handed_over(resource) {
+            if let Some(since) = self.handed_over_nodes(&agreement) {
+                self.note_handed_over(agreement, since);
+            }
+        }
+    }
+
+    /// Takes note of since when the nodes of an agreement without a job are its party's.
+    pub(crate) fn note_handed_over(&mut self, mut agreement: Agreement, since: Micros) {
+        agreement.note_started(Some(since));
+        let held = format!("{} holds its nodes for it", agreement.resource);
+        let mut events = vec![self.event(EventKind::Running, held)];
+        events.extend(self.assess(&mut agreement));
+        self.update(agreement, events);
+    }
+
+    /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
+    /// holds them for it, or else since it does; none before. Of a peer that is not known before it tells.
+    pub(crate) fn handed_over_nodes(&self, agreement: &Agreement) -> Option<Micros> {
+        let resource_plan = self.plan.resources.named(&agreement.resource)?;
+        let start = agreement.slot().start;
+        if resource_plan.resource.is_peer() {
+            return None;
+        }
+        if resource_plan.resource.kind != CLUSTER {
+            return Some(self.now);
+        }
+        let kept = resource_plan.kept_for(agreement)?;
+        let since = kept.since.max(start).seconds() * MICROS_PER_SECOND;
+        (kept.nodes.len() >= agreement.slot_nodes() as usize).then_some(since.min(self.now))
+    }
+
+    /// Gives agreements that have begun the nodes that their cluster holds for them, where they were given others: their work
+    /// goes with those, and is lost with those.
+    fn bind_as_held(&mut self, resource: &str) {
+        let now = self.present_second();
+        let others = self.plan.nodes_held_elsewhere(resource, now);
+        for (agreement, _) in &others {
+            self.plan.take_nodes(agreement, now);
+            // Which they were until now its timeline tells.
+            self.batch.push(Change::ReleaseNodes {
+                agreement: agreement.id,
+                end: agreement.slot().start,
+            });
+        }
+        for (agreement, nodes) in others {
+            let named = self.names_of(resource, &nodes);
+            let detail = format!("on nodes {named} of {resource}, which holds these for it");
+            info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
+            self.plan.give_nodes(&agreement, &nodes);
+            let mut interval = agreement.slot();
+            interval.start = interval.start.max(now);
+            let (id, event) = (agreement.id, self.event(EventKind::Moved, detail));
+            self.update(agreement, vec![event]);
+            self.batch.push(Change::BindNodes {
+                agreement: id,
+                resource: resource.to_owned(),
+                nodes,
+                interval,
+            });
+        }
+    }
+}
+
+impl Plan {
+    /// The plan's data for a resource.
+    pub(crate) fn planned_on(&self, resource: &str) -> ResourceAgreements {
+        let here = self
+            .live
+            .iter()
+            .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
+        let with_nodes = |agreement: &Agreement| {
+            let nodes = self.bound.get(&agreement.id).cloned();
+            (agreement.clone(), nodes.unwrap_or_default())
+        };
+        let mut agreements: Vec<_> = here.map(with_nodes).collect();
+        let waiting: Vec<Uuid> = self
+            .reserving
+            .waiting_on(resource)
+            .map(|waiting_on| waiting_on.id)
+            .collect();
+        agreements.extend(
+            self.reserving
+                .waiting_on(resource)
+                .map(|waiting_on| (waiting_on.clone(), Vec::new())),
+        );
+        agreements.sort_by_key(|(agreement, _)| (agreement.placement().start, agreement.id));
+        let one_resource = self.resources.named(resource);
+        ResourceAgreements {
+            agreements,
+            waiting,
+            replaced: self.reserving.replaced_on(resource),
+            moved: self.reserving.moved_on(resource).collect(),
+            left_out: one_resource.map_or_else(Vec::new, |each| {
+                each.nodes.left_out(each.resource.capacity, each.extent())
+            }),
+        }
+    }
+
+    /// Whether anything is planned on a resource, has nodes there, or is to be stopped there.
+    pub(crate) fn has_work_on(&self, resource: &str, now: Time) -> bool {
+        let one_resource = self.resources.named(resource);
+        let mut stopping = self.stopping.values();
+        !self.planned_on(resource).agreements.is_empty()
+            || one_resource
+                .is_some_and(|resource_plan| resource_plan.last_binding(0).is_some_and(|until| until > now))
+            || stopping.any(|stopping| stopping.resource == resource)
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.resources.place_of(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.resources.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
+        });
+    }
+
+    /// Takes the nodes from an agreement that it was given.
+    fn take_nodes(&mut self, agreement: &Agreement, now: Time) {
+        let nodes = self.bound.remove(&agreement.id).unwrap_or_default();
+        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
+            let until = agreement.slot().end;
+            self.resources
+                .change_bindings(at, |resource| resource.unbind(&nodes, until, now));
+        }
+    }
+
+    /// Gives an agreement these nodes of its resource until the end of its slot.
+    fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
+        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
+            let until = agreement.slot().end;
+            self.resources
+                .change_bindings(at, |resource| resource.bind(nodes, until));
+        }
+        self.bound.insert(agreement.id, nodes.to_vec());
+    }
+
+    /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
+    fn nodes_not_handed_over(&self, resource: &str) -> Vec<Agreement> {
+        let waits = |agreement: &&Agreement| {
+            agreement.resource == resource
+                && agreement.service == ServiceState::Idle
+                && agreement.never_had_nodes()
+        };
+        self.begun().filter(waits).cloned().collect()
+    }
+
+    /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
+    /// is left out where these nodes would be another's, or are known to be gone.
+    fn nodes_held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
+        let Some(resource_plan) = self.resources.named(resource) else {
+            return Vec::new();
+        };
+        let elsewhere = |agreement: &Agreement| {
+            let mut nodes = resource_plan.kept_for(agreement)?.nodes.clone();
+            nodes.sort_unstable();
+            let stands = |node: &u32| {
+                *node < resource_plan.resource.capacity && resource_plan.nodes.state(*node) != NodeState::Down
+            };
+            let whole = nodes.len() == agreement.slot_nodes() as usize && nodes.iter().all(stands);
+            let differ = *self.bound.get(&agreement.id)? != nodes;
+            (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
+        };
+        let mut others: Vec<_> = self
+            .begun()
+            .filter_map(|agreement| Some((agreement, elsewhere(agreement)?)))
+            .map(|(agreement, nodes)| (agreement.clone(), nodes))
+            .collect();
+        others.sort_by_key(|(agreement, _)| agreement.id);
+        loop {
+            let bound = |id: &Uuid| self.bound.get(id).into_iter().flatten().copied();
+            let left: BTreeSet<u32> = others.iter().flat_map(|(other, _)| bound(&other.id)).collect();
+            let before = others.len();
+            let mut taken = BTreeSet::new();
+            others.retain(|(_, nodes)| {
+                let mut free = nodes
+                    .iter()
+                    .filter(|node| resource_plan.is_free(**node, now) || left.contains(*node));
+                free.clone().count() == nodes.len() && free.all(|node| taken.insert(*node))
+            });
+            if others.len() == before {
+                return others;
+            }
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Resources on which nothing new is promised, because they have not been checked yet or an operator has frozen them. Earlier
+//! promises there stay.
+
+use crate::decider::Decider;
+use crate::error::{Error, Result};
+use crate::handle::Planner;
+use crate::resources::resource::Resource;
+
+impl Planner {
+    /// Whether nothing new is promised on a resource before it has been checked.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when the planner has stopped.
+    pub async fn is_resource_closed(&self, resource: String) -> Result<bool> {
+        self.ask(move |decider| Ok(decider.plan.resources.closed().any(|closed| closed == resource)))
+            .await
+    }
+
+    /// Opens a resource for new promises, where it was configured as closed.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
+    pub async fn open_resource(&self, resource: String) -> Result<()> {
+        self.ask(move |decider| decider.open(&resource).ok_or(Error::NotFound))
+            .await
+    }
+}
+
+impl Decider<'_> {
+    /// Opens a resource for new promises; `None` where there is none of this name.
+    pub(crate) fn open(&mut self, resource: &str) -> Option<()> {
+        let at = self.plan.resources.place_of(resource)?;
+        self.plan.resources.open(at);
+        Some(())
+    }
+
+    /// Names the resources that are closed, in words; `None` where all are open.
+    pub(crate) fn closed_resources_in_words(&self) -> Option<String> {
+        let closed: Vec<&str> = self.plan.resources.closed().collect();
+        (!closed.is_empty()).then(|| {
+            format!(
+                "nothing is promised on {} before it has been checked; no other resource takes what is asked for",
+                closed.join(", ")
+            )
+        })
+    }
+
+    /// Names the frozen resources that would take something, in words; `None` where there are none.
+    pub(crate) fn frozen_resources_in_words(&self, takes: impl Fn(&Resource) -> bool) -> Option<String> {
+        let frozen = self.plan.resources.frozen().filter(|frozen| takes(frozen));
+        let frozen: Vec<&str> = frozen.map(|frozen| frozen.name.as_str()).collect();
+        (!frozen.is_empty()).then(|| {
+            let is = if frozen.len() == 1 { "is" } else { "are" };
+            format!(
+                "{} {is} frozen by the operator, and no other resource takes what is asked for",
+                frozen.join(", ")
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scheduler::{Reason, Time};
+
+    use super::super::nodes::{NodeReport, NodeState, Reporter};
+    use crate::tests::harness::{Domain, proposal};
+    use crate::{Plan, Resource};
+
+    fn closed(name: &str) -> Resource {
+        Resource {
+            closed: true,
+            ..Resource::new(name, "slurm", 4)
+        }
+    }
+
+    #[test]
+    fn nothing_new_is_promised_on_a_closed_resource_and_an_open_one_stays_open_when_the_plan_is_read_anew() {
+        let mut domain = Domain::new(vec![closed("cluster")]);
+        let refusal = domain.place(proposal(2, 100, (0, 400))).unwrap_err();
+        assert_eq!(refusal.reason, Reason::ResourceNotOffered);
+        assert!(
+            refusal.binding.contains("promised on cluster before"),
+            "{refusal:?}"
+        );
+        assert_eq!(domain.decide(|decider| decider.open("no-such")), None);
+        domain.decide(|decider| decider.open("cluster")).unwrap();
+        let first = domain.place(proposal(2, 100, (0, 400))).unwrap().agreement;
+        assert_eq!(first.resource, "cluster");
+
+        let known = domain.known.values().cloned().collect();
+        let mut rebuilt = Plan::rebuild(
+            &domain.settings,
+            &domain.settings.resources,
+            known,
+            Vec::new(),
+            Time(0),
+        )
+        .unwrap();
+        rebuilt.recall_reports(&domain.plan, Time(0));
+        domain.plan = rebuilt;
+        domain.place(proposal(2, 100, (0, 400))).unwrap();
+        domain.check();
+    }
+
+    #[test]
+    fn what_was_promised_is_kept_on_a_closed_resource_where_its_own_nodes_fail() {
+        let mut domain = Domain::new(vec![Resource::new("local", "local", 4), closed("cluster")]);
+        let promised = domain.place(proposal(4, 100, (100, 200))).unwrap().agreement;
+        assert_eq!(promised.resource, "local");
+        assert!(domain.place(proposal(4, 100, (100, 200))).is_err());
+        let report = NodeReport {
+            states: vec![NodeState::Drained; 4],
+            ..NodeReport::default()
+        };
+        let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+        assert_eq!(repaired.unwrap().moved, 1);
+        assert_eq!(domain.of(promised.id).resource, "cluster");
+        domain.check();
+    }
+}

@@ -1,0 +1,126 @@
+//! The picture of the plan that pages are drawn from.
+
+use super::*;
+use crate::resources::resource::AddedMaintenance;
+
+/// A slot on a picture: its purpose, whether it has begun, its time, and its nodes.
+type SeenSlot = (Uuid, bool, (i64, i64), u32, Vec<u32>);
+
+fn seen(picture: &Picture) -> Vec<SeenSlot> {
+    let slots = picture.resources[0].slots.iter();
+    slots
+        .map(|slot| {
+            let has_begun = matches!(slot.of, SlotOf::Agreement { has_begun: true, .. });
+            let interval = (
+                slot.interval.start.seconds() - NOW,
+                slot.interval.end.seconds() - NOW,
+            );
+            (
+                slot.of.id(),
+                has_begun,
+                interval,
+                slot.nodes,
+                slot.numbers.clone(),
+            )
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn it_has_what_is_planned_and_held_with_the_nodes_that_are_known() {
+    let domain = Domain::start().await;
+    let first = domain.place(proposal(2, 100, 0..100)).await.unwrap().id;
+    let later = domain.place(proposal(3, 100, 200..300)).await.unwrap().id;
+    let over = domain.place(proposal(1, 50, 0..50)).await.unwrap().id;
+    domain.planner.begin_due().await.unwrap();
+    let negotiation = domain.open(None).await;
+    domain.hold(negotiation, &proposal(1, 100, 150..250)).await;
+    let picture = domain.planner.picture().await.unwrap();
+    let expected: Vec<SeenSlot> = vec![
+        (first, true, (0, 100), 2, vec![0, 1]),
+        (over, true, (0, 50), 1, vec![2]),
+        (negotiation, false, (150, 250), 1, vec![]),
+        (later, false, (200, 300), 3, vec![]),
+    ];
+    assert_eq!(seen(&picture), expected);
+    let free = |start: i64, end: i64| {
+        let interval = Interval::new(Time(NOW + start), Time(NOW + end));
+        picture.resources[0].free_within(interval)
+    };
+    assert_eq!(
+        [free(0, 10), free(0, 120), free(150, 300), free(290, 310)],
+        [(1, 1), (1, 4), (0, 3), (1, 4)]
+    );
+    let gaps = picture.resources[0].gaps(Interval::new(Time(NOW), Time(NOW + 400)), 3, 1, 9);
+    let gaps: Vec<_> = gaps
+        .iter()
+        .map(|gap| (gap.start.seconds() - NOW, gap.end.seconds() - NOW))
+        .collect();
+    assert_eq!(gaps, [(100, 200), (300, 400)]);
+
+    domain.turn(60);
+    domain.planner.begin_due().await.unwrap();
+    let picture = domain.planner.picture().await.unwrap();
+    let ids: Vec<Uuid> = seen(&picture).into_iter().map(|slot| slot.0).collect();
+    assert_eq!(ids, [first, negotiation, later], "what is over is not on it");
+}
+
+#[tokio::test]
+async fn it_has_the_nodes_that_are_not_used_and_why() {
+    let mut resource = Resource::new("local", "local", 4);
+    resource.added_maintenance.push(AddedMaintenance {
+        id: Uuid::now_v7(),
+        start: NOW + 500,
+        end: NOW + 600,
+        nodes: Some(1),
+        reason: None,
+        party: "operator".to_owned(),
+    });
+    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
+    let settings = Settings::new(vec![resource], 86_400);
+    let domain = Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await;
+    let down = NodeReport {
+        states: vec![
+            NodeState::Down,
+            NodeState::Down,
+            NodeState::Up,
+            NodeState::Drained,
+        ],
+        ..NodeReport::default()
+    };
+    domain
+        .planner
+        .set_nodes("local".into(), Reporter::Operator, down)
+        .await
+        .unwrap();
+    let picture = domain.planner.picture().await.unwrap();
+    let unused = picture.resources[0]
+        .unused
+        .iter()
+        .map(|nodes| (nodes.nodes.clone(), nodes.why));
+    let expected = [
+        (0..2, WhyUnused::State(NodeState::Down)),
+        (3..4, WhyUnused::State(NodeState::Drained)),
+        (3..4, WhyUnused::Maintenance),
+    ];
+    assert_eq!(unused.collect::<Vec<_>>(), expected);
+    let one_resource = &picture.resources[0];
+    assert_eq!(
+        (
+            one_resource.counts.up,
+            one_resource.counts.drained,
+            one_resource.counts.down
+        ),
+        (1, 1, 2)
+    );
+    let states: Vec<_> = one_resource.nodes.iter().map(|node| node.state).collect();
+    assert_eq!(
+        states,
+        [
+            NodeState::Down,
+            NodeState::Down,
+            NodeState::Up,
+            NodeState::Drained
+        ]
+    );
+}

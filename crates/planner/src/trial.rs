@@ -1,0 +1,110 @@
+//! What a proposal would get if it were made now. The plan is read from the store, and decided on by the same code as in the service;
+//! nothing is stored.
+
+use std::collections::BTreeMap;
+
+use domain::agreement::Agreement;
+use domain::clock::Clock;
+use scheduler::{Interval, Time};
+use store::Store;
+
+use crate::batches::RememberedAnswers;
+use crate::decider::Decider;
+use crate::error::{Refusal, StartError};
+use crate::request::Request;
+use crate::resources::domain_id;
+use crate::resources::need::Need;
+use crate::settings::Settings;
+use crate::writer;
+
+/// What a proposal would get.
+#[derive(Debug)]
+pub struct TrialResult {
+    /// Its agreement, or why there would be none.
+    pub placed: Result<Agreement, Refusal>,
+    /// Its place on each resource alone, as the plans stand, in the order in which ties are broken.
+    pub places: Vec<TriedPlace>,
+}
+
+/// A place on a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriedPlace {
+    /// The resource.
+    pub resource: String,
+    /// The best slot that is free; none where there is none.
+    pub slot: Option<Interval>,
+    /// When the work is expected to complete in it: at the end of the slot where nothing is foreseen.
+    pub completes: Option<Time>,
+}
+
+/// Decides about a proposal on the stored plan as if it were made now. Clusters are taken to let it in.
+///
+/// # Errors
+/// Those of reading the plan.
+pub async fn try_proposal(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+    request: &Request,
+) -> Result<TrialResult, StartError> {
+    let mut plan = writer::read_plan(settings, store, clock).await?;
+    let (mut batch, mut later) = (Vec::new(), BTreeMap::new());
+    let mut decider = Decider {
+        settings,
+        plan: &mut plan,
+        now: clock.micros(),
+        batch: &mut batch,
+        remembered: RememberedAnswers::new(),
+        later: &mut later,
+        reconfigured: &mut None,
+        is_unbounded: false,
+    };
+    let now = decider.present_second();
+    let many = decider.plan.resources.plans().count();
+    (0..many).for_each(|at| decider.plan.resources.open(at));
+    decider.plan.resources.advance(now);
+    let places = match decider.window(request) {
+        Ok(window) => {
+            let need = Need::of(request, decider.plan.next_number(), window, now);
+            (0..many)
+                .filter_map(|at| decider.best_place_on(at, &need))
+                .collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    let admitted = decider.admit_proposal_or(request, |this, need, reason| this.make_refusal(need, reason));
+    Ok(TrialResult {
+        placed: admitted.map(|(agreement, _, _)| agreement),
+        places,
+    })
+}
+
+impl Decider<'_> {
+    /// The best place of a need on one resource.
+    fn best_place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
+        let one_resource = &self.plan.resources.get(at)?.resource;
+        let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
+        let only = |shape| {
+            let best = self
+                .plan
+                .resources
+                .best_on(at, need, (shape, need.window), self.settings.objective);
+            best.map(|candidate| (candidate.rank, shape, candidate.slot))
+        };
+        let best = need
+            .shapes
+            .iter()
+            .filter_map(|shape| only(*shape))
+            .min_by_key(|each| each.0);
+        let completes = best.map(|(_, shape, slot)| {
+            let forecasts = self.plan.resources.forecasts(need, shape, Some(at));
+            let foreseen = forecasts.and_then(|forecast| Some(forecast.of(domain_id(at))?.at(slot.start)));
+            foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
+        });
+        Some(TriedPlace {
+            resource,
+            slot: best.map(|(_, _, slot)| slot),
+            completes,
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! Writing a batch of decisions: one transaction, under an epoch, and with a definite outcome wherever there can be
+//! one.
+//!
+//! The rows to write, with the hashes of the trail, are made before the transaction begins, from the end of the trail as the last
+//! batch left it, which the batch states. Where another process has appended to it meanwhile, they are made again. Where the end is not
+//! there any more, the database has gone back: nothing is written. Each table takes one way to the database.
+//!
+//! Every batch writes its own id into the lease's row. That locks the row, so that a decider that took over waits for the batch
+//! before it reads anything. When the connection breaks around COMMIT, the row is locked again: that waits until the server has
+//! ended the broken transaction, and the id in the row says which end it had.
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::change::Change;
+use super::held_nodes::HeldNodes;
+use super::known_trail::confirm_end;
+use super::lease::no_lease_row;
+use super::tables::{Failure, Tables};
+use super::trail::Trail;
+use crate::database::{ANSWER_WAIT, Store};
+use crate::engine::{
+    Connection, Error, Record, Result, Value, bulk, is_contention, is_undone, silent_database, statements,
+};
+use crate::records::bindings::Binding;
+
+/// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
+const ATTEMPTS: u32 = 4;
+/// How often the outcome of a COMMIT is asked for, and how long to wait before the second time; it doubles then. With the time of
+/// the attempts themselves, this is about as long as a server's restart.
+const INQUIRIES: u32 = 6;
+const INQUIRY_WAIT: Duration = Duration::from_millis(100);
+
+impl Store {
+    /// Writes one batch in one transaction, for the holder of the lease with this epoch. Takes time in proportion to
+    /// the batch.
+    ///
+    /// # Errors
+    /// [`Error::LeaseLost`] where a later epoch exists, [`Error::Conflict`] where a change does not fit the store,
+    /// [`Error::Unavailable`], [`Error::Damaged`] where the database is not as it was left; after these nothing was written, or only into
+    /// files that are lost. [`Error::Unknown`] where the connection broke around COMMIT and
+    /// the database did not come back in time.
+    pub async fn commit(&self, epoch: i64, batch: &[Change]) -> Result<()> {
+        self.known.refuse_damaged()?;
+        let id = Uuid::now_v7();
+        let mut attempt = 1;
+        loop {
+            let again: Error = match Box::pin(self.write_batch(epoch, id, batch)).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Refused(error)) => return self.told(Err(error)),
+                Err(Failure::Contention(error)) => error.into(),
+                Err(Failure::Unknown(error)) => match self.was_batch_stored(epoch, id).await {
+                    Some(true) => return Ok(()),
+                    Some(false) => error.into(),
+                    None => {
+                        return Err(Error::Unknown {
+                            batch: id,
+                            why: Box::new(error),
+                        });
+                    }
+                },
+            };
+            if attempt == ATTEMPTS {
+                return Err(again);
+            }
+            tracing::warn!(attempt, error = %again, "a batch is written again");
+            attempt += 1;
+        }
+    }
+
+    /// One attempt.
+    async fn write_batch(&self, epoch: i64, id: Uuid, batch: &[Change]) -> Result<(), Failure> {
+        let known = self.known.trail();
+        let held = self.nodes_held_before(batch).await?;
+        let tables = Tables::of(batch, &known, &held)?;
+        let begun = tokio::time::timeout(ANSWER_WAIT, self.begin()).await;
+        let mut transaction = begun.map_err(|_| silent_database())??;
+        let writing = async {
+            if begin_batch(&mut transaction, epoch, id, (&known, &tables.trail)).await? {
+                tables.write(&mut transaction).await?;
+                return Ok::<_, Failure>((transaction, tables.trail));
+            }
+            let rows = transaction.read(statements::LOCK_TRAIL, &[], |row| {
+                Ok((row.integer("epoch")?, Trail::of(row)?))
+            });
+            // A key was made or revoked since, or another process decides, or the database has gone back.
+            let (current, stored) = rows.await?.pop().ok_or_else(no_lease_row)?;
+            confirm_end(&mut transaction, &known, &stored).await?;
+            if current != epoch {
+                return Err(Error::LeaseLost.into());
+            }
+            let tables = Tables::of(batch, &stored, &held)?;
+            begin_batch(&mut transaction, epoch, id, (&stored, &tables.trail)).await?;
+            tables.write(&mut transaction).await?;
+            Ok((transaction, tables.trail))
+        };
+        let writers = &self.database.writers;
+        let (transaction, trail) = writers.answer(ANSWER_WAIT, writing).await??;
+        // What goes into a file that was removed is not there after the end of this process.
+        if let Err(gone) = self.database.confirm_files() {
+            // A connection that is dropped is opened anew, to what has the name now.
+            let _ = transaction.rollback().await;
+            return Err(gone.into());
+        }
+        match writers.answer(ANSWER_WAIT, transaction.commit()).await {
+            Ok(Ok(())) => {
+                self.database.confirm_files()?;
+                self.known.note(trail);
+                Ok(())
+            }
+            Ok(Err(error)) if is_contention(&error) || is_undone(&error) => Err(error.into()),
+            Ok(Err(error)) | Err(error) => Err(Failure::Unknown(error)),
+        }
+    }
+
+    /// The nodes that agreements of a batch have which gives some of them back or hands them over: only a decider changes them.
+    async fn nodes_held_before(&self, batch: &[Change]) -> Result<HeldNodes> {
+        let needed = HeldNodes::needed(batch);
+        if needed.is_empty() {
+            return Ok(HeldNodes::default());
+        }
+        let needed: Vec<Value<'_>> = needed.into_iter().map(Value::from).collect();
+        let readers = &self.database.readers;
+        let mut connection = readers.acquire().await?;
+        let read = connection.read_bulk(&bulk::NODES_OF, &needed, Binding::of);
+        Ok(HeldNodes::of(readers.answer(ANSWER_WAIT, read).await??))
+    }
+
+    /// Whether a batch was stored after all, where that can be found out: `None` where the database does not come back, or
+    /// another decider has written since.
+    async fn was_batch_stored(&self, epoch: i64, id: Uuid) -> Option<bool> {
+        let mut wait = INQUIRY_WAIT;
+        for inquiry in 1..=INQUIRIES {
+            match tokio::time::timeout(ANSWER_WAIT, self.settled()).await {
+                Ok(Ok((current, last))) => return (current == epoch).then_some(last == Some(id)),
+                Ok(Err(Error::Damaged(_))) => return None,
+                Ok(Err(error)) => tracing::warn!(inquiry, %error, "the outcome of a batch is not known yet"),
+                Err(_) => tracing::warn!(inquiry, "the outcome of a batch is not known yet: no answer"),
+            }
+            if inquiry < INQUIRIES {
+                tokio::time::sleep(wait).await;
+                wait *= 2;
+            }
+        }
+        None
+    }
+
+    /// The epoch and the last batch, once no transaction that writes is open any more.
+    ///
+    /// # Errors
+    /// [`Error::Damaged`] where the database has gone back.
+    pub(crate) async fn settled(&self) -> Result<(i64, Option<Uuid>)> {
+        let settled = self.settle().await;
+        self.told(settled)
+    }
+
+    async fn settle(&self) -> Result<(i64, Option<Uuid>)> {
+        self.database.confirm_files()?;
+        let known = self.known.trail();
+        let mut transaction = self.begin().await?;
+        let found = transaction.read_lease(statements::SETTLE, |row| {
+            let of_batch = (row.integer("epoch")?, row.maybe_id("batch")?);
+            Ok((of_batch, Trail::of(row)?))
+        });
+        let (found, stored) = found.await?;
+        confirm_end(&mut transaction, &known, &stored).await?;
+        transaction.commit().await?;
+        self.known.note(stored);
+        Ok(found)
+    }
+}
+
+/// Locks the lease's row and has the trail go on; false where the epoch or the end of the trail is another than is known.
+async fn begin_batch(
+    connection: &mut Connection,
+    epoch: i64,
+    id: Uuid,
+    (known, after): (&Trail, &Trail),
+) -> Result<bool, sqlx::Error> {
+    let values = [
+        epoch.into(),
+        id.into(),
+        known.number.into(),
+        (&known.hash).into(),
+        after.number.into(),
+        (&after.hash).into(),
+        after.sums.to_string().into(),
+    ];
+    Ok(connection.execute(statements::BEGIN_BATCH, &values).await? == 1)
+}

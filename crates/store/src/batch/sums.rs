@@ -1,0 +1,152 @@
+//! Sums over the rows of the tables that decide rights and money beside the agreements themselves: bound nodes, executions, the ledger, the
+//! spendings of keys, and successions. A sum adds up the digests of all rows of a table, so a batch adds those of its new rows and takes
+//! away those of rows that go, whatever else the table has. The trail states the sums after each batch that changes one. A row that was
+//! changed, added or deleted past the service shows in the sum of its table.
+
+use std::fmt;
+
+use crate::engine::bulk::{self, Bulk};
+use crate::engine::{Columns, Error, Result, Value, statements};
+
+/// A table with a sum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SummedTable {
+    Bindings,
+    Executions,
+    Ledger,
+    Spendings,
+    Successions,
+}
+
+impl SummedTable {
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Bindings,
+        Self::Executions,
+        Self::Ledger,
+        Self::Spendings,
+        Self::Successions,
+    ];
+
+    /// The name in digests and in words. The archive is a part of its table.
+    pub(crate) fn table(self) -> &'static str {
+        match self {
+            Self::Bindings => "node_bindings",
+            Self::Executions => "executions",
+            Self::Ledger => "ledger",
+            Self::Spendings => "spendings",
+            Self::Successions => "successions",
+        }
+    }
+
+    /// The statement that adds its rows, with all its columns.
+    fn columns(self) -> &'static Bulk {
+        match self {
+            Self::Bindings => &bulk::BIND_NODES,
+            Self::Executions => &bulk::INSERT_EXECUTIONS,
+            Self::Ledger => &bulk::INSERT_ENTRIES,
+            Self::Spendings => &bulk::INSERT_SPENDINGS,
+            Self::Successions => &bulk::INSERT_SUCCESSIONS,
+        }
+    }
+
+    /// Reads all its rows.
+    pub(crate) fn statement(self) -> &'static str {
+        match self {
+            Self::Bindings => statements::ALL_BINDINGS,
+            Self::Executions => statements::ALL_EXECUTIONS,
+            Self::Ledger => statements::ALL_ENTRIES,
+            Self::Spendings => statements::ALL_SPENDINGS,
+            Self::Successions => statements::ALL_SUCCESSIONS,
+        }
+    }
+
+    /// The part of a stored row in the sum.
+    pub(crate) fn part_of_row(self, row: &Columns<'_>) -> Result<u128> {
+        let digest = self.columns().stored_digest(self.table(), row)?;
+        Ok(u128::from_be_bytes(digest))
+    }
+
+    fn part(self, values: &[Value<'_>]) -> u128 {
+        u128::from_be_bytes(self.columns().digest(self.table(), values))
+    }
+}
+
+/// The sum of each table, in the order of [`SummedTable::ALL`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct TableSums([u128; SummedTable::ALL.len()]);
+
+impl TableSums {
+    /// Reads them as they are written: nothing, where no row has been added yet.
+    pub(crate) fn parse(text: &str) -> Result<Self> {
+        let mut sums = Self::default();
+        if text.is_empty() {
+            return Ok(sums);
+        }
+        let wrong = || Error::Corrupt(format!("sums are {text:?}"));
+        let mut parts = text.split(' ');
+        for sum in &mut sums.0 {
+            let part = parts.next().ok_or_else(wrong)?;
+            *sum = part.parse().map_err(|_| wrong())?;
+        }
+        if parts.next().is_some() {
+            return Err(wrong());
+        }
+        Ok(sums)
+    }
+
+    pub(crate) fn of(&self, table: SummedTable) -> u128 {
+        self.0[table as usize]
+    }
+
+    /// Adds a row.
+    pub(crate) fn add(&mut self, table: SummedTable, values: &[Value<'_>]) {
+        let sum = &mut self.0[table as usize];
+        *sum = sum.wrapping_add(table.part(values));
+    }
+
+    /// Takes a row away.
+    pub(crate) fn take(&mut self, table: SummedTable, values: &[Value<'_>]) {
+        self.take_part(table, table.part(values));
+    }
+
+    /// Takes the part of a row away.
+    pub(crate) fn take_part(&mut self, table: SummedTable, part: u128) {
+        let sum = &mut self.0[table as usize];
+        *sum = sum.wrapping_sub(part);
+    }
+}
+
+impl fmt::Display for TableSums {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, others @ ..] = &self.0;
+        write!(f, "{first}")?;
+        others.iter().try_for_each(|sum| write!(f, " {sum}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn sums_are_written_and_read_and_do_not_depend_on_the_order() {
+        let rows: Vec<_> = (0..4)
+            .map(|_| [Value::from(Uuid::now_v7()), Value::from(Uuid::now_v7())])
+            .collect();
+        let mut sums = TableSums::default();
+        assert_eq!(TableSums::parse("").unwrap(), sums);
+        for row in &rows {
+            sums.add(SummedTable::Successions, row);
+        }
+        assert_eq!(TableSums::parse(&sums.to_string()).unwrap(), sums);
+        for wrong in ["1", "1 2 3 4 5 6", "1 2 3 4 -5", "1 2 3 4 x"] {
+            TableSums::parse(wrong).unwrap_err();
+        }
+        for row in rows.iter().rev() {
+            sums.take(SummedTable::Successions, row);
+        }
+        assert_eq!(sums, TableSums::default());
+    }
+}

@@ -1,0 +1,100 @@
+//! Reading rows. A column with an invalid value is [`Error::Corrupt`], never a panic.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sqlx::postgres::PgRow;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{Row, ValueRef};
+use uuid::Uuid;
+
+use super::error::{Error, Result};
+
+/// The columns of one row, by name.
+pub(crate) enum Columns<'r> {
+    Sqlite(&'r SqliteRow),
+    Postgres(&'r PgRow),
+}
+
+impl Columns<'_> {
+    pub(crate) fn is_null(&self, column: &str) -> Result<bool> {
+        Ok(either!(self, row => row.try_get_raw(column)?.is_null()))
+    }
+
+    pub(crate) fn maybe_integer(&self, column: &str) -> Result<Option<i64>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
+    pub(crate) fn maybe_text(&self, column: &str) -> Result<Option<String>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
+    pub(crate) fn maybe_id(&self, column: &str) -> Result<Option<Uuid>> {
+        Ok(either!(self, row => row.try_get(column))?)
+    }
+
+    pub(crate) fn bytes(&self, column: &str) -> Result<Vec<u8>> {
+        let bytes: Option<Vec<u8>> = either!(self, row => row.try_get(column))?;
+        bytes.ok_or_else(|| null_in_column(column))
+    }
+
+    pub(crate) fn integer(&self, column: &str) -> Result<i64> {
+        self.maybe_integer(column)?.ok_or_else(|| null_in_column(column))
+    }
+
+    pub(crate) fn text(&self, column: &str) -> Result<String> {
+        self.maybe_text(column)?.ok_or_else(|| null_in_column(column))
+    }
+
+    pub(crate) fn id(&self, column: &str) -> Result<Uuid> {
+        self.maybe_id(column)?.ok_or_else(|| null_in_column(column))
+    }
+
+    /// A number of nodes or the number of a node.
+    pub(crate) fn count(&self, column: &str) -> Result<u32> {
+        let count = self.integer(column)?;
+        u32::try_from(count).map_err(|_| Error::Corrupt(format!("{column} is {count}")))
+    }
+
+    /// A word from a closed list.
+    pub(crate) fn word<T>(&self, column: &str, named: impl Fn(&str) -> Option<T>) -> Result<T> {
+        let word = self.text(column)?;
+        named(&word).ok_or_else(|| Error::Corrupt(format!("{column} is {word:?}")))
+    }
+}
+
+fn null_in_column(column: &str) -> Error {
+    Error::Corrupt(format!("{column} is null"))
+}
+
+/// A value kept as JSON.
+pub(crate) fn read_json_column<T: DeserializeOwned>(row: &Columns<'_>, column: &str) -> Result<T> {
+    serde_json::from_str(&row.text(column)?).map_err(|error| Error::Corrupt(format!("{column}: {error}")))
+}
+
+/// A value as the JSON that is stored.
+pub(crate) fn to_json<T: Serialize>(value: &T) -> String {
+    // The records that are kept as JSON are structs of strings and words: writing them cannot fail.
+    serde_json::to_string(value).expect("a record of strings and words is JSON")
+}
+
+/// The bytes of a text in hexadecimal; none where it is none.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    digits.map(byte).collect()
+}
+
+/// Lower-case hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes
+        .iter()
+        .fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

@@ -1,0 +1,286 @@
+//! Agreements, their documents and their timelines.
+
+use domain::agreement::{Agreement, AgreementState, Event, RunOutcome, Slots, Wording};
+use domain::clock::Micros;
+use scheduler::{Interval, Time, counted};
+use uuid::Uuid;
+
+use crate::batch::trail::{StatedRows, Trail};
+use crate::database::Store;
+use crate::engine::{
+    Columns, Error, Record, Result, StoredValue, Value, read_json_column, record, statements, to_json,
+};
+use crate::records::negotiations::Succession;
+
+/// The table of agreements, in the digests of its rows.
+pub(crate) const TABLE: &str = "agreements";
+
+/// Which agreements of a list are wanted: those that match all that is given.
+#[derive(Debug, Clone, Default)]
+pub struct AgreementFilter {
+    /// Of this party.
+    pub party: Option<String>,
+    /// In this state.
+    pub state: Option<AgreementState>,
+    /// With this name.
+    pub name: Option<String>,
+    /// With this id from their initiator: one, and what has taken its place under the same id.
+    pub initiator_id: Option<String>,
+    /// With a place that ends after this instant.
+    pub start: Option<Time>,
+    /// With a place that begins before this instant.
+    pub end: Option<Time>,
+}
+
+impl Store {
+    /// Every agreement that is not final, ordered by id. A plan is rebuilt from these.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn live_agreements(&self) -> Result<Vec<Agreement>> {
+        self.read(statements::LIVE_AGREEMENTS, &[], read_agreement_row)
+            .await
+    }
+
+    /// At most `limit` agreements with work that was lost after an instant, the latest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn lost_agreements(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
+        let values = [after.into(), limit.into()];
+        self.read(statements::LOST_AGREEMENTS, &values, read_agreement_row)
+            .await
+    }
+
+    /// At most `limit` agreements that were lost after an instant and for which the provider has proposed nothing, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn lost_and_unanswered(&self, after: Micros, limit: u32) -> Result<Vec<Agreement>> {
+        let values = [after.into(), limit.into()];
+        self.read(statements::LOST_AND_UNANSWERED, &values, read_agreement_row)
+            .await
+    }
+
+    /// The agreement with an id.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn agreement(&self, id: Uuid) -> Result<Option<Agreement>> {
+        self.read_one(statements::AGREEMENT, &[id.into()], read_agreement_row)
+            .await
+    }
+
+    /// The offer that an agreement was made from, as it came.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn agreement_document(&self, id: Uuid) -> Result<Option<Wording>> {
+        let wording = |row: &Columns<'_>| Wording::read(row, &["document", "template"]);
+        self.read_one(statements::DOCUMENT, &[id.into()], wording).await
+    }
+
+    /// Keeps versions of templates, each with its id, so that an offer can be kept as the values that it fills in. The same
+    /// version again changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn keep_templates(&self, versions: &[(Uuid, &str)]) -> Result<()> {
+        for (id, document) in versions {
+            self.write(statements::KEEP_TEMPLATE, &[(*id).into(), (*document).into()])
+                .await?;
+        }
+        Ok(())
+    }
+
+    /// The document of a version of a template.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn template_version(&self, id: Uuid) -> Result<Option<String>> {
+        let values = [id.into()];
+        self.read_one(statements::TEMPLATE_VERSION, &values, |row| row.text("document"))
+            .await
+    }
+
+    /// At most `limit` of the agreements that match a filter, newest first, older than `after`, each with what it has replaced and been
+    /// replaced by. Takes time in proportion to the agreements that are passed over.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn agreements_page(
+        &self,
+        filter: &AgreementFilter,
+        after: Option<Uuid>,
+        limit: u32,
+    ) -> Result<Vec<(Agreement, Succession)>> {
+        let state = filter.state.map(|state| state.word().to_owned());
+        let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
+        let mut page: Vec<Value<'_>> = vec![
+            after.unwrap_or(Uuid::max()).into(),
+            limit.into(),
+            state.into(),
+            (&filter.name).into(),
+            start.into(),
+            end.into(),
+        ];
+        let newest = if let Some(id) = &filter.initiator_id {
+            page.push(id.into());
+            [statements::AGREEMENTS_WITH_ID, statements::AGREEMENTS_WITH_ID_OF]
+        } else {
+            [statements::AGREEMENTS_NEWEST, statements::AGREEMENTS_NEWEST_OF]
+        };
+        self.read_all_or_named(filter.party.as_deref(), &page, newest, read_with_succession)
+            .await
+    }
+
+    /// The first agreement of a party with an id from its initiator.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn first_with_id(&self, party: &str, initiator_id: &str) -> Result<Option<Agreement>> {
+        let values = [party.into(), initiator_id.into()];
+        self.read_one(statements::FIRST_WITH_ID, &values, read_agreement_row)
+            .await
+    }
+
+    /// At most `limit` agreements of every party and state, oldest first, newer than `after`.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>> {
+        let values = [after.unwrap_or_default().into(), limit.into()];
+        self.read(statements::AGREEMENTS_OLDEST, &values, read_agreement_row)
+            .await
+    }
+
+    /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
+    /// agreement that was just given its slot has not started yet: its job's folder may still be made. Nor has one whose files are
+    /// being brought.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn agreements_to_start(&self, party: &str) -> Result<Vec<Agreement>> {
+        let mut found = self
+            .read(
+                statements::AGREEMENTS_TO_START,
+                &[party.into()],
+                read_agreement_row,
+            )
+            .await?;
+        found.retain(|agreement| agreement.started.is_none() || agreement.is_being_brought());
+        Ok(found)
+    }
+
+    /// Whether the work that began under an agreement is over for good: its own agreement is final, and no other goes on with it.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn is_work_over(&self, work: Uuid) -> Result<bool> {
+        let own = self.agreement(work).await?;
+        let values = [work.into()];
+        let goes_on = self.read_one(statements::GOES_ON, &values, |row| row.id("id"));
+        Ok(own.is_some_and(|each| each.state.is_final()) && goes_on.await?.is_none())
+    }
+
+    /// The timeline of an agreement, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], [`Error::Corrupt`].
+    pub async fn events(&self, agreement: Uuid) -> Result<Vec<Event>> {
+        self.read(statements::EVENTS, &[agreement.into()], Event::of)
+            .await
+    }
+}
+
+record! { Event: at "at_us", kind, detail }
+record! {
+    Agreement: id, party, name, template, resource, duration "duration_s", ready "ready_s", deadline "deadline_s",
+    slots "nodes" "planned_start_s" "planned_end_s" "pieces", fixed, price "price_micros" "price_currency", constraints "leeway", job,
+    guarantees, state, service, started "started_us", ended "ended_us", outcome, created "created_us", version, origin,
+    initiator_id, choices
+}
+
+/// Reads a row of [`statements::AGREEMENT`] and its like.
+pub(crate) fn read_agreement_row(row: &Columns<'_>) -> Result<Agreement> {
+    let id = row.id("id")?;
+    Agreement::of(row).map_err(|error| match error {
+        Error::Corrupt(what) => Error::Corrupt(format!("agreement {id}: {what}")),
+        other => other,
+    })
+}
+
+/// Reads the same row with what the agreement has replaced and been replaced by.
+pub(crate) fn read_with_succession(row: &Columns<'_>) -> Result<(Agreement, Succession)> {
+    let succession = Succession {
+        supersedes: row.maybe_id("supersedes")?,
+        superseded_by: row.maybe_id("superseded_by")?,
+    };
+    Ok((read_agreement_row(row)?, succession))
+}
+
+/// The greatest number of nodes, the first start, the last end, and the slots as JSON. Where there is only one, the columns of
+/// the row may describe it by themselves.
+impl StoredValue for Slots {
+    const NOTHING: &'static [Value<'static>] = &[
+        Value::Integer(None),
+        Value::Integer(None),
+        Value::Integer(None),
+        Value::Text(None),
+    ];
+
+    fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
+        let nodes = row.count(columns[0])?;
+        let placement = Interval::read(row, &columns[1..3])?;
+        if let Some(slots) = Slots::of(read_json_column(row, columns[3])?) {
+            if (slots.placement(), slots.nodes()) != (placement, nodes) {
+                let what = format!(
+                    "its pieces are not those of {} from end to end of {placement}",
+                    counted(nodes, "node")
+                );
+                return Err(Error::Corrupt(what));
+            }
+            return Ok(slots);
+        }
+        let mut slots = Slots::one((placement, nodes));
+        slots[0].started = row.maybe_integer("started_us")?;
+        // An agreement that is over without an outcome never had its slot.
+        slots[0].ended = row
+            .get::<Option<RunOutcome>>("outcome")?
+            .and(row.maybe_integer("ended_us")?);
+        Ok(slots)
+    }
+
+    fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let Interval { start, end } = self.placement();
+        let pieces = to_json(&self.pieces());
+        values.extend([self.nodes().into(), start.into(), end.into(), pieces.into()]);
+    }
+}
+
+/// The columns of [`crate::engine::bulk::INSERT_EVENTS`]: a line of an agreement's timeline, with the states that it has after the change, which
+/// the trail goes on by.
+pub(crate) fn event_row<'a>(
+    trail: &mut Trail,
+    agreement: &'a Agreement,
+    event: &'a Event,
+    stated: StatedRows,
+) -> [Value<'a>; 11] {
+    let (kind, detail) = (event.kind.word(), &*event.detail);
+    let (state, service) = (agreement.state.word(), agreement.service.word());
+    let words = [kind, detail, state, service];
+    trail.append(agreement.id, event.at, agreement.version, words, stated);
+    [
+        agreement.id.into(),
+        event.at.into(),
+        kind.into(),
+        detail.into(),
+        agreement.version.into(),
+        state.into(),
+        service.into(),
+        trail.number.into(),
+        trail.hash.clone().into(),
+        stated.digest.map(Uuid::from_bytes).into(),
+        stated.sums.map(|sums| sums.to_string()).into(),
+    ]
+}

@@ -1,0 +1,46 @@
+//! Which nodes belong to which agreement, from when its slot begins until it has used it.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::database::Store;
+use crate::engine::{Record, Result, record, statements};
+
+/// A node that an agreement has for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    /// Name of the resource.
+    pub resource: String,
+    /// Number of the node in the resource, from 0.
+    pub node: u32,
+    /// From when until when.
+    pub interval: Interval,
+    /// Its owner.
+    pub agreement: Uuid,
+}
+
+impl Store {
+    /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within
+    /// this second), by resource, node and start.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn bindings(&self, now: Time) -> Result<Vec<Binding>> {
+        let found = self
+            .read(statements::LIVE_BINDINGS, &[now.into()], Binding::of)
+            .await?;
+        Ok(sort_bindings(found))
+    }
+}
+
+/// By resource, node and start.
+pub(crate) fn sort_bindings(mut bindings: Vec<Binding>) -> Vec<Binding> {
+    let order = |one: &Binding, other: &Binding| {
+        let key = |binding: &Binding| (binding.node, binding.interval.start);
+        one.resource.cmp(&other.resource).then(key(one).cmp(&key(other)))
+    };
+    bindings.sort_unstable_by(order);
+    bindings
+}
+
+record! { Binding: resource, node, interval "start_s" "end_s", agreement }

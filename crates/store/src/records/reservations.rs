@@ -1,0 +1,198 @@
+//! Reservations as people look for them: agreements in the order of their starts.
+
+use domain::agreement::Agreement;
+use scheduler::Time;
+use uuid::Uuid;
+
+use crate::database::Store;
+use crate::engine::{Columns, Result, Value, statements};
+use crate::records::agreements::read_with_succession;
+use crate::records::negotiations::Succession;
+
+/// Past reservations that one query looks at where a filter leaves some out.
+const LOOKED_AT: u32 = 10_000;
+
+/// Which reservations are wanted: those that match all that is given.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReservationFilter {
+    /// Of this party.
+    pub party: Option<String>,
+    /// Where they stand: waiting, running; done, failed, changed, cancelled, refused.
+    pub standing: Option<String>,
+    /// On this resource.
+    pub resource: Option<String>,
+    /// With a place that ends after this instant.
+    pub start: Option<Time>,
+    /// With a place that begins before this instant.
+    pub end: Option<Time>,
+    /// With this in their names, or ids that begin with it.
+    pub search: Option<String>,
+}
+
+impl ReservationFilter {
+    /// The words of `standing` for reservations that are not over, and for past ones.
+    pub const STANDINGS: ([&str; 2], [&str; 6]) = (
+        ["waiting", "running"],
+        ["done", "failed", "lost", "changed", "cancelled", "refused"],
+    );
+
+    /// This filter for reservations with a place in a time, in whole seconds.
+    #[must_use]
+    pub fn within(self, start: Option<i64>, end: Option<i64>) -> Self {
+        Self {
+            start: start.map(Time),
+            end: end.map(Time),
+            ..self
+        }
+    }
+}
+
+/// A place in a list of reservations: a start, and an id.
+pub type StartPlace = (i64, Uuid);
+
+impl Store {
+    /// At most `limit` of the reservations that match a filter and are not over, by start, beginning after a place.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn live_reservations(
+        &self,
+        filter: &ReservationFilter,
+        after: StartPlace,
+        limit: u32,
+    ) -> Result<Vec<(Agreement, Succession)>> {
+        let pattern = Pattern::of(filter.search.as_deref());
+        let mut values = pattern.values(filter, after, limit);
+        values.push((&filter.party).into());
+        self.read(statements::LIVE_RESERVATIONS, &values, read_with_succession)
+            .await
+    }
+
+    /// At most `limit` of the reservations that match a filter and are over, the latest start first, beginning after a place. Where the
+    /// filter leaves some out it looks at 10,000 of them, and [`Store::end_of_look`] says where these end.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`, `Error::Corrupt`.
+    pub async fn past_reservations(
+        &self,
+        filter: &ReservationFilter,
+        after: StartPlace,
+        limit: u32,
+    ) -> Result<Vec<(Agreement, Succession)>> {
+        let pattern = Pattern::of(filter.search.as_deref());
+        let looked_at = if filter.leaves_out() { LOOKED_AT } else { limit };
+        let mut values = pattern.values(filter, filter.first_after(after), limit);
+        values.push(looked_at.into());
+        let statements = [statements::PAST_RESERVATIONS, statements::PAST_RESERVATIONS_OF];
+        self.read_all_or_named(filter.party.as_deref(), &values, statements, read_with_succession)
+            .await
+    }
+
+    /// The last of the reservations that [`Store::past_reservations`] looks at for a filter from a place on; none where nothing comes
+    /// after it.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn end_of_look(
+        &self,
+        filter: &ReservationFilter,
+        after: StartPlace,
+    ) -> Result<Option<StartPlace>> {
+        if !filter.leaves_out() {
+            return Ok(None);
+        }
+        let (start, id) = filter.first_after(after);
+        let values = [start.into(), id.into(), (LOOKED_AT - 1).into()];
+        let statements = [statements::PAST_PLACES, statements::PAST_PLACES_OF];
+        let place = |row: &Columns<'_>| Ok((row.integer("planned_start_s")?, row.id("id")?));
+        let found = self.read_all_or_named(filter.party.as_deref(), &values, statements, place);
+        Ok(match found.await?[..] {
+            [last, _] => Some(last),
+            _ => None,
+        })
+    }
+}
+
+impl ReservationFilter {
+    /// Whether it leaves some of a party's reservations out.
+    fn leaves_out(&self) -> bool {
+        let has = [&self.standing, &self.resource, &self.search];
+        has.into_iter().any(Option::is_some) || self.start.is_some() || self.end.is_some()
+    }
+
+    /// The place after which those begin that come after a place and may match.
+    fn first_after(&self, after: StartPlace) -> StartPlace {
+        let end = self.end.map(|end| (end.seconds(), Uuid::nil()));
+        end.map_or(after, |end| end.min(after))
+    }
+}
+
+/// What a search is compared with: patterns of names, and the first and the last id that begin with it.
+struct Pattern {
+    name: Option<String>,
+    small: Option<String>,
+    first: Uuid,
+    last: Uuid,
+}
+
+impl Pattern {
+    fn of(search: Option<&str>) -> Self {
+        let name = search.map(|search| {
+            let quoted = search.replace('!', "!!").replace('%', "!%").replace('_', "!_");
+            format!("%{quoted}%")
+        });
+        let digits = search.map(|search| search.replace('-', "")).unwrap_or_default();
+        let is_id =
+            !digits.is_empty() && digits.len() <= 32 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let padded = |with: &str| {
+            let text = digits.clone() + &with.repeat(32_usize.saturating_sub(digits.len()));
+            Uuid::try_parse(&text).ok()
+        };
+        let (first, last) = if is_id {
+            (padded("0"), padded("f"))
+        } else {
+            (None, None)
+        };
+        Self {
+            small: name.as_ref().map(|name| name.to_lowercase()),
+            name,
+            // No id lies between these.
+            first: first.unwrap_or(Uuid::max()),
+            last: last.unwrap_or(Uuid::nil()),
+        }
+    }
+
+    fn values<'a>(&'a self, filter: &'a ReservationFilter, after: StartPlace, limit: u32) -> Vec<Value<'a>> {
+        let [start, end] = [filter.start, filter.end].map(|at| at.map(Time::seconds));
+        vec![
+            (&filter.standing).into(),
+            (&filter.resource).into(),
+            start.into(),
+            end.into(),
+            (&self.name).into(),
+            (&self.small).into(),
+            self.first.into(),
+            self.last.into(),
+            after.0.into(),
+            after.1.into(),
+            limit.into(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_is_a_part_of_a_name_or_the_beginning_of_an_id() {
+        let pattern = Pattern::of(Some("50%_A!"));
+        assert_eq!(pattern.name.as_deref(), Some("%50!%!_A!!%"));
+        assert_eq!(pattern.small.as_deref(), Some("%50!%!_a!!%"));
+        assert!(pattern.first > pattern.last, "it is no id");
+        let pattern = Pattern::of(Some("01a1FC5d-8"));
+        assert_eq!(pattern.first.to_string(), "01a1fc5d-8000-0000-0000-000000000000");
+        assert_eq!(pattern.last.to_string(), "01a1fc5d-8fff-ffff-ffff-ffffffffffff");
+        assert_eq!(Pattern::of(None).name, None);
+    }
+}
