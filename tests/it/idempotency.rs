@@ -204,8 +204,7 @@ async fn a_key_gives_the_same_answer_to_every_post_of_a_negotiation(url: String)
 async fn of_the_same_request_at_once_there_is_one_effect(url: String) {
     let server = Server::start(&url);
     let client = server.client();
-    let about = open(&client).await;
-    let ended = open(&client).await;
+    let [about, ended] = [open(&client).await, open(&client).await];
     let said = [
         SentOffer::solicited("a", reserve(1)),
         SentOffer::solicited("b", reserve(2)),
