@@ -12,8 +12,6 @@ pub mod access;
 pub mod callbacks;
 // The command line.
 pub mod cli;
-// From a slot of the plan to work that really runs.
-pub mod execution;
 // Other domains: asked before a requester is turned down, and what they carry out.
 pub mod federation;
 // The API over HTTP.

@@ -368,8 +368,8 @@ pub fn run() -> ExitCode {
     };
     // The supervisor of a job is a process of its own, single-threaded and small.
     let command = match command {
-        Command::Supervise { job } => return crate::execution::job::supervisor::run_supervisor(&job),
-        Command::Launch { job } => return crate::execution::job::launch::launch_job(&job),
+        Command::Supervise { job } => return execution::job::supervisor::run_supervisor(&job),
+        Command::Launch { job } => return execution::job::launch::launch_job(&job),
         command => command,
     };
     let mut runtime = tokio::runtime::Builder::new_multi_thread();

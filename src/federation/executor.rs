@@ -1,9 +1,9 @@
 //! A peer as the executor of its resource here: the peer runs the job, and the follower has looked how it stands.
 
 use domain::agreement::Run;
+use execution::{ExecutionError, Executor, JobSpec, JobStatus};
 
 use super::followed_agreements::FollowedAgreements;
-use crate::execution::{ExecutionError, Executor, JobSpec, JobStatus};
 
 /// Tells of a peer's jobs what the follower has seen of them.
 pub struct PeerExecutor {

@@ -11,6 +11,7 @@ use domain::agreement::{
     OfferTerms, RunOutcome, SeenAtPeer, ServiceState,
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use execution::JobStatus;
 use planner::Planner;
 use scheduler::{Interval, Seconds, Time};
 use store::Store;
@@ -23,7 +24,6 @@ use wsag::time::DateTime;
 use super::client::{Peer, PeerError, PeerStatus};
 use super::followed_agreements::FollowedAgreement;
 use super::{Federation, FollowedAgreements};
-use crate::execution::JobStatus;
 
 /// The pause between two looks at what is to be done.
 const TICK: Duration = Duration::from_millis(500);

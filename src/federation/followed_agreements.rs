@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::agreement::AtPeer;
+use execution::JobStatus;
 use tokio::sync::Notify;
 use uuid::Uuid;
-
-use crate::execution::JobStatus;
 
 /// The agreements at peers that are not settled, by their ids. Cheap to clone, and one for all clones.
 #[derive(Clone, Default)]

@@ -22,7 +22,6 @@ mod service;
 mod templates;
 mod views;
 
-pub use crate::execution::lead::LeaderQuestion;
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
@@ -34,6 +33,7 @@ pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};
 use error::Result;
 pub use error::{Error, continuing_fault};
+pub use execution::lead::LeaderQuestion;
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use keys::{KeyRequest, read_key_expiry};
 pub use negotiations::exchange::OfferMessage;

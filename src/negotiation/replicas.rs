@@ -1,8 +1,9 @@
 //! Other replicas of this service: their questions about the jobs of their machines, and the files of jobs that they have run.
 
+use execution::lead::{LeaderAnswer, LeaderQuestion};
+
 use super::error::{Error, Result};
 use super::service::Service;
-use crate::execution::lead::{LeaderAnswer, LeaderQuestion};
 use crate::replicas::{ReplicaError, Replicas, Reply};
 
 impl Service {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::agreement::Agreement;
+use execution::lead::{LeaderAnswer, LeaderQuestion, PendingQuestion};
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
@@ -10,7 +11,6 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::Replicas;
-use crate::execution::lead::{LeaderAnswer, LeaderQuestion, PendingQuestion};
 
 /// How long the leader may take for an answer. A question is asked again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);

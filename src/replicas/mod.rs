@@ -20,10 +20,9 @@ pub use leader_questions::{QUESTIONS, Reply, answer_questions};
 
 use address::{client_to_anywhere, transfer_error_in_words};
 use domain::clock::Clock;
+use execution::lead::Hosts;
 use store::backup::SCHEMA_VERSION;
 use store::{ReplicaRow, Store, hex};
-
-use crate::execution::lead::Hosts;
 
 /// The header with the name of the replica that a request comes from.
 pub const REPLICA: &str = "bespeak-replica";

@@ -20,8 +20,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bespeak::access::{Access, KeyLimits, KeyWish, Role};
-use bespeak::execution::files::inputs::InputFiles;
-use bespeak::execution::files::retention::JobFolders;
 use bespeak::http::{
     self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
@@ -30,6 +28,8 @@ use bespeak::portal;
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use execution::files::inputs::InputFiles;
+use execution::files::retention::JobFolders;
 use planner::{Planner, Pricing, Quotas, Resource, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};

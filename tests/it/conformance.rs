@@ -7,9 +7,10 @@ use crate::support::offers::file;
 const PAGE: &str = "docs/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "address",
     "domain",
+    "execution",
     "metrics",
     "planner",
     "prediction",

@@ -100,7 +100,7 @@ fn the_unit_bounds_the_processes_of_the_service_with_its_jobs() {
         .and_then(|bound| bound.parse().ok())
         .expect("a number of tasks");
     // Several jobs of as many as one may have by default.
-    let default = bespeak::execution::job::limits::default_limits().processes;
+    let default = execution::job::limits::default_limits().processes;
     assert!(default.is_some_and(|most| bound >= 4 * most), "{bound}");
 }
 

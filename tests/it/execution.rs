@@ -19,13 +19,13 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bespeak::execution::files::outputs::{OutputFile, Stream};
-use bespeak::execution::job::limits::OUTPUT_LIMIT;
-use bespeak::execution::local::{LocalExecutor, find_program};
-use bespeak::execution::{Executor, JobSpec, JobStatus};
 use domain::agreement::{JobEnd, RunOutcome};
 use domain::catalogue::{Catalogue, JobLimits};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use execution::files::outputs::{OutputFile, Stream};
+use execution::job::limits::OUTPUT_LIMIT;
+use execution::local::{LocalExecutor, find_program};
+use execution::{Executor, JobSpec, JobStatus};
 use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;
 

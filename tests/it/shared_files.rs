@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::execution::files::inputs::{InputFiles, MirrorError, UploadError};
+use execution::files::inputs::{InputFiles, MirrorError, UploadError};
 use reqwest::{Method, StatusCode};
 use sha2::{Digest, Sha256};
 use store::{Error, FILE_PART_BYTES, PartyFile, Store, hex};

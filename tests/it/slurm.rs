@@ -31,10 +31,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use bespeak::execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
-use bespeak::execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use domain::agreement::{JobEnd, Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
+use execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use jiff::tz::TimeZone;
 use planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;

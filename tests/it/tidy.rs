@@ -18,6 +18,7 @@ const OUR_CRATES: &[&str] = &[
     "advisor",
     "bespeak",
     "domain",
+    "execution",
     "lab",
     "metrics",
     "planner",

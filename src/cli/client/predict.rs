@@ -3,6 +3,7 @@
 use clap::Args;
 use domain::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use domain::clock::Clock;
+use execution::files::inputs::InputFiles;
 use planner::{Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal};
 use prediction::{
     Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
@@ -17,7 +18,6 @@ use super::print_json;
 use crate::cli::config::Config;
 use crate::cli::times::{FORMS, parse_time};
 use crate::cli::{Failure, StoreOptions, instant_in_utc, parse_duration};
-use crate::execution::files::inputs::InputFiles;
 use crate::negotiation::{Templates, millionths};
 
 const EXAMPLES: &str = "\

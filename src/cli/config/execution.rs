@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use domain::catalogue::{JobLimits, LimitKeys};
+use execution::files::records::ClusterRecords;
+use execution::job::limits;
 use scheduler::Seconds;
 
 use super::ranges::table;
-use crate::execution::files::records::ClusterRecords;
-use crate::execution::job::limits;
 
 /// Files that are to be kept for longer than ten years are to be kept elsewhere.
 const KEEP_DAYS_MAX: u32 = 3_650;

@@ -23,6 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use ::execution::local::find_program;
 use address::Policy;
 use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;
@@ -46,7 +47,6 @@ use crate::cli::config::staging::Staging;
 use crate::cli::config::time_constraints::TimeConstraint;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
-use crate::execution::local::find_program;
 use crate::federation::settings::{Federation, PeerSettings};
 use resources::Resource;
 
@@ -423,7 +423,7 @@ impl Config {
     }
 
     /// The clusters that Slurm runs, as their executors have them.
-    pub(super) fn clusters(&self) -> Vec<crate::execution::slurm::Settings> {
+    pub(super) fn clusters(&self) -> Vec<::execution::slurm::Settings> {
         resources::cluster_settings(&self.resources)
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
+use execution::job::limits::Allowance;
+use execution::slurm::Settings;
 use planner::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX, is_resource_name,
 };
@@ -14,8 +16,6 @@ use wsag::time::DateTime;
 
 use super::ranges::{check_range, table};
 use super::slurm::Slurm;
-use crate::execution::job::limits::Allowance;
-use crate::execution::slurm::Settings;
 use crate::replicas::is_replica_name;
 
 /// One resource as written.

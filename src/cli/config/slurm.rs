@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use super::ranges::check_range;
-use crate::execution::slurm::{Account, Policies, Policy, Settings, expand_nodes};
 
 /// Seconds that each of Slurm's commands may take.
 const CALL_SECONDS: u64 = 10;

@@ -1,9 +1,9 @@
 //! `[staging]` of the configuration: where the files of jobs may come from and go to.
 
 use address::{AllowedAddresses, Policy};
+use execution::staging::Rules;
 
 use super::ranges::table;
-use crate::execution::staging::Rules;
 
 /// Mebibytes beyond this are a slip of the pen.
 const MIB_MAX: u64 = 1 << 30;

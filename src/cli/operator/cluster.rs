@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use execution::slurm::{Settings, SlurmExecutor};
+use execution::{CheckResult, ExecutionError, Executor, SetupCheck};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -11,8 +13,6 @@ use super::helper;
 use crate::cli::Failure;
 use crate::cli::client::print_json;
 use crate::cli::config::Config;
-use crate::execution::slurm::{Settings, SlurmExecutor};
-use crate::execution::{CheckResult, ExecutionError, Executor, SetupCheck};
 
 const EXAMPLES: &str = "\
 Examples:

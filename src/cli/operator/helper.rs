@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use execution::slurm::Helping;
 use rustix::process::geteuid;
 use uuid::Uuid;
 
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::serve::{LogFormat, start_log};
-use crate::execution::slurm::Helping;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,9 +1,10 @@
 //! The file descriptors of the service: as many as the system allows, shared between connections and the promised work. A
 //! client without a key may take connections; it never takes the descriptors that jobs, the store and files need.
 
+use execution::job::limits::raise_open_files_limit;
+
 use crate::cli::Failure;
 use crate::cli::config::ConfigLimits;
-use crate::execution::job::limits::raise_open_files_limit;
 use crate::http::Connections;
 
 /// The standard streams, the listener, the runtime's own descriptors, signals, and files that libraries open for a

@@ -7,6 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use execution::dispatcher::SharedExecutor;
+use execution::executors::Executors;
+use execution::files::retention::JobFolders;
+use execution::job::control_group::{HeldLimits, use_control_groups};
+use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
+use execution::lead::Hosts;
+use execution::local::LocalExecutor;
+use execution::slurm::SlurmExecutor;
 use planner::{Planner, Resource};
 use store::Store;
 use task::{Keeper, note_success};
@@ -17,14 +25,6 @@ use super::{SELDOM, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::resources::{Executor, executor_of_resource};
-use crate::execution::dispatcher::SharedExecutor;
-use crate::execution::executors::Executors;
-use crate::execution::files::retention::JobFolders;
-use crate::execution::job::control_group::{HeldLimits, use_control_groups};
-use crate::execution::job::isolation::{why_not_isolated, why_processes_are_not_limited};
-use crate::execution::lead::Hosts;
-use crate::execution::local::LocalExecutor;
-use crate::execution::slurm::SlurmExecutor;
 use crate::federation::{FollowedAgreements, PeerExecutor};
 
 /// Makes the executors of resources: those of this machine share one.

@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 use clap::{Args, ValueEnum};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
+use execution::files::inputs::InputFiles;
+use execution::files::retention::JobFolders;
 use planner::{Planner, Settings, StartError};
 use prediction::{Knowledge, Pace};
 use scheduler::Seconds;
@@ -41,8 +43,6 @@ use super::config::Config;
 use super::{Failure, RESTORING, StoreOptions};
 use crate::access::{Access, OperatorKey};
 use crate::callbacks::{CallBacks, DroppedCounts};
-use crate::execution::files::inputs::InputFiles;
-use crate::execution::files::retention::JobFolders;
 use crate::http::RequestLimits;
 use crate::negotiation::{self, Service};
 

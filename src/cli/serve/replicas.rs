@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use domain::clock::Clock;
+use execution::lead::Hosts;
 use planner::Planner;
 use store::backup::SCHEMA_VERSION;
 use store::{Engine, Store};
@@ -18,7 +19,6 @@ use super::{Options, SOON};
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use crate::cli::config::tls::Tls;
-use crate::execution::lead::Hosts;
 use crate::replicas::{self, NAME_MAX, Replicas, Trust, is_replica_name};
 
 /// The file of the data folder with the name.

@@ -4,6 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use execution::dispatcher::Dispatcher;
+use execution::files::inputs::InputFiles;
+use execution::lead::Lead;
 use planner::{Planner, Resource};
 use prediction::Pace;
 use store::{LeaderLook, Lease, Store};
@@ -16,9 +19,6 @@ use super::process::Process;
 use super::reload::Read;
 use super::{SOON, announce_service, check, executors, keep_folders, start_learning};
 use crate::cli::Failure;
-use crate::execution::dispatcher::Dispatcher;
-use crate::execution::files::inputs::InputFiles;
-use crate::execution::lead::Lead;
 use crate::http::{self, LeaderProxy, Stage};
 use crate::negotiation::Service;
 use crate::portal;

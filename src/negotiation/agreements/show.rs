@@ -1,6 +1,7 @@
 //! One agreement: the whole and its parts.
 
 use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
+use execution::slurm::slurm_name_of_run;
 use store::MoneyMoved;
 use uuid::Uuid;
 use wsag::Fragment;
@@ -8,7 +9,6 @@ use wsag::agreements::AgreementOffer;
 use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
-use crate::execution::slurm::slurm_name_of_run;
 use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::wording::Words;

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use domain::agreement::{BarredResource, Job, NegotiationOffer, OfferTerms, Shape, Stretch};
+use execution::ProspectiveJob;
+use execution::dispatcher::SharedExecutor;
 use futures_util::future::join_all;
 use planner::Request;
 
-use crate::execution::ProspectiveJob;
-use crate::execution::dispatcher::SharedExecutor;
 use crate::negotiation::Service;
 
 /// Sizes of one request that a cluster judges: refusals are mostly about the job's owner, and each other size may cost a call.

@@ -4,6 +4,7 @@ use domain::agreement::{
     Agreement, AtPeer, Compensation, CompositorChoice, Guarantee, Money, Obligated, OfferTerms, Slot, Source,
     StagedFile,
 };
+use execution::job::staging::{Direction, StagingRecord};
 use planner::AcceptedOffer;
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use store::TrailLine;
 use uuid::Uuid;
 
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
-use crate::execution::job::staging::{Direction, StagingRecord};
 
 /// A template, as far as one needs to know it to choose.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use execution::slurm::expand_nodes;
 use planner::{NodeOverride, NodeState, NodeStatus};
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,6 @@ use uuid::Uuid;
 
 use super::resources::PlaceChangeView;
 use super::values::{MoneyView, instant_as_date_time};
-use crate::execution::slurm::expand_nodes;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::{Error, Result, Service};
 

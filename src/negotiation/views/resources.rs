@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use execution::faults::Fault;
 use planner::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource, ResourceChanges};
 use scheduler::domain::Attribute;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use uuid::Uuid;
 
 use super::agreement::AgreementView;
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
-use crate::execution::faults::Fault;
 use crate::negotiation::Error;
 
 /// Agreements in each list of an answer; the others are counted.

@@ -2,8 +2,8 @@
 
 use std::os::unix::net::UnixListener;
 
-use bespeak::execution::{PieceSpec, SaveWork, StagedInput};
 use domain::catalogue::{CheckpointSignal, Isolation};
+use execution::{PieceSpec, SaveWork, StagedInput};
 
 use super::*;
 

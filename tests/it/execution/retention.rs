@@ -1,7 +1,7 @@
 //! How much of the disk the jobs of one party may have together.
 
-use bespeak::execution::files::retention::{JobFolders, Removal};
 use domain::agreement::{Limit, Run};
+use execution::files::retention::{JobFolders, Removal};
 
 use super::*;
 

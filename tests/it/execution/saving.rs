@@ -1,7 +1,7 @@
 //! Jobs that get the signal to save their work before their slot ends, and jobs with an end that was not seen.
 
-use bespeak::execution::{PieceSpec, SaveWork};
 use domain::catalogue::CheckpointSignal;
+use execution::{PieceSpec, SaveWork};
 
 use super::*;
 

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use bespeak::execution::slurm::{Account, Settings, SlurmExecutor, slurm_name_of_run};
-use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 use domain::agreement::{Run, RunOutcome};
 use domain::clock::Clock;
+use execution::slurm::{Account, Settings, SlurmExecutor, slurm_name_of_run};
+use execution::{Executor, JobStatus, PlannedSlot};
 
 use super::service::{serve_keys, until};
 use super::{Site, put_program, settings, slot};

@@ -42,10 +42,8 @@ fn a_job_of_a_cluster_goes_on_beyond_its_limit_under_an_agreement_with_a_later_e
             .trim_end_matches('Z')
             .to_owned();
         eventually("a longer reservation", super::service::SOON, async || {
-            let held = cluster.reservation(&bespeak::execution::slurm::slurm_name_of_run(
-                "cluster",
-                Run::first(old),
-            ))?;
+            let held =
+                cluster.reservation(&execution::slurm::slurm_name_of_run("cluster", Run::first(old)))?;
             (held["EndTime"] == end).then_some(())
         })
         .await;
@@ -67,7 +65,7 @@ fn a_job_of_a_cluster_that_is_not_over_has_its_slot_and_its_reservation_made_lon
         reserved(&cluster, id, 1).await;
         let end = async || client.get_json(&format!("/agreements/{id}")).await["plannedEnd"].clone();
         let before = end().await;
-        let name = bespeak::execution::slurm::slurm_name_of_run("cluster", Run::first(id));
+        let name = execution::slurm::slurm_name_of_run("cluster", Run::first(id));
         eventually("a longer reservation", super::service::SOON, async || {
             let held = cluster.reservation(&name)?;
             let now = end().await;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use bespeak::execution::slurm::{Settings, SlurmExecutor};
-use bespeak::execution::{CheckResult, Executor, SetupCheck};
+use execution::slurm::{Settings, SlurmExecutor};
+use execution::{CheckResult, Executor, SetupCheck};
 
 use super::service::{SOON, serve, serve_unchecked};
 use super::{Site, put_program, settings};

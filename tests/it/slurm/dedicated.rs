@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use bespeak::execution::Executor;
-use bespeak::execution::slurm::{SlurmExecutor, slurm_name_of_run};
+use execution::Executor;
+use execution::slurm::{SlurmExecutor, slurm_name_of_run};
 
 use super::service::{SOON, serve_keys};
 use super::trials::ended;

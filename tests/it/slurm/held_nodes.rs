@@ -1,7 +1,7 @@
 //! Nodes are held before they are promised.
 
-use bespeak::execution::slurm::slurm_name_of_run;
 use domain::agreement::Run;
+use execution::slurm::slurm_name_of_run;
 use serde_json::Value;
 
 use super::service::{SOON, fill, serve};

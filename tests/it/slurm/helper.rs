@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use bespeak::execution::slurm::slurm_name_of_run;
 use domain::agreement::Run;
+use execution::slurm::slurm_name_of_run;
 use reqwest::Method;
 use serde_json::json;
 use uuid::Uuid;

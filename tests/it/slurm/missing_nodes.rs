@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use bespeak::execution::Executor;
-use bespeak::execution::slurm::expand_nodes;
+use execution::Executor;
+use execution::slurm::expand_nodes;
 use planner::NodeState;
 use serde_json::Value;
 use uuid::Uuid;

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use bespeak::execution::slurm::slurm_name_of_run;
-use bespeak::execution::{Executor, PlannedSlot};
 use domain::agreement::Run;
 use domain::clock::Clock;
+use execution::slurm::slurm_name_of_run;
+use execution::{Executor, PlannedSlot};
 use scheduler::Interval;
 use uuid::Uuid;
 

@@ -5,11 +5,11 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use bespeak::execution::files::retention::JobFolders;
-use bespeak::execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
-use bespeak::execution::{Executor, JobStatus, PlannedSlot};
 use domain::agreement::{Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use execution::files::retention::JobFolders;
+use execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
+use execution::{Executor, JobStatus, PlannedSlot};
 use planner::Unused;
 use rustix::process::geteuid;
 use uuid::Uuid;

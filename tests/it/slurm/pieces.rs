@@ -4,12 +4,12 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use bespeak::execution::files::retention::JobFolders;
-use bespeak::execution::slurm::slurm_name_of_run;
-use bespeak::execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
 use domain::agreement::{Run, RunOutcome};
 use domain::catalogue::CheckpointSignal;
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use execution::files::retention::JobFolders;
+use execution::slurm::slurm_name_of_run;
+use execution::{Executor, JobSpec, PieceSpec, PlannedSlot, SaveWork};
 use scheduler::Interval;
 use serde_json::Value;
 use uuid::Uuid;
@@ -88,7 +88,7 @@ pub(super) fn end_of(site: &Site, job: &JobSpec) -> (RunOutcome, Micros) {
     let mut end = None;
     poll_until(PATIENCE, || {
         end = match site.executor.poll(job.run()) {
-            Ok(bespeak::execution::JobStatus::Ended(ended)) => Some(ended),
+            Ok(execution::JobStatus::Ended(ended)) => Some(ended),
             _ => None,
         };
         end.is_some()

@@ -1,7 +1,7 @@
 //! The demands of a site's policy on jobs, and the offers of parties with jobs that the cluster would refuse.
 
-use bespeak::execution::slurm::slurm_name_of_run;
 use domain::agreement::Run;
+use execution::slurm::slurm_name_of_run;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use bespeak::execution::slurm::{Settings, SlurmExecutor};
-use bespeak::execution::{Executor, PlannedSlot};
+use execution::slurm::{Settings, SlurmExecutor};
+use execution::{Executor, PlannedSlot};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};

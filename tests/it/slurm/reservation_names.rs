@@ -1,8 +1,8 @@
 //! The name of a reservation that a party's user may submit jobs into, and from when on Slurm knows it.
 
-use bespeak::execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
-use bespeak::execution::{Executor, PlannedSlot};
 use domain::agreement::Run;
+use execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
+use execution::{Executor, PlannedSlot};
 use scheduler::Interval;
 use uuid::Uuid;
 

@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use bespeak::execution::slurm::slurm_name_of_run;
-use bespeak::execution::{Executor, JobSpec, JobStatus};
 use domain::agreement::{Run, RunOutcome};
 use domain::catalogue::CheckpointSignal;
 use domain::clock::MICROS_PER_SECOND;
+use execution::slurm::slurm_name_of_run;
+use execution::{Executor, JobSpec, JobStatus};
 
 use super::pieces::{LONG, end_of, piece, prepare};
 use super::service::{SOON, reserved, serve_with, until};
@@ -57,7 +57,7 @@ fn a_job_that_runs_on_makes_way_for_the_next_one_before_that_starts() {
         slot_end: job.slot_end + MICROS_PER_SECOND,
         ..job.clone()
     };
-    let slot = bespeak::execution::PlannedSlot {
+    let slot = execution::PlannedSlot {
         run: again.run(),
         ..super::slot(1, 0, 600)
     };

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;
 
-use bespeak::execution::slurm::slurm_name_of_run;
 use domain::agreement::Run;
+use execution::slurm::slurm_name_of_run;
 use uuid::Uuid;
 
 use crate::support::client::{Answer, Client};

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bespeak::execution::slurm::slurm_name_of_run;
-use bespeak::execution::{Executor, PlannedSlot};
 use domain::agreement::Run;
 use domain::clock::Clock;
+use execution::slurm::slurm_name_of_run;
+use execution::{Executor, PlannedSlot};
 use reqwest::StatusCode;
 use scheduler::Interval;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 
-use bespeak::execution::slurm::slurm_name_of_run;
 use domain::agreement::Run;
+use execution::slurm::slurm_name_of_run;
 use reqwest::StatusCode;
 use uuid::Uuid;
 

@@ -2,12 +2,12 @@
 
 use domain::agreement::{Source, StagedFile};
 use domain::catalogue::is_file_name;
+use execution::files::outputs::Stream;
 use wsag::job::{DataStaging, JobDefinition};
 use wsag::ns;
 use wsag::terms::{ServiceDescription, Term};
 
 use super::OfferCheck;
-use crate::execution::files::outputs::Stream;
 
 /// Files that are moved for one job at most: as many as a person names.
 const FILES_MAX: usize = 100;

@@ -1,0 +1,19 @@
+//! A job on this machine: its folder with durable records, the process that supervises it and its limits.
+
+pub mod control_group;
+pub(super) mod excess;
+pub mod folder;
+mod hidden_files;
+pub mod isolation;
+mod isolation_record;
+pub mod launch;
+pub mod limits;
+mod output_pipes;
+pub(super) mod process;
+mod refused_calls;
+pub mod shortage;
+pub(super) mod spec;
+pub mod staging;
+pub(super) mod start_time;
+mod stat;
+pub mod supervisor;

@@ -1,0 +1,99 @@
+//! The user that cancelled a job: its own user ended it, an administrator took its nodes away. Only Slurm's accounting knows.
+
+use domain::agreement::RunOutcome;
+use domain::clock::Clock;
+
+use crate::slurm::commands::Slurm;
+use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::jobs::status::{OVERTIME, TRY_EVERY};
+use crate::slurm::query::JobRow;
+use crate::{ExecutionError, JobSpec};
+
+/// Seconds after the end of a job within which accounting has it.
+const WRITTEN_WITHIN: i64 = 60;
+
+/// The data of accounting about the end of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cancellation {
+    /// By this user.
+    By(u32),
+    /// It has not been written down yet.
+    NotYet,
+    /// This cluster has no accounting.
+    Unknown,
+}
+
+impl SlurmExecutor {
+    /// The outcome of a job that was cancelled before the end of its slot: ended by its party where its own user cancelled
+    /// it or where this is not known, and lost where an administrator did. None while accounting has still to write it down.
+    pub(crate) fn outcome_of_cancelled(
+        &self,
+        row: &JobRow,
+        job: &JobSpec,
+    ) -> Result<Option<RunOutcome>, ExecutionError> {
+        if !self.may_try(job.run(), TRY_EVERY) {
+            return Ok(None);
+        }
+        let now = Clock::system();
+        let is_late = row.end.is_some_and(|end| now.now() > end + WRITTEN_WITHIN);
+        let is_long_over = is_late || now.micros() > job.slot_end + OVERTIME;
+        match self.slurm.cancelled(&row.id, &row.name) {
+            Ok(Cancellation::By(user)) if user != row.user => Ok(Some(RunOutcome::Lost)),
+            Ok(Cancellation::NotYet) if !is_long_over => Ok(None),
+            Err(why) if !is_long_over => Err(why.into()),
+            Ok(_) | Err(_) => Ok(Some(RunOutcome::Terminated)),
+        }
+    }
+}
+
+impl Slurm {
+    fn cancelled(&self, id: &str, name: &str) -> Result<Cancellation, Error> {
+        let options = ["-a", "-n", "-P", "-X", "-o", "State,JobName%200", "-j", id];
+        match self.call("sacct", options) {
+            Ok(listed) => {
+                how_job_was_cancelled(&listed, name).ok_or_else(|| answer_not_understood("sacct", &listed))
+            }
+            Err(Error::Refused(_, said)) if said.contains("disabled") => Ok(Cancellation::Unknown),
+            Err(Error::Missing(..)) => Ok(Cancellation::Unknown),
+            Err(why) => Err(why),
+        }
+    }
+}
+
+/// The last job of this name: numbers may have been given again.
+fn how_job_was_cancelled(listed: &str, name: &str) -> Option<Cancellation> {
+    let mut states = listed.lines().filter_map(|line| {
+        let (state, owner) = line.split_once('|')?;
+        (owner == name).then_some(state)
+    });
+    match states.next_back() {
+        None => Some(Cancellation::NotYet),
+        Some(state) => match state.strip_prefix("CANCELLED by ") {
+            Some(user) => Some(Cancellation::By(user.trim().parse().ok()?)),
+            // It is so for a while, or was cancelled by Slurm itself.
+            None if state == "CANCELLED" => Some(Cancellation::Unknown),
+            None => Some(Cancellation::NotYet),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounting_tells_who_has_cancelled_a_job() {
+        for (listed, expected) in [
+            ("CANCELLED by 0|a\n", Some(Cancellation::By(0))),
+            ("COMPLETED|b\nCANCELLED by 1001|a\n", Some(Cancellation::By(1001))),
+            ("RUNNING|a\n", Some(Cancellation::NotYet)),
+            ("CANCELLED by 0|b\n", Some(Cancellation::NotYet)),
+            ("", Some(Cancellation::NotYet)),
+            ("CANCELLED|a\n", Some(Cancellation::Unknown)),
+            ("CANCELLED by root|a\n", None),
+        ] {
+            assert_eq!(how_job_was_cancelled(listed, "a"), expected, "{listed:?}");
+        }
+    }
+}

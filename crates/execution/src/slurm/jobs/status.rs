@@ -1,0 +1,417 @@
+//! Jobs: submitted into the reservation of their agreement, followed to their end, cancelled.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::agreement::{JobEnd, Run, RunOutcome};
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use rustix::process::geteuid;
+use tracing::warn;
+
+use crate::files::outputs::Stream;
+use crate::job::folder::Folder;
+use crate::job::spec::{WORTH_STARTING, job_environment};
+use crate::lock::lock;
+use crate::slurm::commands::command_option;
+use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::executor::SlurmExecutor;
+use crate::slurm::helper::operation::Submission;
+use crate::slurm::jobs::dry_run::WHOLE_NODES;
+use crate::slurm::jobs::script::{STOPPED, TERMINATED, TURNED_AWAY};
+use crate::slurm::jobs::shared_folder::{Owner, RecordedEnd, SharedFolder, signal_and_grace_to_save};
+use crate::slurm::query::{JobRow, JobState};
+use crate::{ExecutionError, JobSpec, JobStatus};
+
+/// How long a job may run on past its slot's end before it is cancelled: its script stops it by itself.
+pub(crate) const OVERTIME: Micros = 10 * MICROS_PER_SECOND;
+/// How long past its slot's end a job is waited for that has begun and that Slurm does not know.
+const ORPHAN_WAIT: Micros = 60 * MICROS_PER_SECOND;
+/// How long after Slurm has given it its nodes a job may say that its program began: its user writes that record, and would be
+/// paid for a late start after a later one.
+const BEGINS_WITHIN: Micros = 3 * MICROS_PER_SECOND;
+/// Seconds that only a job lasts that has run.
+const RAN: i64 = 3;
+/// How often a submission or a cancellation is repeated.
+pub(crate) const TRY_EVERY: Duration = Duration::from_secs(1);
+/// By how much submissions that come to nothing slow the next one down at most.
+const TRIES_SLOWER_MAX: u32 = 30;
+
+/// A run on a cluster that was asked for, with its folders.
+pub(crate) struct ClusterRun<'a> {
+    executor: &'a SlurmExecutor,
+    /// The service's own folder of it.
+    pub(crate) folder: Folder,
+    pub(crate) job: JobSpec,
+    /// Its folder on the disk of the nodes.
+    pub(crate) work: SharedFolder,
+}
+
+impl ClusterRun<'_> {
+    /// How its job stands; submits it where it should be there and is not.
+    pub(crate) fn status(&self) -> Result<JobStatus, ExecutionError> {
+        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let now = Clock::system().micros();
+        let overtime = now > job.slot_end + OVERTIME;
+        let recorded = work.ended();
+        let listed = match (executor.listed_jobs(), recorded) {
+            // After its slot nothing is gained by a wrong word, and a controller may be down for days.
+            (Err(_), Some(ended)) if overtime => {
+                return self.conclude_as_recorded(ended, None).map(JobStatus::Ended);
+            }
+            (listed, _) => listed?,
+        };
+        let ours: Vec<&JobRow> = self.among(&listed).collect();
+        // Where Slurm ends a job, its program's end may be recorded as its own before Slurm says that it was cancelled.
+        let awaits_slurm =
+            recorded.is_some_and(|ended| ended.status == TERMINATED) && !overtime && !folder.stop_asked();
+        // Its user may write any record of its end; while Slurm says that it runs, it does.
+        let runs = |row: &&&JobRow| {
+            let is_over = row.state == JobState::Completing && recorded.is_some() && !awaits_slurm;
+            !row.state.is_final() && !is_over
+        };
+        let alive: Vec<&JobRow> = ours.iter().filter(runs).copied().collect();
+        if !alive.is_empty() {
+            let name = executor.name_of_run(job.run());
+            if alive.iter().any(|row| row.is_put_off(&name)) {
+                folder.note_put_off()?;
+            }
+            if (overtime || folder.stop_asked()) && executor.may_try(job.run(), TRY_EVERY) {
+                executor.cancel(&alive)?;
+            }
+            let running = alive.iter().find(|row| row.state == JobState::Running);
+            let started = running.map_or_else(|| work.started(), |row| self.started(Some(row), now));
+            return Ok(JobStatus::Running { started });
+        }
+        // Of several submissions only one has begun; the others were turned away at once.
+        let row = ours.iter().max_by_key(|row| row.lasted()).copied();
+        // Where the program's end was seen before the script was told of it, the script has taken that for its own.
+        // So it is also where a node failed: Slurm ends the rest of its job.
+        let by_slurm = row.is_some_and(|row| matches!(row.state, JobState::Cancelled | JobState::Lost));
+        let recorded = recorded.filter(|ended| !(by_slurm && ended.status == TERMINATED));
+        if let Some(ended) = recorded {
+            return self.conclude_as_recorded(ended, row).map(JobStatus::Ended);
+        }
+        for row in &ours {
+            if let Some(outcome) = self.outcome_by_slurm(row)? {
+                let ended = row.end.map_or(now, |end| end.seconds() * MICROS_PER_SECOND);
+                let end = self.conclude(outcome, ended.min(now), Some(row))?;
+                return Ok(JobStatus::Ended(end));
+            }
+        }
+        self.status_of_unknown(u32::try_from(ours.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Its jobs among those that Slurm lists. Any user may give a job its name.
+    pub(crate) fn among<'a>(&self, listed: &'a [JobRow]) -> impl Iterator<Item = &'a JobRow> + use<'a> {
+        let (name, user) = (self.executor.name_of_run(self.job.run()), self.work.owner.user);
+        let ours = listed.iter();
+        ours.filter(move |row| row.name == name && row.user == user)
+    }
+
+    /// How a job stands that Slurm does not know, or knows only by `tried` submissions that came to nothing.
+    fn status_of_unknown(&self, tried: u32) -> Result<JobStatus, ExecutionError> {
+        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let now = Clock::system().micros();
+        let over = |outcome| self.conclude(outcome, now, None).map(JobStatus::Ended);
+        if work.is_claimed()? {
+            // Slurm has forgotten it. It may run on, and must not be run again; its script writes down its end.
+            if now > job.slot_end + ORPHAN_WAIT {
+                return over(RunOutcome::Lost);
+            }
+            let started = work.started();
+            return Ok(JobStatus::Running { started });
+        }
+        if folder.stop_asked() {
+            return over(RunOutcome::Terminated);
+        }
+        // It would do nothing but save its work.
+        let save = folder.save(job)?;
+        if now >= job.slot_end - save.map_or(0, |save| save.grace + WORTH_STARTING) {
+            return over(RunOutcome::Lost);
+        }
+        // Without its nodes Slurm would only refuse it.
+        let pause = TRY_EVERY * (tried + 1).min(TRIES_SLOWER_MAX);
+        if executor.may_be_reserved(job) && executor.may_try(job.run(), pause) {
+            folder.note_shared(work.path())?;
+            let began = Instant::now();
+            if work.create(job, save, &folder.work())? {
+                folder.note_copied(micros(began.elapsed()))?;
+            }
+            executor.submit_prepared_job(job, save, work)?;
+        }
+        Ok(JobStatus::Running { started: None })
+    }
+
+    /// How a job ended that left no record of its own; `None` for one that came to nothing.
+    fn outcome_by_slurm(&self, row: &JobRow) -> Result<Option<RunOutcome>, ExecutionError> {
+        let (job, stop_asked) = (&self.job, self.folder.stop_asked());
+        let lasted_until = |at| row.end.is_some_and(|end| end >= second_of(at));
+        let cut = lasted_until(job.slot_end);
+        let claimed = self.work.is_claimed()?;
+        let had_nodes = claimed || !row.nodes.is_empty();
+        Ok(match row.state {
+            // Its user has given the name to something else: our script claims a job before it starts it.
+            JobState::Completed | JobState::TimedOut if !claimed && row.lasted() < RAN => None,
+            JobState::Waiting | JobState::Starting | JobState::Running | JobState::Completing => None,
+            // Slurm does not know whether it was told to save its work before it ended.
+            JobState::Completed => Some(match self.folder.save(job)? {
+                Some(save) if lasted_until(job.slot_end - save.grace) => outcome_of_saved_job(stop_asked),
+                _ => RunOutcome::Completed,
+            }),
+            JobState::TimedOut => Some(RunOutcome::Killed),
+            JobState::Cancelled if stop_asked => Some(RunOutcome::Terminated),
+            // One that waited all slot long was not stopped in anything: the nodes that it was promised never took it, unless
+            // its user had put it off, or given them to something else.
+            JobState::Cancelled if cut && !had_nodes => {
+                let by_its_user = self.folder.was_put_off() || self.was_ousted(row)?;
+                let (ended, lost) = (RunOutcome::Terminated, RunOutcome::Lost);
+                Some(if by_its_user { ended } else { lost })
+            }
+            JobState::Cancelled if cut => Some(RunOutcome::Killed),
+            JobState::Cancelled => self.executor.outcome_of_cancelled(row, job)?,
+            JobState::Lost => Some(RunOutcome::Lost),
+            JobState::Failed => match self.executor.slurm.exit_of(&row.id)? {
+                exit if TURNED_AWAY.contains(&exit) => None,
+                // It was refused, or its nodes could not begin it: nothing that its program did, and worth another try.
+                // One that ran has removed its claim.
+                _ if !claimed && row.lasted() < RAN => None,
+                exit => Some(RunOutcome::Failed { exit }),
+            },
+        })
+    }
+
+    /// Whether another job of the same user has had nodes of the reservation that a job waited for.
+    fn was_ousted(&self, row: &JobRow) -> Result<bool, Error> {
+        let name = self.executor.name_of_run(self.job.run());
+        let ousts = |other: &JobRow| {
+            other.id != row.id
+                && other.user == row.user
+                && other.reservation.as_deref() == Some(name.as_str())
+                && other.lasted() >= RAN
+        };
+        Ok(self.executor.listed_jobs()?.iter().any(ousts))
+    }
+
+    /// Records the end of a job, with its outputs, where it lasts. Outputs that cannot be read delay nothing.
+    fn conclude(
+        &self,
+        outcome: RunOutcome,
+        ended: Micros,
+        row: Option<&JobRow>,
+    ) -> Result<JobEnd, ExecutionError> {
+        let (executor, folder, job, work) = (self.executor, &self.folder, &self.job, &self.work);
+        let began = Instant::now();
+        let (mut output_bytes, mut truncated) = (0, false);
+        // The output of all slots is fetched anew with each.
+        let common = executor.job_folder(Run::first(job.agreement));
+        for stream in [Stream::Out, Stream::Err] {
+            let mut kept = common.create_output(stream)?;
+            match work.copy_output(stream, &mut kept, job.output_limit) {
+                Ok((bytes, more)) => (output_bytes, truncated) = (output_bytes + bytes, truncated || more),
+                Err(error) => {
+                    warn!(agreement = %job.agreement, output = stream.name(), %error, "not fetched");
+                    truncated = true;
+                }
+            }
+        }
+        // Its party may have removed the inputs of the first slot; a later slot does not know them any more.
+        let given = common.spec()?.as_ref().unwrap_or(job).given_for_good();
+        let (from, to, agreement) = (work.clone(), folder.work(), job.agreement);
+        let fetching = Arc::clone(&executor.seen.fetching);
+        let fetch = move || {
+            let _one = lock(&fetching);
+            let (bytes, fetched) = from.fetch_files(&given, &to);
+            if let Err(error) = &fetched {
+                warn!(%agreement, %error, "files not fetched");
+            }
+            (bytes, fetched.is_ok())
+        };
+        // The next slot waits for the end of this one.
+        let (later, fetched_bytes) = if outcome == RunOutcome::Checkpointed {
+            (Some(fetch), 0)
+        } else {
+            let (bytes, all) = fetch();
+            if !all {
+                common.note_incomplete()?;
+            }
+            (None, bytes)
+        };
+        let outcome = match folder.why_stopped()? {
+            Some(excess) if outcome == RunOutcome::Terminated => RunOutcome::Exceeded { limit: excess.limit },
+            _ => outcome,
+        };
+        let given_at = row
+            .and_then(|row| row.start)
+            .map(|at| at.seconds() * MICROS_PER_SECOND);
+        let copied = folder.copy_duration()?;
+        let end = JobEnd {
+            outcome,
+            // One that never had its nodes has not begun, and one that has its claim has.
+            started: self
+                .started(row.filter(|row| !row.nodes.is_empty()), ended)
+                .or(work.is_claimed()?.then_some(given_at.unwrap_or(ended).min(ended))),
+            ended,
+            input_bytes: job.input_bytes(),
+            output_bytes,
+            truncated,
+            transfer_in: copied.unwrap_or(0),
+            transfer_out: micros(began.elapsed()),
+            moved_in: copied.map_or(0, |_| job.input_bytes()),
+            moved_out: output_bytes + fetched_bytes,
+            late: 0,
+            staging: None,
+        };
+        folder.write_end(&end)?;
+        if let Some(fetch) = later {
+            let at_once = fetch.clone();
+            if std::thread::Builder::new().spawn(fetch).is_err() {
+                let _ = at_once();
+            }
+        }
+        Ok(end)
+    }
+
+    /// Records the end of its program by its own record.
+    pub(crate) fn conclude_as_recorded(
+        &self,
+        ended: RecordedEnd,
+        row: Option<&JobRow>,
+    ) -> Result<JobEnd, ExecutionError> {
+        let stop_asked = self.folder.stop_asked();
+        let outcome = match ended.status {
+            0 if ended.told => outcome_of_saved_job(stop_asked),
+            0 => RunOutcome::Completed,
+            status if STOPPED.contains(&status) && ended.at >= self.job.slot_end => RunOutcome::Killed,
+            _ if stop_asked => RunOutcome::Terminated,
+            exit => RunOutcome::Failed { exit },
+        };
+        self.conclude(outcome, ended.at, row)
+    }
+
+    /// When its program began: by its user's record, as far as Slurm's own data allow it.
+    fn started(&self, row: Option<&JobRow>, now: Micros) -> Option<Micros> {
+        let recorded = self.work.started();
+        let Some(given) = row.and_then(|row| row.start) else {
+            return recorded;
+        };
+        let given = given.seconds() * MICROS_PER_SECOND;
+        let latest = given + BEGINS_WITHIN;
+        recorded
+            .map(|at| at.clamp(given, latest))
+            .or((now > latest).then_some(latest))
+    }
+}
+
+impl SlurmExecutor {
+    /// The run that a folder is of; none before its intent.
+    pub(crate) fn run_in(&self, folder: Folder) -> Result<Option<ClusterRun<'_>>, ExecutionError> {
+        let Some(job) = folder.spec()? else {
+            return Ok(None);
+        };
+        Ok(Some(ClusterRun {
+            work: self.shared_folder_of(&job)?,
+            executor: self,
+            folder,
+            job,
+        }))
+    }
+
+    pub(crate) fn submit(&self, job: &Submission, work: &SharedFolder) -> Result<(), ExecutionError> {
+        let (run, party) = (job.place.id, &job.place.party);
+        let name = self.name_of_run(run);
+        let end = second_of(job.slot_end).seconds();
+        // Slurm counts in minutes; the script ends the job at the second.
+        let minutes = self.minutes(end - Clock::system().now().seconds())?;
+        let mut arguments = self.job_arguments((party, &job.application), job.nodes, minutes)?;
+        // Whole nodes were promised.
+        arguments.extend(WHOLE_NODES.map(Into::into));
+        let own = [
+            "--parsable".to_owned(),
+            format!("--job-name={name}"),
+            format!("--comment={name}"),
+            format!("--reservation={name}"),
+            // A job that is turned away must not delete the output of the other.
+            "--open-mode=append".to_owned(),
+            "--export=ALL".to_owned(),
+        ];
+        arguments.extend(own.map(Into::into));
+        arguments.push(command_option("--chdir", &work.work()));
+        arguments.push(command_option("--output", &work.output(Stream::Out)));
+        arguments.push(command_option("--error", &work.output(Stream::Err)));
+        let (signal, grace) = signal_and_grace_to_save(job.save);
+        arguments.extend([
+            self.script.clone().into(),
+            work.path().into(),
+            end.to_string().into(),
+            signal.into(),
+            grace.to_string().into(),
+            job.program.clone().into(),
+        ]);
+        arguments.extend(job.arguments.iter().map(Into::into));
+        let mut environment = job_environment(run, job.nodes, job.slot_end, job.pieces);
+        environment.push(("HOME", work.work().to_string_lossy().into_owned()));
+        self.let_overlap(run)?;
+        let submitted = self.slurm.call_with("sbatch", arguments, environment);
+        self.forget_list();
+        if submitted.is_err() {
+            // Its limit may have become shorter.
+            *lock(&self.seen.partitions) = None;
+        }
+        submitted?;
+        Ok(())
+    }
+
+    pub(crate) fn shared_folder_of(&self, job: &JobSpec) -> Result<SharedFolder, ExecutionError> {
+        let (id, owner) = (job.run(), self.owner_of(&job.party)?);
+        let work_dir = &self.settings.work_dir;
+        let first = if id.slot > 1 {
+            let first = Run::first(job.agreement);
+            let noted = self.job_folder(first).shared()?;
+            Some(noted.unwrap_or_else(|| work_dir.join(first.to_string())))
+        } else {
+            None
+        };
+        Ok(SharedFolder::of(work_dir, id, first, owner).with_helper(self.helper.as_ref(), &job.party))
+    }
+
+    /// The user of a party's jobs, by numbers.
+    ///
+    /// # Errors
+    /// When this machine does not know the user, or may not act for it.
+    pub(crate) fn owner_of(&self, party: &str) -> Result<Owner, Error> {
+        let name = &self.settings.account_of(party).user;
+        if let Some(owner) = lock(&self.seen.owners).get(name) {
+            return Ok(*owner);
+        }
+        let refused = |said: String| Error::Refused("getent".into(), said);
+        let entry = self
+            .slurm
+            .call("getent", ["passwd", name])
+            .map_err(|_| refused(format!("this machine has no user {name}")))?;
+        let mut ids = entry.split(':').skip(2).map(|id| id.trim().parse().ok());
+        let (Some(Some(user)), Some(Some(group))) = (ids.next(), ids.next()) else {
+            return Err(answer_not_understood("getent", &entry));
+        };
+        if self.helper.is_none() && !geteuid().is_root() && geteuid().as_raw() != user {
+            return Err(refused(format!(
+                "only root can run jobs as {name}: let the service use a helper, or run it as root or as {name}"
+            )));
+        }
+        let owner = Owner { user, group };
+        lock(&self.seen.owners).insert(name.clone(), owner);
+        Ok(owner)
+    }
+}
+
+/// How a job ended that ended well after it was told to save its work.
+fn outcome_of_saved_job(stop_asked: bool) -> RunOutcome {
+    if stop_asked {
+        RunOutcome::Terminated
+    } else {
+        RunOutcome::Checkpointed
+    }
+}
+
+fn micros(took: Duration) -> Micros {
+    Micros::try_from(took.as_micros()).unwrap_or(Micros::MAX)
+}

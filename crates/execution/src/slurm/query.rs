@@ -1,0 +1,541 @@
+//! Slurm's own data, read from fixed formats: the fields are named in the call, in an order that is ours, and times are
+//! seconds. An unexpected answer is an error, never a guess.
+//!
+//! Any user may put separators and line breaks into the name of a job. Such a text is asked for last, and each record begins
+//! with a mark that is chosen anew for every call, so that no name can be read as another record.
+
+use scheduler::{Interval, Time};
+use uuid::Uuid;
+
+use crate::slurm::commands::Slurm;
+use crate::slurm::error::{Error, answer_not_understood};
+use crate::slurm::hostlist::expand_hostlist;
+use crate::slurm::recurring::Recurrence;
+
+/// Seconds that Slurm shows at least for a reservation without an end.
+const NO_END: i64 = 365 * 86_400;
+/// Characters of the reason for a node's state that are passed on.
+const REASON_MAX: usize = 200;
+/// The first words of the reason for the wait of a job that waits by its user's will: held (an administrator's hold has
+/// another word), not before some instant, only after another job, or with a request that its partition cannot meet. It
+/// was not submitted like that.
+const PUT_OFF: [&str; 6] = [
+    "JobHeldUser",
+    "BeginTime",
+    "Dependency",
+    "BadConstraints",
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+];
+
+/// One job that Slurm knows of, also one that ended a while ago.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JobRow {
+    /// Its number, which Slurm may use again.
+    pub(crate) id: String,
+    pub(crate) state: JobState,
+    /// The reservation that it runs in.
+    pub(crate) reservation: Option<String>,
+    /// The nodes that it has.
+    pub(crate) nodes: Vec<String>,
+    pub(crate) start: Option<Time>,
+    /// When it ended, or will at the latest; `None` where that is open.
+    pub(crate) end: Option<Time>,
+    /// Its user.
+    pub(crate) user: u32,
+    /// Whether it has no nodes because its own user has put it off.
+    pub(crate) put_off: bool,
+    /// The name that it was given.
+    pub(crate) name: String,
+}
+
+/// The mark that distinguishes a job that has had nodes from all other jobs. Numbers are given again when the controller
+/// has forgotten, in a crash, which jobs had them: its number, its user, and when it got its nodes.
+pub(crate) type JobKey = (String, u32, Time);
+
+impl JobRow {
+    /// The mark that distinguishes it from others; none before it has its nodes.
+    pub(crate) fn key(&self) -> Option<JobKey> {
+        let start = self.start.filter(|_| !self.nodes.is_empty())?;
+        Some((self.id.clone(), self.user, start))
+    }
+
+    /// Whether the job has nodes. A completing job counts as ended.
+    pub(crate) fn is_on_nodes(&self) -> bool {
+        matches!(self.state, JobState::Starting | JobState::Running)
+    }
+
+    /// Whether it is in a reservation and not over.
+    pub(crate) fn is_inside(&self, row: &ReservationRow) -> bool {
+        !self.state.is_final() && self.reservation.as_ref() == Some(&row.name)
+    }
+
+    /// Whether its own user makes it wait, or has put it into another reservation than the one of its submission. It is in
+    /// none, too, once an administrator has removed that.
+    pub(crate) fn is_put_off(&self, reservation: &str) -> bool {
+        let elsewhere = self
+            .reservation
+            .as_deref()
+            .is_some_and(|one_reservation| one_reservation != reservation);
+        self.put_off || self.state == JobState::Waiting && elsewhere
+    }
+
+    /// Seconds that it has had its nodes, once it has ended.
+    pub(crate) fn lasted(&self) -> i64 {
+        let pair = self.start.zip(self.end).filter(|_| !self.nodes.is_empty());
+        pair.map_or(0, |(start, end)| end - start)
+    }
+}
+
+/// How a job stands, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum JobState {
+    /// It has no nodes yet.
+    Waiting,
+    /// It has nodes, which are being made ready for it.
+    Starting,
+    /// It has nodes.
+    Running,
+    /// It has come to its end, and its nodes are being cleared.
+    Completing,
+    /// It ended by itself with status 0.
+    Completed,
+    /// It ended by itself with another status, or because it wanted more than it was given.
+    Failed,
+    /// Its time was up.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+    /// It went with its node, or was pushed aside.
+    Lost,
+}
+
+impl JobState {
+    /// The state that a word of squeue names. A word that is not known is one of a job that may run.
+    fn of(word: &str) -> Self {
+        match word {
+            "PENDING" | "REQUEUED" | "REQUEUE_HOLD" | "REQUEUE_FED" | "RESV_DEL_HOLD" | "SPECIAL_EXIT" => {
+                Self::Waiting
+            }
+            "CONFIGURING" => Self::Starting,
+            "COMPLETING" => Self::Completing,
+            "COMPLETED" => Self::Completed,
+            "FAILED" | "OUT_OF_MEMORY" => Self::Failed,
+            "TIMEOUT" | "DEADLINE" => Self::TimedOut,
+            "CANCELLED" => Self::Cancelled,
+            "NODE_FAIL" | "BOOT_FAIL" | "PREEMPTED" | "LAUNCH_FAILED" | "RECONFIG_FAIL" | "REVOKED" => {
+                Self::Lost
+            }
+            _ => Self::Running,
+        }
+    }
+
+    /// Whether nothing of it runs any more.
+    pub(crate) fn is_final(self) -> bool {
+        !matches!(
+            self,
+            Self::Waiting | Self::Starting | Self::Running | Self::Completing
+        )
+    }
+}
+
+/// One reservation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ReservationRow {
+    pub(crate) name: String,
+    /// Its present or next time; until [`Time::MAX`] where it has no end.
+    pub(crate) interval: Interval,
+    pub(crate) nodes: Vec<String>,
+    /// The users that may use it, as Slurm writes them.
+    pub(crate) users: String,
+    /// Whether jobs in it may last into the next reservation of its nodes.
+    pub(crate) overlaps: bool,
+    /// How often it comes again; none where it does not.
+    pub(crate) repeats: Option<Recurrence>,
+    /// Whether it moves along with time, so that it never begins.
+    pub(crate) floats: bool,
+    /// Whether Slurm ends it early where no job uses it.
+    pub(crate) may_end_early: bool,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NodeRow {
+    pub(crate) name: String,
+    /// The word for its state.
+    pub(crate) state: String,
+    /// Whether the controller has tried to reach it, and it has not answered.
+    pub(crate) silent: bool,
+    /// Its processors that jobs have, and all that it has.
+    pub(crate) cpus: (u32, u32),
+    /// The reason for that state, where Slurm has one.
+    pub(crate) reason: Option<String>,
+}
+
+/// The longest that a job may last on the nodes of a partition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PartitionRow {
+    pub(crate) name: String,
+    /// In seconds; `None` is for ever.
+    pub(crate) longest_job: Option<i64>,
+    pub(crate) nodes: Vec<String>,
+}
+
+impl Slurm {
+    /// Every job of some partitions, by their names with commas, that the controller has not forgotten.
+    pub(crate) fn jobs(&self, partitions: &str) -> Result<Vec<JobRow>, Error> {
+        let mark = record_mark();
+        let format = format!("{mark}%i|%T|%v|%N|%S|%e|%U|%r|%j");
+        let listed = self.call(
+            "squeue",
+            ["-a", "-h", "-t", "all", "-p", partitions, "-o", &format],
+        )?;
+        read_each_record("squeue", &listed, &mark, read_job_row)
+    }
+
+    /// The exit status of a job that has ended, 128 + signal when a signal ended it.
+    pub(crate) fn exit_of(&self, id: &str) -> Result<i32, Error> {
+        let listed = self.call(
+            "squeue",
+            ["-a", "-h", "-t", "all", "-j", id, "-O", "exit_code:20"],
+        )?;
+        read_exit_status(&listed).ok_or_else(|| answer_not_understood("squeue", &listed))
+    }
+
+    /// Every reservation.
+    pub(crate) fn reservations(&self) -> Result<Vec<ReservationRow>, Error> {
+        let shown = self.call("scontrol", ["-o", "show", "reservation"])?;
+        if shown.trim().is_empty() || shown.starts_with("No reservations in the system") {
+            return Ok(Vec::new());
+        }
+        read_each_record("scontrol", &shown, "ReservationName=", read_reservation_row)
+    }
+
+    /// The nodes of a partition.
+    pub(crate) fn nodes(&self, partition: &str) -> Result<Vec<NodeRow>, Error> {
+        let mark = record_mark();
+        let format = format!("{mark}%N|%T|%C|%E");
+        let listed = self.call("sinfo", ["-h", "-N", "-p", partition, "-o", &format])?;
+        read_each_record("sinfo", &listed, &mark, read_node_row)
+    }
+
+    /// When the controller that answers began.
+    pub(crate) fn controller_start(&self) -> Result<Time, Error> {
+        let shown = self.call("scontrol", ["show", "config"])?;
+        read_boot_time(&shown).ok_or_else(|| answer_not_understood("scontrol", &shown))
+    }
+
+    /// Every partition, once or several times, with all or some of its nodes.
+    pub(crate) fn partitions(&self) -> Result<Vec<PartitionRow>, Error> {
+        let mark = record_mark();
+        let listed = self.call("sinfo", ["-a", "-h", "-o", &format!("{mark}%R|%l|%N")])?;
+        read_each_record("sinfo", &listed, &mark, |line| {
+            let [name, limit, nodes] = fields_of_record(line)?;
+            Some(PartitionRow {
+                name: name.to_owned(),
+                longest_job: read_slurm_limit(limit)?,
+                nodes: expand_hostlist(nodes)?,
+            })
+        })
+    }
+}
+
+/// The beginning of each record: the authors of its fields cannot know it.
+fn record_mark() -> String {
+    format!("{}|", Uuid::now_v7().simple())
+}
+
+/// Reads each record: the text between one mark at the beginning of a line and the next.
+fn read_each_record<T>(
+    program: &'static str,
+    text: &str,
+    mark: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Vec<T>, Error> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let records = text
+        .strip_prefix(mark)
+        .ok_or_else(|| answer_not_understood(program, text))?;
+    let next = format!("\n{mark}");
+    let records = records.split(&next).map(str::trim_end);
+    let read = |record| read(record).ok_or_else(|| answer_not_understood(program, record));
+    records.map(read).collect()
+}
+
+/// The fields of a line, of which only the last may have a separator in it.
+fn fields_of_record<const N: usize>(line: &str) -> Option<[&str; N]> {
+    line.splitn(N, '|').collect::<Vec<_>>().try_into().ok()
+}
+
+fn read_job_row(line: &str) -> Option<JobRow> {
+    let [id, state, reservation, nodes, start, end, user, reason, name] = fields_of_record(line)?;
+    Some(JobRow {
+        id: id.to_owned(),
+        state: JobState::of(state),
+        reservation: Some(reservation.to_owned())
+            .filter(|name| !matches!(name.as_str(), "" | "(null)" | "N/A")),
+        nodes: read_node_names(nodes)?,
+        start: read_slurm_instant(start)?,
+        end: read_slurm_instant(end)?,
+        user: user.parse().ok()?,
+        put_off: PUT_OFF.iter().any(|word| reason.starts_with(word)),
+        name: name.to_owned(),
+    })
+}
+
+/// A node; signs behind the word for its state say more of it, an asterisk that it does not answer.
+fn read_node_row(record: &str) -> Option<NodeRow> {
+    let [name, state, cpus, reason] = fields_of_record(record)?;
+    let word = state.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    let counts: Vec<u32> = cpus
+        .split('/')
+        .map(|count| count.parse().ok())
+        .collect::<Option<_>>()?;
+    let [allocated, _idle, _other, all] = counts.try_into().ok()?;
+    let reason = reason.lines().next().unwrap_or_default().trim();
+    let reason = Some(reason).filter(|reason| !matches!(*reason, "" | "none" | "(null)"));
+    Some(NodeRow {
+        name: name.to_owned(),
+        state: word.to_owned(),
+        silent: state[word.len()..].contains('*'),
+        cpus: (allocated, all),
+        reason: reason.map(|reason| reason.chars().take(REASON_MAX).collect()),
+    })
+}
+
+/// When a controller began, from its configuration.
+fn read_boot_time(shown: &str) -> Option<Time> {
+    let mut pairs = shown.lines().filter_map(|line| line.split_once('='));
+    let (_, value) = pairs.find(|(key, _)| key.trim() == "BOOT_TIME")?;
+    read_slurm_instant(value.trim())?
+}
+
+/// The time of the controller at which it told its configuration.
+pub(crate) fn read_controller_time(shown: &str) -> Option<Time> {
+    let (_, rest) = shown.lines().next()?.split_once("as of ")?;
+    read_slurm_instant(rest.trim())?
+}
+
+/// An exit status from the status that `wait` returns for a process: a signal in the low seven bits, or a status above
+/// eight.
+fn read_exit_status(listed: &str) -> Option<i32> {
+    let told: u32 = listed.trim().parse().ok()?;
+    let (signal, status) = (told & 0x7f, (told >> 8) & 0xff);
+    i32::try_from(if signal == 0 { status } else { 128 + signal }).ok()
+}
+
+/// A reservation from the text after `ReservationName=`. Only operators make them, and choose their names.
+fn read_reservation_row(record: &str) -> Option<ReservationRow> {
+    let (name, rest) = record.split_once(" StartTime=")?;
+    let rest = format!("StartTime={rest}");
+    let value = |key: &str| {
+        let mut pairs = rest.split(' ').filter_map(|pair| pair.split_once('='));
+        pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
+    };
+    let start = read_slurm_instant(value("StartTime")?)??;
+    let end = read_slurm_instant(value("EndTime")?)?;
+    let end = end.filter(|end| *end - start < NO_END).unwrap_or(Time::MAX);
+    let flags: Vec<&str> = value("Flags")?.split(',').collect();
+    Some(ReservationRow {
+        name: name.to_owned(),
+        interval: Interval::new(start, end.max(start)),
+        nodes: read_node_names(value("Nodes")?)?,
+        users: value("Users")?.to_owned(),
+        overlaps: flags.contains(&"OVERLAP"),
+        repeats: Recurrence::of_flags(&flags),
+        floats: flags.contains(&"TIME_FLOAT"),
+        may_end_early: flags.iter().any(|flag| flag.starts_with("PURGE_COMP")),
+    })
+}
+
+/// A list of nodes that may be missing.
+fn read_node_names(text: &str) -> Option<Vec<String>> {
+    expand_hostlist(if text == "(null)" { "" } else { text })
+}
+
+/// An instant in seconds, or one that Slurm does not know.
+#[expect(clippy::option_option, reason = "unreadable, open and known are three things")]
+fn read_slurm_instant(text: &str) -> Option<Option<Time>> {
+    match text {
+        "N/A" | "NONE" | "Unknown" | "UNLIMITED" | "INVALID" | "" => Some(None),
+        text => Some(Some(Time(text.parse().ok()?))),
+    }
+}
+
+/// A time limit as Slurm writes it, `[days-][[hours:]minutes:]seconds`, in seconds; `None` inside for no limit.
+#[expect(
+    clippy::option_option,
+    reason = "unreadable, unlimited and limited are three things"
+)]
+fn read_slurm_limit(text: &str) -> Option<Option<i64>> {
+    if text == "infinite" {
+        return Some(None);
+    }
+    let (days, clock) = text.split_once('-').unwrap_or(("0", text));
+    if !matches!(clock.split(':').count(), 2 | 3) {
+        return None;
+    }
+    let mut parts = clock.split(':');
+    let seconds = parts.try_fold(0, |sum, part| Some(sum * 60 + part.parse::<i64>().ok()?))?;
+    Some(Some(days.parse::<i64>().ok()? * 86_400 + seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_are_read_with_whatever_is_in_their_names() {
+        let job = read_job_row("3|RUNNING|b3|n[1,3]|1795262362|1795262482|65534|None|a|b c").unwrap();
+        assert_eq!(
+            (job.id.as_str(), job.user, job.name.as_str()),
+            ("3", 65_534, "a|b c")
+        );
+        assert_eq!(job.nodes, ["n1", "n3"]);
+        assert_eq!(
+            (job.start, job.end),
+            (Some(Time(1_795_262_362)), Some(Time(1_795_262_482)))
+        );
+        assert_eq!(job.reservation.as_deref(), Some("b3"));
+        let waiting = read_job_row("12_[1-5]|PENDING|(null)||N/A|N/A|0|Resources|sweep").unwrap();
+        assert_eq!(
+            (waiting.state, waiting.end, waiting.reservation),
+            (JobState::Waiting, None, None)
+        );
+        assert!(waiting.nodes.is_empty() && !waiting.put_off);
+        let held = |reason: &str| read_job_row(&format!("3|PENDING|b3||N/A|N/A|7|{reason}|a")).unwrap();
+        assert!(held("JobHeldUser").put_off && !held("JobHeldAdmin").put_off);
+        // That limit may be reached by the jobs of other parties.
+        assert!(!held("QOSMaxJobsPerUserLimit").put_off);
+        let free = held("Resources");
+        assert!(!free.is_put_off("b3") && free.is_put_off("b4"));
+        for wrong in [
+            "",
+            "3|RUNNING|b3|n1|5|6|0|None",
+            "3|RUNNING|b3|n[|5|6|0|None|a",
+            "3|RUNNING|b3|n1|tomorrow|6|0|None|a",
+            "3|RUNNING|b3|n1|5|6|nobody|None|a",
+        ] {
+            assert_eq!(read_job_row(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_record_lasts_until_the_next_mark_at_the_beginning_of_a_line() {
+        let read = |text: &str| read_each_record("squeue", text, "M|", |record| Some(record.to_owned()));
+        assert_eq!(
+            read("M|1 a\nM|2\n7 M|b\nM |\nM|3\n").unwrap(),
+            ["1 a", "2\n7 M|b\nM |", "3"]
+        );
+        assert_eq!(read("\n").unwrap(), [""; 0]);
+        assert!(read("slurm says something else\nM|1").is_err());
+        assert!(record_mark() != record_mark());
+    }
+
+    #[test]
+    fn nodes_are_read_with_the_first_line_of_their_reason() {
+        let node = read_node_row("n2|drained*|2/0/4/4|two\nlines | pipe").unwrap();
+        assert_eq!(
+            (
+                node.name.as_str(),
+                node.state.as_str(),
+                node.silent,
+                node.cpus,
+                node.reason.as_deref()
+            ),
+            ("n2", "drained", true, (2, 4), Some("two"))
+        );
+        let node = read_node_row("n1|idle~|0/4/0/4|none").unwrap();
+        assert_eq!(
+            (node.state.as_str(), node.silent, node.reason),
+            ("idle", false, None)
+        );
+        for wrong in ["", "n1|idle", "n1|idle|0/4/0|none", "n1|idle|a/4/0/4|none"] {
+            assert_eq!(read_node_row(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_start_of_a_controller_is_read_from_its_configuration() {
+        let shown = "Configuration data as of 1795343742\nBatchStartTimeout       = 10 sec\n\
+                     BOOT_TIME               = 1795343734\nBurstBufferType         = (null)\n";
+        assert_eq!(read_boot_time(shown), Some(Time(1_795_343_734)));
+        assert_eq!(read_controller_time(shown), Some(Time(1_795_343_742)));
+        assert_eq!(read_boot_time("BOOT_TIME = N/A\n"), None);
+        let down = "Slurmctld(primary) at vm is DOWN\n";
+        assert_eq!((read_boot_time(down), read_controller_time(down)), (None, None));
+    }
+
+    #[test]
+    fn an_exit_is_a_status_or_a_signal() {
+        assert_eq!(read_exit_status("1280                \n"), Some(5));
+        assert_eq!(read_exit_status("9"), Some(137));
+        assert_eq!((read_exit_status("0"), read_exit_status("5:0")), (Some(0), None));
+    }
+
+    #[test]
+    fn a_word_that_nobody_knows_is_no_end() {
+        assert!(!JobState::of("LEVITATING").is_final());
+        assert!(JobState::of("NODE_FAIL").is_final());
+    }
+
+    #[test]
+    fn reservations_are_read_by_their_keys() {
+        let record = "b1 StartTime=100 EndTime=220 Duration=00:02:00 Nodes=n[3-4] NodeCnt=2 CoreCnt=8 \
+                    Features=(null) PartitionName=(null) Flags=SPEC_NODES TRES=cpu=8 Users=nobody Groups=(null)";
+        let row = read_reservation_row(record).unwrap();
+        assert_eq!(row.interval, Interval::new(Time(100), Time(220)));
+        assert_eq!(
+            (row.nodes.join(" ").as_str(), row.users.as_str()),
+            ("n3 n4", "nobody")
+        );
+        assert_eq!((row.repeats, row.floats, row.may_end_early), (None, false, false));
+        assert_eq!(
+            read_reservation_row("b1 StartTime=soon EndTime=220 Nodes=n1 Users=a Flags="),
+            None
+        );
+    }
+
+    #[test]
+    fn flags_of_a_site_say_when_a_reservation_has_its_nodes() {
+        let read = |end: &str, rest: &str| {
+            let record =
+                format!("a StartTime=100 EndTime={end} Duration=00:10:00 {rest} Users=root Groups=(null)");
+            read_reservation_row(&record).unwrap()
+        };
+        // As Slurm 22.05 writes them.
+        let daily = read(
+            "700",
+            "Nodes=n1 NodeCnt=1 Flags=DAILY,REPLACE_DOWN,PURGE_COMP=00:05:00 TRES=cpu=4",
+        );
+        assert_eq!(
+            (daily.repeats, daily.may_end_early),
+            (Some(Recurrence::Daily), true)
+        );
+        let floating = read("700", "Nodes=n1 NodeCnt=1 Flags=SPEC_NODES,TIME_FLOAT TRES=cpu=4");
+        assert!(floating.floats && floating.repeats.is_none());
+        let licences = read(
+            "700",
+            "Nodes=(null) NodeCnt=0 CoreCnt=0 Flags=ANY_NODES TRES=(null)",
+        );
+        assert!(licences.nodes.is_empty());
+        let cores = read("700", "Nodes=n[1-2] NodeCnt=2 CoreCnt=2 Flags= TRES=cpu=2");
+        assert_eq!(cores.nodes, ["n1", "n2"], "whole nodes");
+        for end in ["31536100", "UNLIMITED"] {
+            let row = read(end, "Nodes=n1 Flags=SPEC_NODES");
+            assert_eq!(row.interval, Interval::new(Time(100), Time::MAX), "{end}");
+        }
+        assert_eq!(read("31536099", "Nodes=n1 Flags=").interval.end, Time(31_536_099));
+    }
+
+    #[test]
+    fn limits_are_read_in_every_length() {
+        assert_eq!(read_slurm_limit("infinite"), Some(None));
+        assert_eq!(read_slurm_limit("1-00:00:00"), Some(Some(86_400)));
+        assert_eq!(read_slurm_limit("2:03:04"), Some(Some(7_384)));
+        assert_eq!(read_slurm_limit("30:00"), Some(Some(1_800)));
+        assert_eq!(read_slurm_limit("whole day"), None);
+    }
+}

@@ -1,9 +1,0 @@
-//! Jobs in a cluster: submitted into their reservations, followed to their ends, and their folders on the shared disk.
-
-pub(super) mod accounting;
-pub(in crate::execution) mod disk;
-pub(super) mod dry_run;
-pub(super) mod script;
-pub(super) mod shared_folder;
-pub(super) mod status;
-pub(super) mod verdict;
