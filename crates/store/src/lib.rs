@@ -16,6 +16,9 @@ mod records;
 pub mod signed_heads;
 mod verify;
 
+// SQLite calls its functions by name, also where Rust allocates otherwise (`.cargo/config.toml`).
+use mimalloc as _;
+
 pub use batch::change::Change;
 pub use batch::known_trail::read_trail_end;
 pub use batch::leader::{Candidate, LeaderLook, START_MAX};
