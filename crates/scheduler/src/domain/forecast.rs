@@ -89,8 +89,8 @@ impl ForecastStep {
 ///
 /// ```
 /// use scheduler::Time;
-/// use scheduler::domain::{Forecast, Foreseen};
-/// let (day, night) = (Foreseen::exact(4_000), Foreseen::exact(3_000));
+/// use scheduler::domain::{Forecast, ForeseenTimes};
+/// let (day, night) = (ForeseenTimes::exact(4_000), ForeseenTimes::exact(3_000));
 /// let forecast = Forecast::new(vec![(Time(0), day), (Time(50_000), night)]).ok_or("faulty")?;
 /// assert_eq!(forecast.at(Time(49_999)), day);
 /// assert_eq!(forecast.at(Time(50_000)), night);
