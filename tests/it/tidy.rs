@@ -31,7 +31,7 @@ const OUR_CRATES: &[&str] = &[
 
 /// Libraries that are known in one place only.
 const ONLY_IN: &[(&str, &[&str])] = &[
-    ("axum", &["src/http", "src/portal", "src/cli/serve.rs"]),
+    ("axum", &["src/http", "src/portal"]),
     ("sqlx", &["crates/store"]),
     ("askama", &["src/portal"]),
     (

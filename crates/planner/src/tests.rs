@@ -6,6 +6,7 @@ mod dry_runs;
 mod energy;
 mod energy_decisions;
 mod faults;
+mod fixings;
 mod forecasts;
 pub(super) mod harness;
 mod holds;
@@ -570,31 +571,4 @@ async fn waiting_agreements_move_up_when_one_is_terminated() {
     domain.move_up().await;
     let moved = domain.store.agreement(waiting.id).await.unwrap().unwrap();
     assert_eq!(moved.placement().start, Time(NOW + 50));
-}
-
-#[tokio::test]
-async fn an_agreement_that_has_waited_long_enough_is_fixed_and_stays_so_over_a_restart() {
-    let resource = Resource::new("local", "local", 4);
-    let settings = Settings {
-        fix_after: Some(Fraction::percent(50)),
-        ..Settings::new(vec![resource], 86_400)
-    };
-    let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
-    let domain = Domain::start_with(tempfile::tempdir().unwrap(), clock, settings.clone()).await;
-    let waiting = domain.place(proposal(4, 100, 100..1_000)).await.unwrap();
-    assert!(!waiting.fixed);
-    domain.turn(50);
-    let refusal = reason(domain.place(proposal(4, 100, 100..200)).await);
-    assert_eq!(
-        refusal.reason,
-        Reason::NoCapacityInWindow,
-        "half of its wait is over"
-    );
-    assert!(domain.store.agreement(waiting.id).await.unwrap().unwrap().fixed);
-    domain.stop.cancel();
-    domain.task.await.unwrap();
-    domain.store.close().await;
-    let domain = Domain::start_with(domain.folder, domain.clock, settings).await;
-    let refusal = reason(domain.place(proposal(4, 100, 100..200)).await);
-    assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
 }

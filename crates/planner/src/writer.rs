@@ -212,6 +212,7 @@ impl Writer {
         if commands.is_empty() {
             self.improved = second_of(now);
             decider.move_some_up();
+            decider.fix_those_who_have_waited();
         }
         let mut times = Vec::with_capacity(many);
         for command in commands {
@@ -221,6 +222,8 @@ impl Writer {
             }
             let (since, begun) = (command.waits_since, std::time::Instant::now());
             answers.push(command.decide(&mut decider, decisions));
+            // What it has placed may be due by now: else the moment of the next decision would say when it is.
+            decider.fix_those_who_have_waited();
             let waited = begun.duration_since(since);
             times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
         }

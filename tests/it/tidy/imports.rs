@@ -47,22 +47,6 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ),
     ("src/access", &["address", "domain", "store", "task"]),
     (
-        "src/planner",
-        &["domain", "metrics", "prediction", "scheduler", "store", "task"],
-    ),
-    (
-        "src/execution",
-        &[
-            "address",
-            "domain",
-            "metrics",
-            "planner",
-            "scheduler",
-            "store",
-            "task",
-        ],
-    ),
-    (
         "src/federation",
         &[
             "address",
@@ -76,8 +60,5 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    (
-        "src/callbacks",
-        &["address", "domain", "metrics", "store", "task"],
-    ),
+    ("src/callbacks", &["address", "domain", "store", "task"]),
 ];
