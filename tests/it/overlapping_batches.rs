@@ -321,7 +321,7 @@ impl Decider {
                 "--ignored",
                 "--exact",
                 "--nocapture",
-                "overlapping::decides_two_batches",
+                "overlapping_batches::decides_two_batches",
             ])
             .env(DATABASE, url)
             .stdin(Stdio::piped())
