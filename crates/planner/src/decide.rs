@@ -7,9 +7,9 @@ use domain::agreement::{
     Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
     ServiceState, Spender,
 };
+use domain::change::Change;
 use domain::clock::{Micros, second_after};
 use scheduler::{Interval, Move, Reason};
-use store::Change;
 use uuid::Uuid;
 
 use crate::admission::share::{keep_within, refusal_within_share};

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
 use domain::clock::second_of;
+use domain::resources::Binding;
 use scheduler::{Fraction, Interval, Seconds, Time, counted};
-use store::Binding;
 use uuid::Uuid;
 
 use crate::admission::holdings::Holdings;

@@ -6,9 +6,9 @@ use domain::agreement::{
     Account, Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money,
     PlacementConstraints, PostingKind, Shape, Spender, Wording,
 };
+use domain::change::Change;
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Time};
-use store::Change;
 use uuid::Uuid;
 
 use crate::resources::resource::Scaling;

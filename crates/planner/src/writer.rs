@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::time::Duration;
 
+use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use scheduler::{Seconds, Time};
-use store::{Change, IDEMPOTENCY_KEPT, Lease, Store};
+use store::{Lease, Store};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;

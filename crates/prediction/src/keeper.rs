@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::clock::{Clock, Micros};
+use domain::past::{PastExecution, ResourceHour};
+use domain::resources::ResourceRow;
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
 use scheduler::prediction::smoothing::STEPS_MAX;
 use scheduler::{Seconds, Time};
-use store::{LearnedExecutions, PastExecution, ResourceHour, ResourceRow, Store};
+use store::{LearnedExecutions, Store};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 

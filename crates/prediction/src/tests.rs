@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use advisor::random::Random;
 use domain::agreement::{Execution, RunOutcome};
 use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::past::{PastExecution, ResourceHour};
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Interval, Time};
-use store::{PastExecution, ResourceHour};
 use uuid::Uuid;
 
 use super::machine::{machine_condition_between, read_machine_counters};

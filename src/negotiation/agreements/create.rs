@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use address::is_no_place;
 use domain::agreement::{NegotiationInstance, Wording};
+use domain::change::AcceptanceEndpoint;
 use planner::{Request, Scaling};
-use store::AcceptanceEndpoint;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
+use domain::past::Condition;
 use planner::{BusyTime, KeptNodes};
 use scheduler::{Seconds, Time};
-use store::Condition;
 use uuid::Uuid;
 
 use crate::files::retention::JobFolders;

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
 use domain::clock::Clock;
+use domain::past::Condition;
 use planner::{BusyTime, NodeReport, NodeState};
 use scheduler::{Interval, Time};
-use store::Condition;
 
 use crate::ExecutionError;
 use crate::lock::lock;

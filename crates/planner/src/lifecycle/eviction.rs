@@ -1,7 +1,7 @@
 //! Eviction: an operator ends an agreement of a party, says why, and the provider pays for it as for work that it has lost.
 
 use domain::agreement::{Agreement, EventKind, Money, Note};
-use store::Change;
+use domain::change::Change;
 use uuid::Uuid;
 
 use crate::batches::DecisionRecord;

@@ -4,10 +4,10 @@
 use domain::agreement::{
     Agreement, BroughtFiles, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
 };
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

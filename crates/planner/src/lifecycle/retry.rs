@@ -8,8 +8,8 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
+use domain::change::Change;
 use scheduler::{Seconds, Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
-use store::Change;
 use tracing::info;
 use uuid::Uuid;
 

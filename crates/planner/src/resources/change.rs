@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use domain::agreement::{Note, NoteKind};
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::admission::energy::Kwh;

@@ -7,12 +7,12 @@
 use std::collections::BTreeMap;
 
 use domain::clock::Micros;
+use domain::resources::ResourceRow;
 use prediction::{Machine, Machines};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::ResourceRow;
 
 use crate::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use domain::resources::NodeRow;
 use scheduler::admission::TRIES;
 use scheduler::domain::Domain;
 use scheduler::{Interval, Schedule, Time};
-use store::NodeRow;
 
 use crate::fault::Impossible;
 use crate::resources::foresight::{self, Foresight};

@@ -29,11 +29,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::agreement::{Filter, Shape};
+use domain::resources::NodeRow;
 use prediction::Ids;
 use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
-use store::NodeRow;
 
 use crate::fault::Impossible;
 use crate::resources::foresight::Foresight;

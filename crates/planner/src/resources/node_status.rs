@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Note, NoteKind};
-use store::Change;
+use domain::change::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

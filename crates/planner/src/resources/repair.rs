@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::change::Change;
+use domain::resources::NodeRow;
 use scheduler::{Interval, Seconds};
-use store::{Change, NodeRow};
 use uuid::Uuid;
 
 use crate::decider::Decider;

@@ -5,11 +5,11 @@ use domain::agreement::{
     RunOutcome, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, PastExecution, ResourceHour};
 use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
-use store::{Condition, PastExecution, ResourceHour};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::resources::Binding;
 use prediction::Machines;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
-use store::{Binding, Change};
 use uuid::Uuid;
 
 use super::super::batches::RememberedAnswers;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Currency, Money, Posting, Shape};
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use proptest::prelude::*;
 use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
-use store::Change;
 use uuid::Uuid;
 
 use super::super::batches::RememberedAnswers;

@@ -18,11 +18,11 @@ use domain::agreement::{
     RunOutcome, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, PastExecution, ResourceHour};
 use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
-use store::{Condition, PastExecution, ResourceHour};
 use tokio::sync::watch;
 use uuid::Uuid;
 

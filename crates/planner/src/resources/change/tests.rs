@@ -1,9 +1,9 @@
 //! Facts about resources that come, change and go, on a plan without a store.
 
 use domain::agreement::{Agreement, Filter, RunOutcome, ServiceState};
+use domain::resources::Binding;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Reason, Time};
-use store::Binding;
 use uuid::Uuid;
 
 use super::*;

@@ -6,7 +6,7 @@ use std::fmt::{Display, Write as _};
 use domain::agreement::{
     Agreement, AtPeer, Event, Guarantee, NegotiationOffer, OfferTerms, RunOutcome, Slot,
 };
-use store::Change;
+use domain::change::Change;
 use uuid::Uuid;
 
 use super::digests::numbered;
