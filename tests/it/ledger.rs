@@ -6,7 +6,8 @@ use domain::agreement::{
 };
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
-use planner::{Failures, Pricing, Request, Resource, Settings, Termination};
+use domain::resources::Resource;
+use planner::{Failures, Pricing, Request, Settings, Termination};
 use scheduler::Fraction;
 use serde_json::json;
 use store::{Finding, Invariant};

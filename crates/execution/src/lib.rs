@@ -31,7 +31,7 @@ use std::time::Duration;
 use domain::agreement::{JobEnd, Run};
 use domain::clock::Micros;
 use domain::past::Condition;
-use planner::{BusyTime, KeptNodes, NodeReport, Unused};
+use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
 use scheduler::{Interval, Seconds};
 use serde::Serialize;
 use uuid::Uuid;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use domain::resources::Resource;
 use scheduler::{Seconds, Time};
 use store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -19,7 +20,6 @@ use uuid::Uuid;
 use crate::batches::{DecidedBatch, DeferredAnswer, DoubtfulBatches, RememberedAnswers, StoringBatch};
 use crate::decider::{Command, Decider};
 use crate::plan::Plan;
-use crate::resources::resource::Resource;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -563,7 +563,9 @@ pub(super) async fn read_plan(
 ) -> Result<Plan, super::StartError> {
     let now = clock.now();
     let resources = store.resources().await?.into_iter().map(Resource::of_row);
-    let mut resources = resources.collect::<Result<Vec<_>, _>>()?;
+    let mut resources = resources
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(store::Error::from)?;
     // Ties are broken in the order of the configuration; the others come behind, as they are stored.
     let order: HashMap<&str, usize> = settings
         .resources

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use domain::clock::{Clock, Micros};
 use domain::past::{PastExecution, ResourceHour};
-use domain::resources::ResourceRow;
+use domain::resources::{CorruptRow, ResourceRow};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
@@ -83,7 +83,7 @@ impl Predictions {
 
 /// How predictions know the stored resources, and the parts of an estimate that decide; none where estimates decide nothing.
 pub type Setup = (
-    fn(Vec<ResourceRow>) -> Result<Machines, store::Error>,
+    fn(Vec<ResourceRow>) -> Result<Machines, CorruptRow>,
     Option<Ladder>,
 );
 

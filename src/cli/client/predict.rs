@@ -3,8 +3,9 @@
 use clap::Args;
 use domain::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use domain::clock::Clock;
+use domain::resources::{Resource, Scaling};
 use execution::files::inputs::InputFiles;
-use planner::{Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal};
+use planner::{Request, Settings, StartError, TrialResult, TriedPlace, try_proposal};
 use prediction::{
     Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
 };
@@ -124,7 +125,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let job = job_of_offer(&options, &config)?;
     let store = options.store.open().await?;
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
-    settings.resources = stored.collect::<Result<_, _>>()?;
+    settings.resources = stored.collect::<Result<_, _>>().map_err(store::Error::from)?;
     settings.resources.retain(Resource::takes_new);
     let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;

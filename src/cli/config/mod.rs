@@ -383,7 +383,7 @@ impl Config {
     }
 
     /// The own resources, and the peers behind them.
-    fn planned_resources(&self) -> Vec<planner::Resource> {
+    fn planned_resources(&self) -> Vec<domain::resources::Resource> {
         let mut all = resources::planned_resources(&self.resources);
         let peers = self.domain.iter().flat_map(|domain| &domain.peers);
         all.extend(peers.map(PeerSettings::resource));

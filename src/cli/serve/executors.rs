@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use domain::resources::Resource;
 use execution::dispatcher::SharedExecutor;
 use execution::executors::Executors;
 use execution::files::retention::JobFolders;
@@ -15,7 +16,7 @@ use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited}
 use execution::lead::Hosts;
 use execution::local::LocalExecutor;
 use execution::slurm::SlurmExecutor;
-use planner::{Planner, Resource};
+use planner::Planner;
 use store::Store;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;

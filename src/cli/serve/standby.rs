@@ -4,10 +4,11 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::resources::Resource;
 use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
-use planner::{Planner, Resource};
+use planner::Planner;
 use prediction::Pace;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use address::is_no_place;
 use domain::change::AcceptanceEndpoint;
-use planner::ARCHITECTURE;
+use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use wsag::job::ARCHITECTURES;

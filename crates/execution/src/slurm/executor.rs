@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
 use domain::past::Condition;
-use planner::{BusyTime, KeptNodes};
+use domain::resources::{BusyTime, KeptNodes};
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 

@@ -45,7 +45,7 @@ pub use settings::{Account, Settings, slurm_name_of_run};
 use domain::agreement::{JobEnd, Run};
 use domain::clock::{Clock, Micros, second_of};
 use domain::past::Condition;
-use planner::{BusyTime, KeptNodes, NodeReport, Unused};
+use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
 
 use super::job::folder::Folder;
 use super::lock::lock;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use domain::agreement::Run;
 use domain::clock::Clock;
 use domain::past::Condition;
-use planner::{BusyTime, NodeReport, NodeState};
+use domain::resources::{BusyTime, NodeReport, NodeState};
 use scheduler::{Interval, Time};
 
 use crate::ExecutionError;

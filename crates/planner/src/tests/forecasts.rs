@@ -6,6 +6,7 @@ use domain::agreement::{
 };
 use domain::clock::MICROS_PER_SECOND;
 use domain::past::{Condition, PastExecution, ResourceHour};
+use domain::resources::{NodeReport, NodeState, Reporter, Resource, Scaling};
 use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
@@ -15,8 +16,7 @@ use uuid::Uuid;
 use super::harness::{Domain, machines_of, proposal, rated};
 use crate::offers::messages::{OfferOrigin, OfferRequest, Weights};
 use crate::resources::need::Need;
-use crate::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::{Energy, Kwh, Pricing, Request, Resource, Scaling, Settings, Watts};
+use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;

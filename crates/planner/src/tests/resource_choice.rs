@@ -19,6 +19,7 @@ use domain::agreement::{
 };
 use domain::clock::MICROS_PER_SECOND;
 use domain::past::{Condition, PastExecution, ResourceHour};
+use domain::resources::{Resource, Scaling};
 use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
@@ -27,7 +28,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
-use crate::{Pricing, Request, Resource, Scaling, Settings};
+use crate::{Pricing, Request, Settings};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;
