@@ -418,7 +418,7 @@ impl Config {
     }
 
     /// How predictions know the resources, and the parts of an estimate that decide.
-    pub(super) fn predictions(&self) -> ::prediction::Setup {
+    pub(super) fn predictions(&self) -> learning::Setup {
         (planner::machines_of_rows, self.prediction.ladder())
     }
 

@@ -158,14 +158,14 @@ async fn sample_resources(
             if resource.kind == "local" {
                 let (nodes, store, clock) = (resource.capacity, store.clone(), clock.clone());
                 keeper.until(&token).keep(task, move |stop| {
-                    prediction::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
+                    learning::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
                 });
             } else {
                 let (executors, store, clock) = (executors.clone(), store.clone(), clock.clone());
                 keeper.until(&token).keep(task, move |stop| {
                     let (resource_name, executors) = (name.clone(), executors.clone());
                     let look = move || executors.get(&resource_name)?.condition();
-                    prediction::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
+                    learning::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
                 });
             }
         }

@@ -8,8 +8,8 @@ use domain::resources::Resource;
 use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
+use learning::Pace;
 use planner::Planner;
-use prediction::Pace;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -155,7 +155,7 @@ impl Process {
             async move { answer_questions(replicas, &mut *asked.lock().await, stop).await }
         });
         start_learning(
-            self.known.clone(),
+            self.predictions.clone(),
             &config,
             (&store, &clock),
             Pace::STANDING_BY,

@@ -116,7 +116,7 @@ impl History {
         self.past.sort_by_key(|past| past.execution.ended);
         let setup = (machines_of(&settings), self.ladder);
         let known = Knowledge::of(&self.past, &self.hours, setup, Time(0));
-        let (_, predictions) = Predictions::of(known);
+        let predictions = Predictions::of(known);
         settings.predictions = Some(predictions);
         Domain::with(settings)
     }
@@ -377,7 +377,7 @@ fn an_agreement_keeps_its_length_on_its_own_resource_whatever_is_learned_meanwhi
         (machines_of(&domain.settings), Some(Ladder::All)),
         Time(0),
     );
-    let (_, predictions) = Predictions::of(known);
+    let predictions = Predictions::of(known);
     domain.settings.predictions = Some(predictions);
     domain.plan = crate::Plan::rebuild(
         &domain.settings,

@@ -9,7 +9,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
 
 use advisor::random::Random;
 use advisor::statistics::Summary;
@@ -24,7 +23,6 @@ use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
-use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
@@ -190,7 +188,7 @@ fn completes(nodes: u32, usual: Seconds) -> Guarantee {
 
 struct Simulation {
     domain: Domain,
-    knowledge: watch::Sender<Arc<Knowledge>>,
+    knowledge: Predictions,
     choice: Option<Ladder>,
     past: Vec<PastExecution>,
     hours: Vec<ResourceHour>,
@@ -211,9 +209,8 @@ impl Simulation {
         pricing.resources = settings.resources.iter().map(price).collect();
         settings.pricing = Some(pricing);
         settings.objective = objective;
-        let (knowledge, predictions) =
-            Predictions::of(Knowledge::of(&[], &[], (machines_of(&settings), None), Time(0)));
-        settings.predictions = Some(predictions);
+        let knowledge = Predictions::of(Knowledge::of(&[], &[], (machines_of(&settings), None), Time(0)));
+        settings.predictions = Some(knowledge.clone());
         let mut domain = Domain::with(settings);
         domain.moves_up = false;
         Self {
@@ -257,7 +254,7 @@ impl Simulation {
         self.past.sort_by_key(|past| past.execution.ended);
         let setup = (machines_of(&self.domain.settings), self.choice);
         let known = Knowledge::of(&self.past, &self.hours, setup, Time(now));
-        self.knowledge.send_replace(Arc::new(known));
+        self.knowledge.renew(known);
         self.learned = now;
     }
 
