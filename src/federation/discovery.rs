@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use address::Policy;
 use domain::clock::{Clock, Micros};
+use domain::resources::is_resource_name;
 use futures_util::future::join_all;
 use metrics::{Exposition, metrics};
-use planner::is_resource_name;
 use reqwest::header::ACCEPT;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::agreement::{Money, part_of_amount};
-use planner::{PEER, Resource};
+use domain::resources::{PEER, Resource};
 
 /// This domain among others.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Where a party has its events told, and these events again.
 
-use planner::is_resource_name;
+use domain::resources::is_resource_name;
 use serde::{Deserialize, Serialize};
 use store::Registration;
 use uuid::Uuid;

@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::ops::Range;
 
-use planner::{PicturedSlot, UnusedNodes};
+use domain::resources::UnusedNodes;
+use planner::PicturedSlot;
 use scheduler::{Interval, Time};
 
 /// Rows that are free, as ranges that do not touch: the first row of each, and the one behind its last.
@@ -148,7 +149,8 @@ impl FreeRows {
 
 #[cfg(test)]
 mod tests {
-    use planner::{SlotOf, WhyUnused};
+    use domain::resources::WhyUnused;
+    use planner::SlotOf;
     use uuid::Uuid;
 
     use super::*;

@@ -1,10 +1,11 @@
 //! Requests with an Idempotency-Key: the same request again gets the same answer, even if the state has changed since.
 
+use domain::change::IDEMPOTENCY_KEPT;
 use planner::{AcceptedOffer, Idempotency};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use store::{IDEMPOTENCY_KEPT, hex};
+use store::hex;
 
 use super::error::{Error, Result};
 use super::service::Service;

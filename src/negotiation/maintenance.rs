@@ -1,7 +1,8 @@
 //! Planned times without nodes, which operators add and remove.
 
 use domain::clock::second_of;
-use planner::{AddedMaintenance, CAPACITY_MAX, ResourceVerb};
+use domain::resources::{AddedMaintenance, CAPACITY_MAX};
+use planner::ResourceVerb;
 use uuid::Uuid;
 
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
@@ -60,7 +61,7 @@ impl Service {
         is_dry: bool,
     ) -> Result<ResourceChangesView, Error> {
         let resources = self.planner.resources();
-        let has_it = |resource: &&planner::Resource| {
+        let has_it = |resource: &&domain::resources::Resource| {
             resource
                 .added_maintenance
                 .iter()

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::agreement::{Currency, Job};
-use planner::{Pricing, Resource, Scaling, Settings};
+use domain::resources::{Resource, Scaling};
+use planner::{Pricing, Settings};
 use prediction::{Knowledge, Work};
 use scheduler::prediction::SLOT_PROBABILITY;
 use scheduler::{Seconds, Time};

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use planner::{NodeReport, NodeState, Planner, Reporter};
+use domain::resources::{NodeReport, NodeState, Reporter};
+use planner::Planner;
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};

@@ -1,7 +1,8 @@
 //! The audit trail: every change has its line, and no line can be changed, taken out, added or moved unseen.
 
 use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
-use store::{Change, Finding, Invariant, Store};
+use domain::change::Change;
+use store::{Finding, Invariant, Store};
 
 use crate::store::{agreement, create, decide, event, tamper};
 use crate::support::eventually;

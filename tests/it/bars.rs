@@ -12,13 +12,15 @@ use domain::agreement::{
     Account, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind, RunOutcome,
     ServiceState, Slots,
 };
+use domain::change::Change;
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use domain::resources::ResourceRow;
 use reqwest::{Method, StatusCode};
 use scheduler::Interval;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
-use store::{Change, ResourceRow, Store};
+use store::Store;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 

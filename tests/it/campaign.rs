@@ -18,7 +18,8 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
-use planner::{Error, Resource, Settings, Suggestion};
+use domain::resources::Resource;
+use planner::{Error, Settings, Suggestion};
 use scheduler::{Rate, Time};
 use tokio::sync::broadcast::Receiver;
 use uuid::Uuid;

@@ -7,10 +7,11 @@ use crate::support::offers::file;
 const PAGE: &str = "docs/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 10] = [
+const CRATES: [&str; 11] = [
     "address",
     "domain",
     "execution",
+    "learning",
     "metrics",
     "planner",
     "prediction",

@@ -14,7 +14,7 @@ use domain::agreement::{
     AgreementState, EventKind, GuaranteeState, NoteKind, OfferCreator, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,
 };
-use planner::{NodeState, Reporter};
+use domain::resources::{NodeState, Reporter};
 use reqwest::StatusCode;
 use store::{Engine, Store};
 use uuid::Uuid;

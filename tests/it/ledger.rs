@@ -4,11 +4,13 @@ use domain::agreement::{
     Account, Compensation, CompensationValue, Currency, Guarantee, GuaranteeState, JobEnd, Limit, Money,
     Obligated, Posting, PostingKind, Run, RunOutcome, Values,
 };
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
-use planner::{Failures, Pricing, Request, Resource, Settings, Termination};
+use domain::resources::Resource;
+use planner::{Failures, Pricing, Request, Settings, Termination};
 use scheduler::Fraction;
 use serde_json::json;
-use store::{Change, Finding, Invariant};
+use store::{Finding, Invariant};
 use uuid::Uuid;
 
 use crate::configuration::serve;

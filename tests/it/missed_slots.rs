@@ -9,7 +9,8 @@ use domain::agreement::{
     Shape, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
-use planner::{ImprovementSettings, Pricing, Request, Resource, Settings};
+use domain::resources::Resource;
+use planner::{ImprovementSettings, Pricing, Request, Settings};
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use domain::agreement::Shape;
 use domain::clock::Clock;
-use planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Resource, Scaling, Settings};
+use domain::resources::{Resource, Scaling};
+use planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Settings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::Store;
 use tokio_util::sync::CancellationToken;

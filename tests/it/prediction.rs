@@ -8,13 +8,13 @@ use forecasts::predict_and_the_offer_that_follows_agree_to_the_second;
 use std::time::Duration;
 
 use domain::agreement::{Agreement, AgreementState, Execution, RunOutcome};
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, PastExecution, Sample};
 use prediction::Knowledge;
 use scheduler::{Interval, Time};
 use serde_json::Value;
-use store::{
-    Change, Condition, Error, KeptExecutions, LearnedExecutions, PastExecution, Sample, SamplesKept, Store,
-};
+use store::{Error, KeptExecutions, LearnedExecutions, SamplesKept, Store};
 
 use crate::portal::browser::Browser;
 use crate::store::{RESOURCE, agreement, create, decide};

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use planner::{Error, Quotas, Request, Resource, Settings, Termination};
+use domain::resources::Resource;
+use planner::{Error, Quotas, Request, Settings, Termination};
 use reqwest::Method;
 use scheduler::{Reason, Time};
 use serde_json::{Value, json};

@@ -33,10 +33,10 @@ use std::time::Duration;
 
 use domain::agreement::{JobEnd, Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use domain::resources::{BusyTime, NodeState, Unused};
 use execution::slurm::{Account, Error, Policies, Settings, SlurmExecutor, slurm_name_of_run};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot};
 use jiff::tz::TimeZone;
-use planner::{BusyTime, NodeState, Unused};
 use scheduler::Interval;
 use tempfile::TempDir;
 use uuid::Uuid;

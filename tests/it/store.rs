@@ -17,8 +17,9 @@ use domain::agreement::{
     Agreement, AgreementState, CompositorChoice, Event, EventKind, Guarantee, GuaranteeState, Job,
     ServiceState, Slots, Values,
 };
+use domain::change::Change;
 use scheduler::{Interval, Time};
-use store::{Change, Lease, Store};
+use store::{Lease, Store};
 use uuid::Uuid;
 
 use crate::backup::bespeak;

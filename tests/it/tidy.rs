@@ -20,6 +20,7 @@ const OUR_CRATES: &[&str] = &[
     "domain",
     "execution",
     "lab",
+    "learning",
     "metrics",
     "planner",
     "prediction",

@@ -1,6 +1,10 @@
 //! The values of the service and total functions on them: agreements with their states, slots, offers, money and events, the
-//! provider's applications, and the clock. Nothing here waits, and nothing but the clock depends on when it is called.
+//! provider's applications, the resources, the changes that are stored, the past, and the clock. Nothing here waits, and nothing
+//! but the clock depends on when it is called.
 
 pub mod agreement;
 pub mod catalogue;
+pub mod change;
 pub mod clock;
+pub mod past;
+pub mod resources;

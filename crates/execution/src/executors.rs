@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use planner::Resource;
+use domain::resources::Resource;
 
 use crate::lane::SharedExecutor;
 

@@ -12,13 +12,13 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::agreement::{Agreement, AgreementState, JobEnd, Limit, Run, RunOutcome};
+use domain::agreement::{Agreement, AgreementState, CannotStart, JobEnd, Limit, Run, RunOutcome};
 use domain::catalogue::{Application, Catalogue};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use domain::past::Condition;
 use metrics::Histogram;
-use planner::{CannotStart, Planner};
+use planner::Planner;
 use scheduler::{Interval, counted};
-use store::Condition;
 use task::KeptTasks;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};

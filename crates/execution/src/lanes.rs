@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use domain::clock::{MICROS_PER_SECOND, Micros};
-use planner::Resource;
+use domain::resources::Resource;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use domain::agreement::{Agreement, BroughtFiles, JobEnd, Run, StagingEnd};
+use domain::agreement::{Agreement, BroughtFiles, CannotStart, JobEnd, Run, StagingEnd};
 use domain::clock::Micros;
-use planner::{CannotStart, Planner};
+use planner::Planner;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;

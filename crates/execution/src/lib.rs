@@ -30,10 +30,10 @@ use std::time::Duration;
 
 use domain::agreement::{JobEnd, Run};
 use domain::clock::Micros;
-use planner::{BusyTime, KeptNodes, NodeReport, Unused};
+use domain::past::Condition;
+use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
 use scheduler::{Interval, Seconds};
 use serde::Serialize;
-use store::Condition;
 use uuid::Uuid;
 
 /// Something that a promise on a resource rests on.

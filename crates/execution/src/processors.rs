@@ -1,7 +1,7 @@
 //! The processors of this machine, as the nodes of its own resources share them: each node has the same number of them, and no other node has
 //! these. A job may run on the processors of its nodes only, so it takes none of the time of others.
 
-use planner::Resource;
+use domain::resources::Resource;
 use rustix::thread::{CpuSet, sched_getaffinity};
 use scheduler::counted;
 

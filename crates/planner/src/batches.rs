@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::agreement::{Agreement, AgreementState};
+use domain::change::{Change, Idempotent};
 use scheduler::Reason;
-use store::{Change, Idempotent, Store};
+use store::Store;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;

@@ -7,9 +7,10 @@ use domain::agreement::{
     Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
     ServiceState, Spender,
 };
+use domain::change::Change;
 use domain::clock::{Micros, second_after};
+use domain::resources::Unused;
 use scheduler::{Interval, Move, Reason};
-use store::Change;
 use uuid::Uuid;
 
 use crate::admission::share::{keep_within, refusal_within_share};
@@ -22,7 +23,6 @@ use crate::plan::is_undecided;
 use crate::request::{AcceptedOffer, Request, Termination};
 use crate::requests::request_of_agreement;
 use crate::resources::need::{Need, Placement};
-use crate::resources::nodes::Unused;
 use crate::settings::Quotas;
 use crate::words::{piece_in_words, time_difference_in_words};
 

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use domain::agreement::{Agreement, Event, EventKind};
+use domain::change::Change;
 use domain::clock::{Micros, second_of};
 use scheduler::Time;
-use store::Change;
 use tokio::sync::oneshot;
 use uuid::Uuid;
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, Shape};
 use domain::clock::Clock;
+use domain::resources::{KeptNodes, NodeReport, Repaired, Reporter, Resource, ResourceAgreements, Unused};
 use metrics::{Exposition, metrics};
 use scheduler::Time;
 use store::{Lease, Store};
@@ -22,12 +23,10 @@ use crate::metrics::PlannerMetrics;
 use crate::offers::suggestion::Suggestion;
 use crate::picture::{Picture, RecentView};
 use crate::plan::Plan;
-use crate::request::{AcceptedOffer, Idempotency, Repaired, Request, Scope, Termination};
+use crate::request::{AcceptedOffer, Idempotency, Request, Scope, Termination};
 use crate::resources::foresight::Foresight;
 use crate::resources::need::Foreseeable;
-use crate::resources::nodes::{KeptNodes, NodeReport, Reporter, ResourceAgreements, Unused};
 use crate::resources::orders::{Reconfiguration, ResourceChanges};
-use crate::resources::resource::Resource;
 use crate::settings::{NegotiationLimits, Settings};
 use crate::signals::Signals;
 

@@ -1,7 +1,7 @@
 //! Requests that bear an idempotency key: the answer is stored with the effect, and a repeated request gets it again,
 //! without a second effect.
 
-use store::{Change, Idempotent};
+use domain::change::{Change, Idempotent};
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};

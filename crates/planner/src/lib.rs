@@ -50,7 +50,6 @@ pub use lifecycle::at_peer::MadeAtPeer;
 pub use lifecycle::eviction::{EvictedAgreement, Eviction};
 pub use lifecycle::overruns::Overruns;
 pub use lifecycle::pending::{CallBackTarget, PendingRequest, Settlement};
-pub use lifecycle::reports::CannotStart;
 pub use offers::messages::{
     Acceptance, Bargain, Candidate, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,
     ProposedNegotiation, Quote, Weights,
@@ -60,20 +59,12 @@ pub use offers::suggestion::Suggestion;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
 pub use placement::ordered_moves::MoveOrder;
 pub use plan::Plan;
-pub use request::{AcceptedOffer, Idempotency, PlaceChange, PlannedPlace, Repaired, Request, Termination};
-pub use resources::definition::{machines_as_configured, machines_of_rows};
+pub use request::{AcceptedOffer, Idempotency, Request, Termination};
 pub use resources::failures::Failures;
+pub use resources::machines::{machines_as_configured, machines_of_rows};
 pub use resources::node_status::NodeOverride;
-pub use resources::nodes::{
-    BusyTime, KeptNodes, NodeCounts, NodeReport, NodeState, ReportedState, Reporter, ResourceAgreements,
-    Unused, UnusedNodes, WhyUnused,
-};
 pub use resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
-};
-pub use resources::resource::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, AddedMaintenance, CAPACITY_MAX, NUMBERS, PEER, RATES, Resource,
-    Scaling, is_resource_name, rate_of_multiple,
 };
 pub use resources::resource_plan::NodeStatus;
 pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use domain::agreement::{
     Account, Agreement, AgreementState, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
 };
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
 use scheduler::{Interval, Seconds};
-use store::Change;
 
 use crate::batches::DecisionRecord;
 use crate::decider::Decider;

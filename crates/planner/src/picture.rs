@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, Money};
+use domain::resources::{NodeCounts, UnusedNodes};
 use scheduler::{Interval, Seconds, Time};
 use tokio::sync::Mutex;
 use uuid::Uuid;
@@ -15,7 +16,6 @@ use crate::decider::Decider;
 use crate::error::Result;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
 use crate::plan::{Plan, is_undecided};
-use crate::resources::nodes::{NodeCounts, UnusedNodes};
 use crate::resources::resource_plan::{NodeStatus, ResourcePlan};
 use crate::settings::Policies;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
 use domain::clock::second_of;
+use domain::resources::{Binding, CLUSTER, NodeState, Resource};
 use scheduler::{Fraction, Interval, Seconds, Time, counted};
-use store::Binding;
 use uuid::Uuid;
 
 use crate::admission::holdings::Holdings;
@@ -24,8 +24,6 @@ use crate::requests::{request_of_slot, requests_of_agreement};
 use crate::reserving::waiting_commands::WaitingCommands;
 use crate::resources::Resources;
 use crate::resources::members::new_resource_plan;
-use crate::resources::nodes::NodeState;
-use crate::resources::resource::{CLUSTER, Resource};
 use crate::resources::resource_plan::ResourcePlan;
 use crate::settings::Settings;
 use crate::slot_numbers::Numbers;

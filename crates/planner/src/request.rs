@@ -1,17 +1,13 @@
 //! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement.
 
-use std::collections::BTreeMap;
-
 use domain::agreement::{
-    Account, Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money,
-    PlacementConstraints, PostingKind, Shape, Spender, Wording,
+    Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints, Shape,
+    Spender, Wording,
 };
+use domain::resources::Scaling;
 use scheduler::preemptive::Preemption;
-use scheduler::{Fraction, Interval, Time};
-use store::Change;
+use scheduler::{Fraction, Time};
 use uuid::Uuid;
-
-use crate::resources::resource::Scaling;
 
 /// An offer as the planner sees it: already checked against its template.
 #[derive(Debug, Clone)]
@@ -165,131 +161,6 @@ impl Termination {
             versions: None,
             charge_of_peer: None,
             idempotency: None,
-        }
-    }
-}
-
-/// The effects of a change of nodes or resources.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Repaired {
-    /// Agreements that lost their work with its nodes.
-    pub lost: usize,
-    /// Agreements that got another place, with those that have moved for others.
-    pub moved: usize,
-    /// Agreements for which there is no place any more.
-    pub broken: usize,
-    /// Offers that were held and cannot be kept.
-    pub withdrawn: usize,
-    /// The agreements that have lost their work or their place or got another one, with those that have moved for others, by their
-    /// ids.
-    pub changes: BTreeMap<Uuid, PlaceChange>,
-    /// What the provider pays for that because guarantees are violated: a sum for each currency.
-    pub penalties: Vec<Money>,
-}
-
-impl Repaired {
-    /// Adds the effects of a change that came after.
-    pub(super) fn add(&mut self, later: Self) {
-        self.lost += later.lost;
-        self.broken += later.broken;
-        self.withdrawn += later.withdrawn;
-        for (id, change) in later.changes {
-            let known = self.changes.entry(id).or_insert_with(|| change.clone());
-            known.to = change.to;
-        }
-        self.count_moved();
-    }
-
-    /// Counts the agreements that lie elsewhere now.
-    pub(super) fn count_moved(&mut self) {
-        self.moved = self.changes.values().filter(|change| change.has_moved()).count();
-    }
-
-    /// Notes another place of an agreement, or that it has none any more.
-    pub(super) fn note(&mut self, before: &Agreement, after: Option<&Agreement>) {
-        let known = self.changes.entry(before.id).or_insert_with(|| PlaceChange {
-            party: before.party.clone(),
-            name: before.name.clone(),
-            application: before.job.as_ref().map(|job| job.application.clone()),
-            from: PlannedPlace::of(before),
-            to: None,
-            penalties: Vec::new(),
-        });
-        known.to = after.map(PlannedPlace::of);
-    }
-
-    /// Notes the penalties that the provider pays by the changes of a decision.
-    pub(super) fn note_penalties(&mut self, decided: &[Change]) {
-        for (agreement, amount) in penalties_of_provider(decided) {
-            add_to_sums(&mut self.penalties, amount);
-            if let Some(change) = self.changes.get_mut(&agreement) {
-                add_to_sums(&mut change.penalties, amount);
-            }
-        }
-    }
-}
-
-/// The penalties that the provider pays by the changes of a decision, each with its agreement.
-pub(super) fn penalties_of_provider(decided: &[Change]) -> impl Iterator<Item = (Uuid, Money)> {
-    decided.iter().filter_map(|change| match change {
-        Change::Post(posting)
-            if posting.kind == PostingKind::Penalty && posting.from == Account::Provider =>
-        {
-            Some((posting.agreement, posting.amount))
-        }
-        _ => None,
-    })
-}
-
-/// Adds an amount to the sum of its currency.
-pub(super) fn add_to_sums(sums: &mut Vec<Money>, amount: Money) {
-    match sums.iter_mut().find(|sum| sum.currency == amount.currency) {
-        Some(sum) => sum.micros = sum.micros.saturating_add(amount.micros),
-        None => sums.push(amount),
-    }
-}
-
-/// What became of the place of an agreement.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlaceChange {
-    /// Its party.
-    pub party: String,
-    /// The name in its offer.
-    pub name: Option<String>,
-    /// The application that it runs, where it runs one.
-    pub application: Option<String>,
-    /// Where it was.
-    pub from: PlannedPlace,
-    /// Where it is; none where there is no place for it any more.
-    pub to: Option<PlannedPlace>,
-    /// What the provider pays for that because its guarantees are violated: a sum for each currency.
-    pub penalties: Vec<Money>,
-}
-
-impl PlaceChange {
-    /// Whether it lies elsewhere now.
-    pub fn has_moved(&self) -> bool {
-        self.to.as_ref().is_some_and(|to| *to != self.from)
-    }
-}
-
-/// Where an agreement lies in the plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedPlace {
-    /// Name of the resource.
-    pub resource: String,
-    /// From the start of its first slot to the end of its last.
-    pub slot: Interval,
-    /// The nodes of the largest.
-    pub nodes: u32,
-}
-
-impl PlannedPlace {
-    fn of(agreement: &Agreement) -> Self {
-        Self {
-            resource: agreement.resource.clone(),
-            slot: agreement.placement(),
-            nodes: agreement.nodes(),
         }
     }
 }

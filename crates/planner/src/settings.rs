@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::resources::Resource;
 use prediction::Predictions;
 use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
@@ -10,7 +11,6 @@ use scheduler::{Fraction, Order, Seconds};
 use crate::admission::price_list::Pricing;
 use crate::lifecycle::overruns::Overruns;
 use crate::resources::failures::Failures;
-use crate::resources::resource::Resource;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::resources::Resource;
 use scheduler::Time;
 use tokio::sync::{broadcast, watch};
 
@@ -9,7 +10,6 @@ use crate::metrics::PlannerMetrics;
 use crate::offers::suggestion::Suggestion;
 use crate::plan::Plan;
 use crate::resources::foresight::Foresight;
-use crate::resources::resource::Resource;
 
 /// The channels that listeners follow.
 pub(super) struct Signals {

@@ -25,15 +25,15 @@ mod start_notices;
 mod stories;
 mod three_speeds;
 
-use tempfile::TempDir;
-
 use domain::agreement::{
     Agreement, AgreementState, EventKind, Filter, Guarantee, GuaranteeState, Job, JobEnd, NegotiationOffer,
     Run, RunOutcome, ServiceState, Shape, Values,
 };
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use domain::resources::{KeptNodes, Resource, Scaling, Unused};
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use store::Store;
+use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::time::Duration;
 
+use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
+use domain::resources::Resource;
 use scheduler::{Seconds, Time};
-use store::{Change, IDEMPOTENCY_KEPT, Lease, Store};
+use store::{Lease, Store};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +20,6 @@ use uuid::Uuid;
 use crate::batches::{DecidedBatch, DeferredAnswer, DoubtfulBatches, RememberedAnswers, StoringBatch};
 use crate::decider::{Command, Decider};
 use crate::plan::Plan;
-use crate::resources::resource::Resource;
 use crate::settings::Settings;
 use crate::signals::Signals;
 
@@ -565,7 +566,9 @@ pub(super) async fn read_plan(
 ) -> Result<Plan, super::StartError> {
     let now = clock.now();
     let resources = store.resources().await?.into_iter().map(Resource::of_row);
-    let mut resources = resources.collect::<Result<Vec<_>, _>>()?;
+    let mut resources = resources
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(store::Error::from)?;
     // Ties are broken in the order of the configuration; the others come behind, as they are stored.
     let order: HashMap<&str, usize> = settings
         .resources

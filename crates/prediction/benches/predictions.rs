@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use domain::agreement::{Execution, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, PastExecution, ResourceHour};
 use prediction::{Hold, Ids, Knowledge, Machine, Machines, Work};
 use scheduler::measure::{Bar, verdict_row};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Rate, Time};
-use store::{Condition, PastExecution, ResourceHour};
 use uuid::Uuid;
 
 const HOUR: i64 = 3_600;

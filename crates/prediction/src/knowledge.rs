@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::agreement::RunOutcome;
 use domain::clock::{second_after, second_of};
+use domain::past::{PastExecution, ResourceHour};
 use scheduler::prediction::estimate::{
     EstimateOutcome as Estimated, TRUST_RUNS, load_factor, trans_t_estimation,
 };
@@ -14,7 +15,6 @@ use scheduler::prediction::{
     Reliability, Runs,
 };
 use scheduler::{Interval, Rate, Seconds, Time};
-use store::{PastExecution, ResourceHour};
 
 use super::cache::Cache;
 use super::machines::{Conditions, MachineCondition, Machines, kinds_of_machines};

@@ -1,31 +1,23 @@
-//! Predictions of run times on the resources of this domain, from the stored past.
+//! Predictions of run times on the resources of this domain, from past executions and samples.
 //!
-//! [`Knowledge`] is made from the store as a whole, apart from its readers: reading an offer takes the present one. The keeper
-//! makes a new one when executions have ended, and looks at the samples of resources every ten minutes.
+//! [`Knowledge`] is made from them as a whole, apart from its readers: reading an offer takes the present one of [`Predictions`]. Who
+//! reads the past, and when, is not known here.
 
 mod cache;
 mod candidates;
 mod explain;
-mod keeper;
 mod knowledge;
-mod machine;
 mod machines;
-mod pruning;
-mod samples;
+mod predictions;
 mod statements;
-#[cfg(test)]
-mod tests;
 mod windows;
 mod work;
 
 pub use cache::{ForeseenWork, Ids};
 pub use candidates::Source;
 pub use explain::{EstimateExplanation, Explanation, STATED_RUNS_MIN};
-pub use keeper::{LEARNED, Pace, Predictions, Setup, keep_knowledge, learn_for_machines, learn_from_store};
 pub use knowledge::{GivenDurations, Knowledge};
-pub use machine::sample_machine;
 pub use machines::{Machine, Machines};
-pub use pruning::{HistoryPolicy, prune_history};
-pub use samples::sample_resource;
+pub use predictions::Predictions;
 pub use statements::ResourceWeights;
 pub use work::{Hold, Work};

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use domain::past::{Condition, ResourceHour};
 use scheduler::domain::Attribute;
 use scheduler::prediction::smoothing::Replay;
 use scheduler::prediction::{Outlook, Series, Smoothing};
 use scheduler::{Interval, Rate, Seconds, Time};
-use store::{Condition, ResourceHour};
 
 /// Length of the steps that samples are smoothed over.
 pub(super) const HOUR: Seconds = 3_600;

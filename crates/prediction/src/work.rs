@@ -2,8 +2,8 @@
 
 use domain::agreement::{Job, RunOutcome};
 use domain::clock::{Micros, second_after};
+use domain::past::PastExecution;
 use scheduler::Seconds;
-use store::PastExecution;
 
 /// The length that work which was stopped at its slot's end is taken to need, as a multiple of its slot, where slots are sized:
 /// only its least length is known.

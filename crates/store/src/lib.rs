@@ -19,7 +19,6 @@ mod verify;
 // SQLite calls its functions by name, also where Rust allocates otherwise (`.cargo/config.toml`).
 use mimalloc as _;
 
-pub use batch::change::Change;
 pub use batch::known_trail::read_trail_end;
 pub use batch::leader::{Candidate, LeaderLook, START_MAX};
 pub use batch::lease::Lease;
@@ -27,24 +26,18 @@ pub use database::Store;
 pub use engine::connection::Engine;
 pub use engine::error::Error;
 pub use engine::rows::hex;
-pub use history::past_executions::{
-    Condition, LearnedExecutions, PastExecution, ResourceHour, Sample, SamplesKept,
-};
+pub use history::past_executions::{LearnedExecutions, SamplesKept};
 pub use history::pruning::{ExecutionHour, KeptExecutions};
 pub use records::agreements::AgreementFilter;
-pub use records::bindings::Binding;
-pub use records::call_backs::{AcceptanceEndpoint, CallBack, DueCallBack, UndecidedAgreement};
-pub use records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
+pub use records::call_backs::{DueCallBack, UndecidedAgreement};
 pub use records::key_changes::{KEYS_KEPT, KeyChanges};
 pub use records::keys::{KeyChange, KeyRow, SessionRow};
 pub use records::ledger::{AccountDay, MoneyMoved};
 pub use records::negotiations::{NegotiationFilter, Succession};
-pub use records::nodes::NodeRow;
 pub use records::notes::TrailLine;
 pub use records::party_events::Registration;
 pub use records::party_files::{FILE_PART_BYTES, IncomingFile, PartyFile, PartyFileChanges};
 pub use records::past_use::PastUse;
 pub use records::replicas::ReplicaRow;
 pub use records::reservations::{ReservationFilter, StartPlace};
-pub use records::resources::ResourceRow;
 pub use verify::{Finding, Invariant};

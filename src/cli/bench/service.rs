@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use domain::agreement::{Note, NoteKind};
+use domain::change::Change;
 use domain::clock::{Clock, time_in_words};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::Time;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
-use store::{Change, Store};
+use store::Store;
 use tokio::task::JoinSet;
 use uuid::Uuid;
 

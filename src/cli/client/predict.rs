@@ -3,11 +3,11 @@
 use clap::Args;
 use domain::agreement::{BarredResource, Job, Shape, Source, StagedFile};
 use domain::clock::Clock;
+use domain::resources::{Resource, Scaling};
 use execution::files::inputs::InputFiles;
-use planner::{Request, Resource, Scaling, Settings, StartError, TrialResult, TriedPlace, try_proposal};
-use prediction::{
-    Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work, learn_from_store,
-};
+use learning::learn_from_store;
+use planner::{Request, Settings, StartError, TrialResult, TriedPlace, try_proposal};
+use prediction::{Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work};
 use scheduler::domain::Objective;
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Map, Value, json};
@@ -124,7 +124,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let job = job_of_offer(&options, &config)?;
     let store = options.store.open().await?;
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
-    settings.resources = stored.collect::<Result<_, _>>()?;
+    settings.resources = stored.collect::<Result<_, _>>().map_err(store::Error::from)?;
     settings.resources.retain(Resource::takes_new);
     let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
@@ -146,7 +146,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
         job: Some(job),
         ..Request::new(Uuid::now_v7(), &options.party, vec![Shape { nodes, duration }])
     };
-    let (_renewed, predictions) = Predictions::of(knowledge);
+    let predictions = Predictions::of(knowledge);
     let known = predictions.now();
     settings.predictions = Some(predictions);
     let tried = try_proposal(&settings, &store, &clock, &proposal)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use address::Policy;
-use planner::{CAPACITY_MAX, is_resource_name};
+use domain::resources::{CAPACITY_MAX, is_resource_name};
 use reqwest::Url;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! `[history]` of the configuration: how much of the past is kept.
 
-use prediction::HistoryPolicy;
+use learning::HistoryPolicy;
 use store::SamplesKept;
 
 use super::ranges::table;

@@ -383,7 +383,7 @@ impl Config {
     }
 
     /// The own resources, and the peers behind them.
-    fn planned_resources(&self) -> Vec<planner::Resource> {
+    fn planned_resources(&self) -> Vec<domain::resources::Resource> {
         let mut all = resources::planned_resources(&self.resources);
         let peers = self.domain.iter().flat_map(|domain| &domain.peers);
         all.extend(peers.map(PeerSettings::resource));
@@ -418,7 +418,7 @@ impl Config {
     }
 
     /// How predictions know the resources, and the parts of an estimate that decide.
-    pub(super) fn predictions(&self) -> ::prediction::Setup {
+    pub(super) fn predictions(&self) -> learning::Setup {
         (planner::machines_of_rows, self.prediction.ladder())
     }
 

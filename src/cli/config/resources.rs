@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
+use domain::resources::{
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, is_resource_name,
+};
 use execution::job::limits::Allowance;
 use execution::slurm::Settings;
-use planner::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, RESOURCES_MAX, is_resource_name,
-};
+use planner::RESOURCES_MAX;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Time};
 use serde::Deserialize;
@@ -183,7 +184,7 @@ impl Resource {
         NUMBERS.into_iter().zip(values)
     }
 
-    fn planned(&self) -> planner::Resource {
+    fn planned(&self) -> domain::resources::Resource {
         let mut attributes: BTreeMap<String, Attribute> = self
             .numbers()
             .filter_map(|(name, value)| Some((name.to_owned(), Attribute::Number(value?))))
@@ -198,9 +199,12 @@ impl Resource {
                 maintenance.nodes.unwrap_or(capacity),
             ))
         });
-        planner::Resource {
+        domain::resources::Resource {
             maintenance: maintenance.collect(),
-            rate: self.rate.and_then(planner::rate_of_multiple).unwrap_or_default(),
+            rate: self
+                .rate
+                .and_then(domain::resources::rate_of_multiple)
+                .unwrap_or_default(),
             attributes,
             node_names: self.slurm.as_ref().map_or_else(Vec::new, Slurm::nodes),
             executor: match (&self.slurm, &self.limits) {
@@ -210,7 +214,7 @@ impl Resource {
             },
             // Until it has been checked.
             closed: self.slurm.is_some(),
-            ..planner::Resource::new(&self.name, &self.kind, capacity)
+            ..domain::resources::Resource::new(&self.name, &self.kind, capacity)
         }
     }
 
@@ -241,9 +245,13 @@ pub(in crate::cli) fn check_resources(resources: &[Resource]) -> Result<(), Stri
 }
 
 /// The resources as the planner has them; this machine where there are none.
-pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<planner::Resource> {
+pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<domain::resources::Resource> {
     if resources.is_empty() {
-        return vec![planner::Resource::new("local", "local", machine_cores())];
+        return vec![domain::resources::Resource::new(
+            "local",
+            "local",
+            machine_cores(),
+        )];
     }
     resources.iter().map(Resource::planned).collect()
 }
@@ -271,7 +279,7 @@ struct StoredExecutor {
 /// # Errors
 /// In words, where that is not known any more.
 pub(in crate::cli) fn executor_of_resource(
-    resource: &planner::Resource,
+    resource: &domain::resources::Resource,
     otherwise: JobLimits,
 ) -> Result<Executor, String> {
     let stored = (!resource.executor.is_null()).then(|| serde_json::from_value(resource.executor.clone()));

@@ -3,7 +3,7 @@
 use advisor::table::Table;
 use clap::Args;
 use domain::clock::Clock;
-use prediction::learn_from_store;
+use learning::learn_from_store;
 use serde_json::json;
 
 use crate::cli::client::print_json;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use planner::RATES;
+use domain::resources::RATES;
 use scheduler::counted;
 use serde_json::{Map, Value, json};
 

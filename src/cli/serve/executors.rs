@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use domain::clock::Clock;
+use domain::resources::Resource;
 use execution::dispatcher::SharedExecutor;
 use execution::executors::Executors;
 use execution::files::retention::JobFolders;
@@ -15,7 +16,7 @@ use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited}
 use execution::lead::Hosts;
 use execution::local::LocalExecutor;
 use execution::slurm::SlurmExecutor;
-use planner::{Planner, Resource};
+use planner::Planner;
 use store::Store;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
@@ -157,14 +158,14 @@ async fn sample_resources(
             if resource.kind == "local" {
                 let (nodes, store, clock) = (resource.capacity, store.clone(), clock.clone());
                 keeper.until(&token).keep(task, move |stop| {
-                    prediction::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
+                    learning::sample_machine(name.clone(), nodes, store.clone(), clock.clone(), stop)
                 });
             } else {
                 let (executors, store, clock) = (executors.clone(), store.clone(), clock.clone());
                 keeper.until(&token).keep(task, move |stop| {
                     let (resource_name, executors) = (name.clone(), executors.clone());
                     let look = move || executors.get(&resource_name)?.condition();
-                    prediction::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
+                    learning::sample_resource(name.clone(), store.clone(), clock.clone(), stop, look)
                 });
             }
         }

@@ -25,8 +25,9 @@ use domain::catalogue::{Application, Catalogue};
 use domain::clock::Clock;
 use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
+use learning::Pace;
 use planner::{Planner, Settings, StartError};
-use prediction::{Knowledge, Pace};
+use prediction::{Knowledge, Predictions};
 use scheduler::Seconds;
 use store::{Lease, Store};
 use task::Keeper;
@@ -315,7 +316,7 @@ async fn learn_before_start(config: &Config, settings: &Settings, store: &Store,
     let learned = async {
         let (rows, now) = (store.resources().await?, clock.micros());
         let machines = planner::machines_as_configured(rows, &settings.resources, now)?;
-        prediction::learn_for_machines(store, (machines, ladder), clock.now()).await
+        learning::learn_for_machines(store, (machines, ladder), clock.now()).await
     };
     learned.await.unwrap_or_else(|error: store::Error| {
         warn!(%error, "the start goes without predictions");
@@ -325,7 +326,7 @@ async fn learn_before_start(config: &Config, settings: &Settings, store: &Store,
 
 /// Starts to learn from ended executions at a pace. The resources of the configuration are taken over by now.
 fn start_learning(
-    known: watch::Sender<Arc<Knowledge>>,
+    known: Predictions,
     config: &Config,
     (store, clock): (&Store, &Clock),
     pace: Pace,
@@ -333,7 +334,7 @@ fn start_learning(
 ) {
     let (store, clock, setup) = (store.clone(), clock.clone(), config.predictions());
     keeper.keep(("predictions", SELDOM), move |stop| {
-        prediction::keep_knowledge(known.clone(), store.clone(), setup, clock.clone(), pace, stop)
+        learning::keep_knowledge(known.clone(), store.clone(), setup, clock.clone(), pace, stop)
     });
 }
 
@@ -354,7 +355,7 @@ fn start_removing_old_data(
     let policy = config.history.policy();
     let (of_history, at) = (store.clone(), clock.clone());
     keeper.keep(("history", HOURLY), move |stop| {
-        prediction::prune_history(policy, of_history.clone(), at.clone(), stop)
+        learning::prune_history(policy, of_history.clone(), at.clone(), stop)
     });
     keep_folders(folders, (store, clock), config.execution.folders_kept(), keeper);
 }

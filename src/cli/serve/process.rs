@@ -12,7 +12,8 @@ use execution::executors::Executors;
 use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
 use execution::staging::Stager;
-use prediction::{Knowledge, Pace, Predictions};
+use learning::Pace;
+use prediction::{Knowledge, Predictions};
 use rustls::ServerConfig;
 use store::{Lease, Store};
 use task::{Keeper, KeptTasks};
@@ -76,7 +77,6 @@ pub(super) struct Process {
     pub(super) stager: Stager,
     pub(super) federation: Option<Federation>,
     pub(super) executors: Executors,
-    pub(super) known: watch::Sender<Arc<Knowledge>>,
     pub(super) predictions: Predictions,
     /// Whether it has stood by: it has said where it listens and, after ten seconds, has learned from ended executions.
     pub(super) has_stood_by: bool,
@@ -165,7 +165,7 @@ impl Process {
         let executors = executors::make_executors(config, &folders, &data_dir, followed)?;
         let files = open_input_files(config, &data_dir, &store).await?;
         let stager = Stager::new(config.staging.rules(), folders.clone(), clock.clone());
-        let (known, predictions) = Predictions::of(Knowledge::default());
+        let predictions = Predictions::of(Knowledge::default());
         Ok(Self {
             files,
             stager,
@@ -196,7 +196,6 @@ impl Process {
             folders,
             federation,
             executors,
-            known,
             predictions,
             has_stood_by: false,
             checked: None,
@@ -219,7 +218,7 @@ impl Process {
         let (store, clock, stop, keeper) = (self.store, self.clock, self.stop, self.keeper);
         if !self.has_stood_by {
             let learned = learn_before_start(&config, &settings, &store, &clock).await;
-            self.known.send_replace(Arc::new(learned));
+            self.predictions.renew(learned);
         }
         settings.predictions = Some(self.predictions.clone());
         let (planner, decided, planner_stop) =
@@ -230,7 +229,7 @@ impl Process {
         let hosts = replicas::take_hosts(self.replicas.as_ref(), &config, &planner, &keeper).await?;
         let prices = Prices::new(planner.clone(), config.series());
         let pace = Pace::of_leader(self.has_stood_by);
-        start_learning(self.known, &config, (&store, &clock), pace, &keeper);
+        start_learning(self.predictions.clone(), &config, (&store, &clock), pace, &keeper);
         check::start_checking((&store, &planner), self.has_stood_by, &keeper);
         let suggests = planner.clone();
         let (catalogue_sender, catalogue) = watch::channel(Arc::new(self.read.catalogue));

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use domain::resources::Resource;
 use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
-use planner::{Planner, Resource};
-use prediction::Pace;
+use learning::Pace;
+use planner::Planner;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -154,7 +155,7 @@ impl Process {
             async move { answer_questions(replicas, &mut *asked.lock().await, stop).await }
         });
         start_learning(
-            self.known.clone(),
+            self.predictions.clone(),
             &config,
             (&store, &clock),
             Pace::STANDING_BY,

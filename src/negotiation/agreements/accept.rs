@@ -5,10 +5,10 @@ use std::time::Duration;
 use domain::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
 };
+use domain::change::AcceptanceEndpoint;
 use planner::{Acceptance, OfferLoss, Request};
 use scheduler::Time;
 use serde_json::json;
-use store::AcceptanceEndpoint;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;

@@ -1,7 +1,7 @@
 //! The parts that cannot change any more in an agreement with a slot that has begun.
 
 use domain::agreement::{Agreement, Filter, Job, Shape};
-use planner::Scaling;
+use domain::resources::Scaling;
 use scheduler::counted;
 use wsag::ns;
 

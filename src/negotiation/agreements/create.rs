@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use address::is_no_place;
 use domain::agreement::{NegotiationInstance, Wording};
-use planner::{Request, Scaling};
-use store::AcceptanceEndpoint;
+use domain::change::AcceptanceEndpoint;
+use domain::resources::Scaling;
+use planner::Request;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;

@@ -4,8 +4,9 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use domain::change::AcceptanceEndpoint;
 use planner::{CallBackTarget, PendingRequest, Request, Settlement};
-use store::{AcceptanceEndpoint, UndecidedAgreement};
+use store::UndecidedAgreement;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;

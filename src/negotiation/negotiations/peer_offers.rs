@@ -6,7 +6,8 @@ use domain::agreement::{
     AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
     OfferTerms, Shape, Slots,
 };
-use planner::{Candidate, OfferRequest, Quote, Request, Scaling};
+use domain::resources::Scaling;
+use planner::{Candidate, OfferRequest, Quote, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;

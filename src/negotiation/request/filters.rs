@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Filter, Measure};
-use planner::ARCHITECTURE;
+use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use scheduler::prediction::whole_as_real;
 use wsag::NamedValue;
@@ -137,7 +137,7 @@ fn nearest_whole_number(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use planner::NUMBERS;
+    use domain::resources::NUMBERS;
     use wsag::job::Exact;
 
     use super::*;

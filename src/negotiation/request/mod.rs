@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use address::is_no_place;
-use planner::ARCHITECTURE;
+use domain::change::AcceptanceEndpoint;
+use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
-use store::AcceptanceEndpoint;
 use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, ValuePlaces};

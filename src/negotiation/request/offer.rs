@@ -24,7 +24,8 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 pub(in crate::negotiation) use labels::{can_be_agreement_id, wrong_labels};
 
 use domain::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
-use planner::{Request, Scaling};
+use domain::resources::Scaling;
+use planner::Request;
 
 use super::flat_request::seconds_between;
 use super::{filters, sizes};

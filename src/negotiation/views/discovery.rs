@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use domain::agreement::{Money, part_of_amount};
 use domain::catalogue::{Application, ArgumentKind, ArgumentSpec};
-use planner::{Pricing, Resource};
+use domain::resources::Resource;
+use planner::Pricing;
 use scheduler::Fraction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};

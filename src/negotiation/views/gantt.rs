@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use planner::{Picture, PicturedSlot, Resource, SlotOf, WhyUnused};
+use domain::resources::{Resource, WhyUnused};
+use planner::{Picture, PicturedSlot, SlotOf};
 use scheduler::{Interval, Time};
 use store::TrailLine;
 use uuid::Uuid;
@@ -211,7 +212,8 @@ impl PlanChangeView {
 
 #[cfg(test)]
 mod tests {
-    use planner::{PicturedResource, UnusedNodes};
+    use domain::resources::UnusedNodes;
+    use planner::PicturedResource;
 
     use super::*;
 
@@ -231,7 +233,7 @@ mod tests {
         let down = UnusedNodes {
             nodes: 3..5,
             interval: Interval::new(Time(0), Time(100)),
-            why: WhyUnused::State(planner::NodeState::Down),
+            why: WhyUnused::State(domain::resources::NodeState::Down),
         };
         let resource = PicturedResource {
             name: "local".to_owned(),
@@ -240,7 +242,7 @@ mod tests {
             free: vec![(Time(0), 6)],
             slots: vec![slot(1, 0, 2), slot(2, 0, 2), slot(3, 20, 1), slot(4, 50, 1)],
             unused: vec![down],
-            counts: planner::NodeCounts::default(),
+            counts: domain::resources::NodeCounts::default(),
             nodes: Vec::new(),
         };
         let picture = Picture {

@@ -1,6 +1,6 @@
 //! Planned times without nodes, as operators see them.
 
-use planner::Resource;
+use domain::resources::Resource;
 use scheduler::Time;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

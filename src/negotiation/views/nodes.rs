@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
+use domain::resources::NodeState;
 use execution::slurm::expand_nodes;
-use planner::{NodeOverride, NodeState, NodeStatus};
+use planner::{NodeOverride, NodeStatus};
 use scheduler::counted;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use domain::resources::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource};
 use execution::faults::Fault;
-use planner::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resource, ResourceChanges};
+use planner::ResourceChanges;
 use scheduler::domain::Attribute;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::Agreement;
-use planner::NodeState;
+use domain::resources::NodeState;
 use scheduler::{Interval, Time};
 use store::Finding;
 

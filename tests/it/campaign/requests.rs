@@ -1,7 +1,8 @@
 //! What parties ask for at random, and the price list of their provider.
 
 use domain::agreement::{Compensation, CompensationValue, Currency, Money, Shape, Values};
-use planner::{Pricing, Request, Scaling};
+use domain::resources::Scaling;
+use planner::{Pricing, Request};
 use scheduler::Fraction;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::pricing::Discount;

@@ -2,10 +2,8 @@
 
 use domain::agreement::{Agreement, JobEnd, Run, RunOutcome, ServiceState};
 use domain::clock::MICROS_PER_SECOND;
-use planner::{
-    BusyTime, Error, NodeReport, NodeState, Reporter, ResourceChanges, ResourceOrder, ResourceVerb,
-    ResourceWish, Termination,
-};
+use domain::resources::{BusyTime, NodeReport, NodeState, Reporter};
+use planner::{Error, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish, Termination};
 use scheduler::{Interval, Rate};
 use uuid::Uuid;
 

@@ -1,6 +1,6 @@
 //! Work that is lost and run again from its start: the job of before is gone before the next one starts, and each runs once.
 
-use planner::{NodeReport, NodeState, Reporter};
+use domain::resources::{NodeReport, NodeState, Reporter};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::*;

@@ -1,7 +1,7 @@
 //! A cluster with nodes that look down while they, or the way to them, are only out of sight.
 
 use domain::agreement::{JobEnd, Run};
-use planner::{NodeReport, NodeState};
+use domain::resources::{NodeReport, NodeState};
 
 use super::*;
 use crate::support::{eventually, run};

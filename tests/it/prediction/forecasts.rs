@@ -1,10 +1,13 @@
 //! What is foreseen of each resource decides, and `predict` says before what an offer gets.
 
 use domain::agreement::{Agreement, AgreementState, EventKind, Execution, RunOutcome, Slots};
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, Sample};
+use domain::resources::ResourceRow;
 use scheduler::{Interval, Time};
 use serde_json::Value;
-use store::{Change, Condition, ResourceRow, Sample, Store};
+use store::Store;
 
 use super::{HOUR, SOON, execution, text, without_duration};
 use crate::store::verify::{change, over};

@@ -2,10 +2,10 @@
 
 use domain::agreement::{Agreement, RunOutcome, Slots};
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::PastExecution;
 use prediction::{GivenDurations, Knowledge, Machine, Work};
 use scheduler::prediction::Ladder;
 use scheduler::{Interval, Time};
-use store::PastExecution;
 
 use super::execution;
 use crate::store::{RESOURCE, agreement};

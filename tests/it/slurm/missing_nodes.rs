@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use domain::resources::NodeState;
 use execution::Executor;
 use execution::slurm::expand_nodes;
-use planner::NodeState;
 use serde_json::Value;
 use uuid::Uuid;
 

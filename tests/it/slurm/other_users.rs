@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::{Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND};
+use domain::resources::Unused;
 use execution::files::retention::JobFolders;
 use execution::slurm::{Settings, SlurmExecutor, slurm_name_of_run};
 use execution::{Executor, JobStatus, PlannedSlot};
-use planner::Unused;
 use rustix::process::geteuid;
 use uuid::Uuid;
 

@@ -6,9 +6,11 @@ use bespeak::access::{Access, Role};
 use domain::agreement::{
     Agreement, AgreementState, EventKind, Execution, Limit, RunOutcome, ServiceState, Slots,
 };
+use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
 use domain::clock::Clock;
+use domain::resources::Binding;
 use scheduler::{Interval, Time};
-use store::{AgreementFilter, Binding, Change, Error, IDEMPOTENCY_KEPT, Idempotent, Invariant, Store};
+use store::{AgreementFilter, Error, Invariant, Store};
 use uuid::Uuid;
 
 use super::{RESOURCE, agreement, create, decide, event, update};

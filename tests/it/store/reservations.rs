@@ -1,8 +1,9 @@
 //! The list of past reservations by start.
 
 use domain::agreement::{AgreementState, ServiceState, Slots};
+use domain::change::Change;
 use scheduler::{Interval, Time};
-use store::{Change, ReservationFilter, StartPlace};
+use store::{ReservationFilter, StartPlace};
 use uuid::Uuid;
 
 use super::{agreement, create, decide};

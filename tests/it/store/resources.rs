@@ -1,7 +1,8 @@
 //! The resources and their capacities, as they are stored.
 
 use domain::agreement::{AgreementState, EventKind};
-use store::{Change, ResourceRow};
+use domain::change::Change;
+use domain::resources::ResourceRow;
 
 use super::verify::{begun, bind, change, over, second};
 use super::{RESOURCE, agreement, create, decide};

@@ -4,8 +4,9 @@ use domain::agreement::{
     Account, Agreement, AgreementState, Currency, EventKind, Execution, Money, Posting, PostingKind,
     RunOutcome,
 };
+use domain::change::Change;
 use scheduler::Time;
-use store::{Change, KeptExecutions, LearnedExecutions, Store};
+use store::{KeptExecutions, LearnedExecutions, Store};
 use uuid::Uuid;
 
 use super::verify::{begun, bind, change, over, second};

@@ -1,9 +1,10 @@
 //! The check of the invariants finds nothing in a right history, and each kind of wrong one.
 
 use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use scheduler::{Interval, Time};
-use store::{Change, Engine, Finding, Invariant, Store};
+use store::{Engine, Finding, Invariant, Store};
 
 use super::{RESOURCE, agreement, create, decide, event, tamper, try_tamper};
 use crate::support::stores::on_both_engines;

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use domain::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
 use domain::clock::{Clock, MICROS_PER_SECOND};
-use planner::{Error, Planner, Refusal, Request, Scaling, Settings};
+use domain::resources::Scaling;
+use planner::{Error, Planner, Refusal, Request, Settings};
 use scheduler::{Seconds, Time};
 use store::Store;
 use tokio::task::JoinHandle;

@@ -3,6 +3,7 @@
 
 mod assessment;
 mod at_peer;
+mod cannot_start;
 mod delivered;
 mod energy;
 mod holds;
@@ -26,6 +27,7 @@ use uuid::Uuid;
 
 pub use assessment::{Guarantee, assess, next_assessment};
 pub use at_peer::{AtPeer, GuaranteeAtPeer, HeldAtPeer, SeenAtPeer};
+pub use cannot_start::CannotStart;
 pub use energy::EnergyUse;
 pub use holds::{Stretch, held_stretches, stretches_held_beyond};
 pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use domain::agreement::{Agreement, JobEnd, Run, ServiceState};
-use planner::{NodeReport, Repaired, Reporter, Resource};
+use domain::resources::{NodeReport, Repaired, Reporter, Resource};
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::info;

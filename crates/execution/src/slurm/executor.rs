@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
-use planner::{BusyTime, KeptNodes};
+use domain::past::Condition;
+use domain::resources::{BusyTime, KeptNodes};
 use scheduler::{Seconds, Time};
-use store::Condition;
 use uuid::Uuid;
 
 use crate::files::retention::JobFolders;

@@ -44,8 +44,8 @@ pub use settings::{Account, Settings, slurm_name_of_run};
 
 use domain::agreement::{JobEnd, Run};
 use domain::clock::{Clock, Micros, second_of};
-use planner::{BusyTime, KeptNodes, NodeReport, Unused};
-use store::Condition;
+use domain::past::Condition;
+use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
 
 use super::job::folder::Folder;
 use super::lock::lock;

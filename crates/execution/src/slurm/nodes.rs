@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
 use domain::clock::Clock;
-use planner::{BusyTime, NodeReport, NodeState};
+use domain::past::Condition;
+use domain::resources::{BusyTime, NodeReport, NodeState};
 use scheduler::{Interval, Time};
-use store::Condition;
 
 use crate::ExecutionError;
 use crate::lock::lock;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use domain::agreement::Run;
-use planner::NodeState;
+use domain::resources::NodeState;
 use scheduler::Time;
 
 use crate::slurm::query::{JobRow, ReservationRow};

@@ -1,7 +1,7 @@
 //! Refused requests are noted in the audit trail, as many of each party in a minute as a person would read.
 
 use domain::agreement::{Note, NoteKind};
-use store::Change;
+use domain::change::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

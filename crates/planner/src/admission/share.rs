@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
 use domain::clock::time_in_words;
+use domain::resources::Scaling;
 use scheduler::{Interval, Seconds, counted};
 use uuid::Uuid;
 
@@ -16,7 +17,6 @@ use crate::decider::Decider;
 use crate::error::{Refusal, Result, quota_exceeded};
 use crate::request::Request;
 use crate::resources::need::may_take_shape;
-use crate::resources::resource::Scaling;
 use crate::resources::resource_plan::ResourcePlan;
 
 /// The time of which a share is taken: 30 days.

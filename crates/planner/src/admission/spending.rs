@@ -2,8 +2,8 @@
 //! cluster counts, so that it can be taken when the cluster has the nodes.
 
 use domain::agreement::{Agreement, Money, Spender};
+use domain::change::Change;
 use scheduler::Reason;
-use store::Change;
 use uuid::Uuid;
 
 use crate::admission::budget::is_within_budget;

@@ -7,9 +7,9 @@ use domain::agreement::{
     Account, Agreement, AgreementState, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer,
     OfferState, PostingKind, SeenAtPeer, ServiceState, Slots,
 };
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::{Interval, Time};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

@@ -4,8 +4,8 @@
 use domain::agreement::{
     Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind, assess,
 };
+use domain::change::Change;
 use scheduler::{Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

@@ -1,7 +1,8 @@
 //! Eviction: an operator ends an agreement of a party, says why, and the provider pays for it as for work that it has lost.
 
 use domain::agreement::{Agreement, EventKind, Money, Note};
-use store::Change;
+use domain::change::Change;
+use domain::resources::{add_to_sums, penalties_of_provider};
 use uuid::Uuid;
 
 use crate::batches::DecisionRecord;
@@ -9,7 +10,7 @@ use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::handle::Planner;
 use crate::plan::is_undecided;
-use crate::request::{Idempotency, add_to_sums, penalties_of_provider};
+use crate::request::Idempotency;
 
 /// An order to end an agreement of a party.
 #[derive(Debug, Clone)]

@@ -4,13 +4,13 @@
 
 use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use domain::clock::MICROS_PER_SECOND;
+use domain::resources::CLUSTER;
 use scheduler::{Interval, Seconds, Time, counted};
 
 use crate::decider::Decider;
 use crate::error::Result;
 use crate::plan::Plan;
 use crate::requests::request_of_stretch;
-use crate::resources::resource::CLUSTER;
 
 /// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
 const PEER_TELLS_WITHIN: Seconds = 3_600;

@@ -2,8 +2,8 @@
 //! Observed or Rejected. The call-back about the decision is stored with the decision.
 
 use domain::agreement::{Agreement, AgreementState, EventKind, PlacementConstraints, Slots};
+use domain::change::{AcceptanceEndpoint, CallBack, Change};
 use scheduler::{Interval, Reason};
-use store::{AcceptanceEndpoint, CallBack, Change};
 use uuid::Uuid;
 
 use crate::batches::DecisionRecord;

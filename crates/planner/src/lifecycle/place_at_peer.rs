@@ -5,8 +5,8 @@
 //! known after a restart, too.
 
 use domain::agreement::{Agreement, AtPeer, EventKind, Stretch};
+use domain::change::Change;
 use scheduler::{Interval, Seconds};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

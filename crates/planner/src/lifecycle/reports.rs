@@ -2,38 +2,17 @@
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
 use domain::agreement::{
-    Agreement, BroughtFiles, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
+    Agreement, BroughtFiles, CannotStart, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
 };
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
-use serde::{Deserialize, Serialize};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::handle::Planner;
 use crate::lifecycle::retry::NEVER_STARTED;
-
-/// Why a job can never be started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum CannotStart {
-    /// The catalogue does not have its application any more.
-    NoApplication,
-    /// It was to go on from the saved work of the piece before it, and this is gone.
-    NothingSaved,
-}
-
-impl CannotStart {
-    /// In words for its party.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::NoApplication => "its application is no longer offered",
-            Self::NothingSaved => "what the piece before it had saved is gone",
-        }
-    }
-}
 
 impl Planner {
     /// Records since when files are being brought for an agreement's job: its slot is used from then on.
@@ -288,11 +267,12 @@ pub(crate) fn job_end_in_words(end: &JobEnd) -> String {
 #[cfg(test)]
 mod tests {
     use domain::agreement::{AgreementState, Job, RunOutcome};
+    use domain::resources::Resource;
     use scheduler::preemptive::{Preemption, Rounding};
 
     use super::*;
+    use crate::Request;
     use crate::tests::harness::{Domain, proposal};
-    use crate::{Request, Resource};
 
     fn end(outcome: RunOutcome, at: i64) -> JobEnd {
         JobEnd::new(

@@ -8,13 +8,13 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
+use domain::change::Change;
+use domain::resources::{CLUSTER, LOCAL};
 use scheduler::{Seconds, Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::placement::find::{FoundPlace, RESTART};
-use crate::resources::resource::{CLUSTER, LOCAL};
 use crate::words::time_difference_in_words;
 
 /// How often lost work is run again at most: more losses than this are not chance.

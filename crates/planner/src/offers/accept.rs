@@ -5,8 +5,8 @@ use domain::agreement::{
     Agreement, AgreementState, Event, EventKind, NegotiationInstance, NegotiationOffer, OfferState,
     OfferTerms, PostingKind, ServiceState, Slot, Spender,
 };
+use domain::change::Change;
 use scheduler::{Interval, Reason, Time};
-use store::Change;
 use uuid::Uuid;
 
 use crate::admission::refuse::barred_in_words;

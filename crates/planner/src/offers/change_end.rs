@@ -4,6 +4,7 @@
 //! can make room on as many, or the slot can be made as long as there is room.
 
 use domain::agreement::{Agreement, Job, Money, OfferKind, OfferTerms, Shape, part_of_amount};
+use domain::resources::Scaling;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 
@@ -21,7 +22,6 @@ use crate::offers::ranking::PHI_EPSILON;
 use crate::placement::find::convert_part;
 use crate::request::Request;
 use crate::requests::request_of_agreement;
-use crate::resources::resource::Scaling;
 
 /// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
@@ -244,11 +244,12 @@ fn goes_on_in_proposal(old: &Agreement, request: &Request) -> bool {
 #[cfg(test)]
 mod tests {
     use domain::agreement::{Currency, Slots};
+    use domain::resources::Resource;
     use scheduler::Fraction;
 
     use super::*;
+    use crate::Pricing;
     use crate::tests::harness::{Domain, proposal};
-    use crate::{Pricing, Resource};
 
     #[test]
     fn a_slot_that_is_made_longer_and_shorter_again_costs_no_less() {

@@ -1,8 +1,8 @@
 //! Offers are put on the table: the requester's, and the service's answers, which are kept as far as they can be.
 
 use domain::agreement::{NegotiationOffer, OfferState};
+use domain::change::Change;
 use scheduler::{Reason, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::agreement::{
     Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, held_stretches, stretches_held_beyond,
 };
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Interval, Move, Reason, Request, Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

@@ -1,8 +1,8 @@
 //! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
 
 use domain::agreement::{NegotiationInstance, NegotiationOffer};
+use domain::change::Change;
 use scheduler::{Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::batches::DecisionRecord;

@@ -7,8 +7,8 @@ use std::sync::PoisonError;
 use domain::agreement::{
     Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
+use domain::change::Change;
 use scheduler::{Fraction, Interval, Reason, Request, Time};
-use store::Change;
 use tokio::sync::broadcast;
 
 use crate::decider::Decider;

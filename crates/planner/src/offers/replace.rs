@@ -3,8 +3,8 @@
 //! successor takes over the running work.
 
 use domain::agreement::{Agreement, Event, EventKind, GuaranteeState};
+use domain::change::Change;
 use scheduler::Request;
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

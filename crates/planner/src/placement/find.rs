@@ -11,13 +11,13 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
+use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::requests::{request_of_slot, request_of_stretch};
 use crate::resources::need::{Need, may_take_shape};
-use crate::resources::resource::Resource;
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.

@@ -1,9 +1,9 @@
 //! Moves that operators order: a waiting agreement goes elsewhere inside what was agreed, and nothing else moves for it.
 
 use domain::agreement::{Agreement, EventKind, Note};
+use domain::change::Change;
 use domain::clock::time_in_words;
 use scheduler::{Interval, Time};
-use store::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;

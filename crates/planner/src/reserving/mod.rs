@@ -1,6 +1,6 @@
 //! Nodes are held before they are promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
 //! holds its nodes. So the command that asks for such a slot waits here: the plan keeps the slot, nothing is stored, and the
-//! resource's executor reserves the nodes as it does for agreements ([`super::ResourceAgreements`]). When it holds them the command is
+//! resource's executor reserves the nodes as it does for agreements ([`domain::resources::ResourceAgreements`]). When it holds them the command is
 //! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
 
 pub(super) mod reserved_nodes;

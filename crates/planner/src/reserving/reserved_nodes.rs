@@ -5,16 +5,15 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::resources::{CLUSTER, KeptNodes, NodeState, ResourceAgreements};
 use scheduler::Time;
-use store::Change;
 use tracing::info;
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::plan::{Plan, is_undecided};
-use crate::resources::nodes::{KeptNodes, NodeState, ResourceAgreements};
-use crate::resources::resource::CLUSTER;
 
 impl Decider<'_> {
     /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with

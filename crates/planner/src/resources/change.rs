@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use domain::agreement::{Note, NoteKind};
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
+use domain::resources::{CLUSTER, LOCAL, Repaired, Resource, resources_as_configured};
 use scheduler::{Time, counted};
-use store::Change;
 use uuid::Uuid;
 
 use crate::admission::energy::Kwh;
@@ -19,14 +20,11 @@ use crate::decider::Decider;
 use crate::error::Error;
 use crate::handle::Planner;
 use crate::lifecycle::overruns::Overruns;
-use crate::request::Repaired;
-use crate::resources::definition::resources_as_configured;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
 };
 use crate::resources::repair::DisplacementCause;
-use crate::resources::resource::{CLUSTER, LOCAL, Resource};
 use crate::settings::Settings;
 
 /// The first place of a resource that operators add.

@@ -1,10 +1,11 @@
 //! Resources on which nothing new is promised, because they have not been checked yet or an operator has frozen them. Earlier
 //! promises there stay.
 
+use domain::resources::Resource;
+
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::handle::Planner;
-use crate::resources::resource::Resource;
 
 impl Planner {
     /// Whether nothing new is promised on a resource before it has been checked.
@@ -61,11 +62,11 @@ impl Decider<'_> {
 
 #[cfg(test)]
 mod tests {
+    use domain::resources::{NodeReport, NodeState, Reporter, Resource};
     use scheduler::{Reason, Time};
 
-    use super::super::nodes::{NodeReport, NodeState, Reporter};
+    use crate::Plan;
     use crate::tests::harness::{Domain, proposal};
-    use crate::{Plan, Resource};
 
     fn closed(name: &str) -> Resource {
         Resource {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use domain::agreement::{Guarantee, Money, Obligated, Shape};
+use domain::resources::Scaling;
 use prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective};
 use scheduler::{Fraction, Interval, Seconds};
@@ -14,7 +15,6 @@ use crate::admission::energy::Energy;
 use crate::admission::price_list::Pricing;
 use crate::request::Request;
 use crate::resources::need::{Foreseeable, Need};
-use crate::resources::resource::Scaling;
 use crate::resources::{Resources, domain_id};
 use crate::settings::Settings;
 

@@ -1,11 +1,11 @@
 //! Planned times without nodes that operators add and remove, beside those of the configuration.
 
 use domain::clock::time_in_words;
+use domain::resources::{AddedMaintenance, Resource};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::error::Error;
-use crate::resources::resource::{AddedMaintenance, Resource};
 
 /// The most of one resource: more than one a day for two years. All of them are looked at with every look at its nodes.
 const MAINTENANCE_MAX: usize = 1_000;

@@ -3,16 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
+use domain::resources::{NodeRow, NodeState, ReportedState, Reporter, Resource};
 use scheduler::admission::TRIES;
 use scheduler::domain::Domain;
 use scheduler::{Interval, Schedule, Time};
-use store::NodeRow;
 
 use crate::fault::Impossible;
 use crate::resources::foresight::{self, Foresight};
 use crate::resources::look_queue::ToLookAt;
-use crate::resources::nodes::{NodeState, Nodes, ReportedState, Reporter};
-use crate::resources::resource::Resource;
+use crate::resources::nodes::Nodes;
 use crate::resources::resource_plan::ResourcePlan;
 use crate::resources::undo::UndoLog;
 use crate::resources::weighed_forecasts::WeighedForecasts;

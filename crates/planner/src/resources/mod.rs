@@ -13,11 +13,10 @@ pub(super) mod nodes;
 pub(super) mod obstacles;
 pub(super) mod orders;
 pub(super) mod repair;
-pub(super) mod resource;
 mod weighed_forecasts;
 
-pub(super) mod definition;
 mod look_queue;
+pub(super) mod machines;
 mod maintenance;
 pub(super) mod members;
 mod nodes_out_of_use;
@@ -29,17 +28,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::agreement::{Filter, Shape};
+use domain::resources::{NodeRow, Resource, Scaling};
 use prediction::Ids;
 use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
-use store::NodeRow;
 
 use crate::fault::Impossible;
 use crate::resources::foresight::Foresight;
 use crate::resources::look_queue::ToLookAt;
 use crate::resources::need::Need;
-use crate::resources::resource::{Resource, Scaling};
 use crate::resources::resource_plan::ResourcePlan;
 use crate::resources::undo::{Undo, UndoLog};
 use crate::resources::weighed_forecasts::WeighedForecasts;

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use domain::agreement::{Agreement, BarredResource, Filter, Guarantee, Job, Money, Shape, Slots};
 use domain::clock::second_of;
+use domain::resources::{Resource, Scaling};
 use scheduler::{Fraction, Interval, Move, Time};
 
 use crate::admission::payer::Payer;
 use crate::request::Request;
-use crate::resources::resource::{Resource, Scaling};
 
 /// Sizes of one need that are tried where others are to move.
 const SHAPES_MAX: usize = 4;

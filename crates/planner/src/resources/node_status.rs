@@ -3,15 +3,13 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{Note, NoteKind};
-use store::Change;
+use domain::change::Change;
+use domain::resources::{NodeCounts, NodeState, Repaired, Reporter, Resource};
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::handle::Planner;
-use crate::request::Repaired;
-use crate::resources::nodes::{NodeCounts, NodeState, Reporter};
-use crate::resources::resource::Resource;
 use crate::resources::resource_plan::NodeStatus;
 
 /// The word of an operator about nodes of a resource, from now on.

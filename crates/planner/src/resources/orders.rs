@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use domain::resources::{AddedMaintenance, Repaired, Resource};
 use scheduler::Rate;
 use scheduler::domain::Attribute;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::request::Repaired;
-use crate::resources::resource::{AddedMaintenance, Resource};
 use crate::settings::Settings;
 
 /// The most resources that are planned on; decisions among this number were measured.

@@ -7,18 +7,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::change::Change;
+use domain::resources::{NodeReport, NodeRow, Repaired, Reporter};
 use scheduler::{Interval, Seconds};
-use store::{Change, NodeRow};
 use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::lifecycle::retry::RetryReason;
 use crate::placement::find::REPAIR;
-use crate::request::Repaired;
 use crate::requests::request_of_agreement;
 use crate::resources::need::Need;
-use crate::resources::nodes::{NodeReport, Reporter};
 use crate::resources::resource_plan::ResourcePlan;
 use crate::words::{piece_in_words, time_difference_in_words};
 

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use domain::agreement::{Agreement, Run};
+use domain::resources::{KeptNodes, NodeState, ReportedState, Reporter, Resource};
 use scheduler::domain::HasPlan;
 use scheduler::{Interval, Schedule, SlotTree, Time};
 
 use crate::resources::need::{may_take_shape, shape_of_agreement};
-use crate::resources::nodes::{KeptNodes, NodeState, Nodes, ReportedState, Reporter};
-use crate::resources::resource::Resource;
+use crate::resources::nodes::Nodes;
 
 /// How one node stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

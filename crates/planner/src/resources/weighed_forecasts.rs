@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::agreement::Shape;
+use domain::resources::Scaling;
 use prediction::ForeseenWork;
 use scheduler::domain::{Forecast, Forecasts, ForeseenTimes};
 use scheduler::{Interval, Seconds};
@@ -11,7 +12,6 @@ use scheduler::{Interval, Seconds};
 use crate::admission::energy::{Energy, Power, STEPS_MAX};
 use crate::resources::foresight::SIZES_MAX;
 use crate::resources::need::Need;
-use crate::resources::resource::Scaling;
 use crate::resources::{Resources, domain_id};
 
 /// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each

@@ -2,13 +2,14 @@
 
 use advisor::random::Random;
 use domain::agreement::{Agreement, Currency, Money};
+use domain::resources::Resource;
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Rate, Time};
 
 use super::harness::{Domain, proposal};
 use crate::decider::Decider;
 use crate::resources::need::Need;
-use crate::{Energy, Kwh, Pricing, Resource, Settings, Termination, Watts};
+use crate::{Energy, Kwh, Pricing, Settings, Termination, Watts};
 
 const HOUR: i64 = 3_600;
 /// The price of a node and an hour, in millionths.
@@ -287,7 +288,7 @@ fn each_place_is_the_cheapest_of_all_free_ones_also_where_prices_are_negative() 
             let until = (ready + 3 * work + i64::from(below(&mut random, 8 * 3_600))).min(DAY);
             let mut best: Option<i128> = None;
             let wanted = crate::Request {
-                scaling: crate::Scaling::ReferenceRate,
+                scaling: domain::resources::Scaling::ReferenceRate,
                 ..proposal(nodes, work, (ready, until))
             };
             for (at, (_, watts, _)) in powers.iter().enumerate() {

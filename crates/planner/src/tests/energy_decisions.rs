@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use advisor::random::Random;
 use domain::agreement::Currency;
+use domain::resources::Resource;
 use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
 use crate::resources::need::Need;
-use crate::{Energy, Kwh, Pricing, Request, Resource, Settings, Watts};
+use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: i64 = 3_600;
 const DAY: i64 = 24 * HOUR;

@@ -5,18 +5,18 @@ use domain::agreement::{
     RunOutcome, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, PastExecution, ResourceHour};
+use domain::resources::{NodeReport, NodeState, Reporter, Resource, Scaling};
 use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::Ladder;
 use scheduler::{Fraction, Interval, Seconds, Time};
-use store::{Condition, PastExecution, ResourceHour};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};
 use crate::offers::messages::{OfferOrigin, OfferRequest, Weights};
 use crate::resources::need::Need;
-use crate::resources::nodes::{NodeReport, NodeState, Reporter};
-use crate::{Energy, Kwh, Pricing, Request, Resource, Scaling, Settings, Watts};
+use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;
@@ -116,7 +116,7 @@ impl History {
         self.past.sort_by_key(|past| past.execution.ended);
         let setup = (machines_of(&settings), self.ladder);
         let known = Knowledge::of(&self.past, &self.hours, setup, Time(0));
-        let (_, predictions) = Predictions::of(known);
+        let predictions = Predictions::of(known);
         settings.predictions = Some(predictions);
         Domain::with(settings)
     }
@@ -377,7 +377,7 @@ fn an_agreement_keeps_its_length_on_its_own_resource_whatever_is_learned_meanwhi
         (machines_of(&domain.settings), Some(Ladder::All)),
         Time(0),
     );
-    let (_, predictions) = Predictions::of(known);
+    let predictions = Predictions::of(known);
     domain.settings.predictions = Some(predictions);
     domain.plan = crate::Plan::rebuild(
         &domain.settings,

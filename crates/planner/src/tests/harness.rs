@@ -3,22 +3,21 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Agreement, Execution, Filter, Job, JobEnd, RunOutcome, ServiceState, Shape};
+use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::resources::{Binding, NodeReport, NodeState, Reporter, Resource, Scaling};
 use prediction::Machines;
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
-use store::{Binding, Change};
 use uuid::Uuid;
 
 use super::super::batches::RememberedAnswers;
 use super::super::decider::{Decider, DecisionStep};
 use super::super::{
-    AcceptedOffer, Error, Plan, Refusal, Request, Resource, ResourceOrder, ResourceVerb, ResourceWish,
-    Scaling, Settings,
+    AcceptedOffer, Error, Plan, Refusal, Request, ResourceOrder, ResourceVerb, ResourceWish, Settings,
 };
 use super::stories::Trace;
-use crate::resources::definition::machines_of_rows;
-use crate::resources::nodes::{NodeReport, NodeState, Reporter};
+use crate::resources::machines::machines_of_rows;
 
 pub(crate) const HORIZON: Seconds = 4_000;
 

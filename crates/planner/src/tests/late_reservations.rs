@@ -1,8 +1,9 @@
 //! Clusters that hold promised nodes late, elsewhere or not at all.
 
+use domain::resources::{CLUSTER, NodeReport, NodeState, Reporter};
+
 use super::price_plan::eur;
 use super::*;
-use crate::resources::resource::CLUSTER;
 
 /// A domain with a priced cluster of four nodes.
 async fn cluster() -> Domain {

@@ -1,5 +1,7 @@
 //! Work that was lost while something of it still runs.
 
+use domain::resources::{NodeReport, NodeState, Reporter};
+
 use super::*;
 
 impl Domain {

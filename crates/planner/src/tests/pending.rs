@@ -1,7 +1,7 @@
 //! Agreements that are decided after they were answered for.
 
 use ::metrics::Exposition;
-use store::AcceptanceEndpoint;
+use domain::change::AcceptanceEndpoint;
 
 use super::*;
 

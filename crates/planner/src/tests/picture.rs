@@ -1,7 +1,8 @@
 //! The picture of the plan that pages are drawn from.
 
+use domain::resources::{AddedMaintenance, NodeReport, NodeState, Reporter, WhyUnused};
+
 use super::*;
-use crate::resources::resource::AddedMaintenance;
 
 /// A slot on a picture: its purpose, whether it has begun, its time, and its nodes.
 type SeenSlot = (Uuid, bool, (i64, i64), u32, Vec<u32>);

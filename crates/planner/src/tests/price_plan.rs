@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Currency, Money, Posting, Shape};
+use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
+use domain::resources::{Resource, Scaling};
 use proptest::prelude::*;
 use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
-use store::Change;
 use uuid::Uuid;
 
 use super::super::batches::RememberedAnswers;
 use super::super::decider::{Decider, DecisionStep};
-use super::super::{
-    AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Resource, Scaling, Settings, Termination,
-};
+use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Termination};
 
 pub(crate) const HORIZON: Seconds = 1_000;
 

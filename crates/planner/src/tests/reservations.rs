@@ -2,6 +2,8 @@
 
 mod successors;
 
+use domain::resources::{BusyTime, NodeReport, Reporter};
+
 use super::*;
 
 /// Polls until `count` commands wait for the cluster. Returns the ids of their agreements.

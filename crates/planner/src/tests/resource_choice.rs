@@ -9,7 +9,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
 
 use advisor::random::Random;
 use advisor::statistics::Summary;
@@ -18,16 +17,16 @@ use domain::agreement::{
     RunOutcome, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::past::{Condition, PastExecution, ResourceHour};
+use domain::resources::{Resource, Scaling};
 use prediction::{Knowledge, Predictions};
 use scheduler::domain::Objective;
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Fraction, Rate, Seconds, Time};
-use store::{Condition, PastExecution, ResourceHour};
-use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
-use crate::{Pricing, Request, Resource, Scaling, Settings};
+use crate::{Pricing, Request, Settings};
 
 const HOUR: Seconds = 3_600;
 const DAY: Seconds = 24 * HOUR;
@@ -189,7 +188,7 @@ fn completes(nodes: u32, usual: Seconds) -> Guarantee {
 
 struct Simulation {
     domain: Domain,
-    knowledge: watch::Sender<Arc<Knowledge>>,
+    knowledge: Predictions,
     choice: Option<Ladder>,
     past: Vec<PastExecution>,
     hours: Vec<ResourceHour>,
@@ -210,9 +209,8 @@ impl Simulation {
         pricing.resources = settings.resources.iter().map(price).collect();
         settings.pricing = Some(pricing);
         settings.objective = objective;
-        let (knowledge, predictions) =
-            Predictions::of(Knowledge::of(&[], &[], (machines_of(&settings), None), Time(0)));
-        settings.predictions = Some(predictions);
+        let knowledge = Predictions::of(Knowledge::of(&[], &[], (machines_of(&settings), None), Time(0)));
+        settings.predictions = Some(knowledge.clone());
         let mut domain = Domain::with(settings);
         domain.moves_up = false;
         Self {
@@ -256,7 +254,7 @@ impl Simulation {
         self.past.sort_by_key(|past| past.execution.ended);
         let setup = (machines_of(&self.domain.settings), self.choice);
         let known = Knowledge::of(&self.past, &self.hours, setup, Time(now));
-        self.knowledge.send_replace(Arc::new(known));
+        self.knowledge.renew(known);
         self.learned = now;
     }
 

@@ -36,6 +36,7 @@ use std::path::Path;
 
 use domain::agreement::{AtPeer, Currency, JobEnd, NegotiationInstance, NegotiationOffer, Run, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
+use domain::resources::{PEER, Resource};
 use scheduler::admission::DecisionRule;
 use scheduler::domain::Objective;
 use scheduler::pricing::Discount;
@@ -46,7 +47,7 @@ use self::digests::assert_golden;
 use self::random::Random;
 use self::trace::{agreement_in_words, error_in_words};
 use super::super::decider::{Decider, DecisionStep};
-use super::super::{Error, ImprovementSettings, PEER, Pricing, Quotas, Resource, Settings};
+use super::super::{Error, ImprovementSettings, Pricing, Quotas, Settings};
 use super::harness::{Domain, rated};
 
 pub(crate) use self::trace::Trace;

@@ -12,13 +12,14 @@
 
 use advisor::random::Random;
 use advisor::statistics::Summary;
+use domain::resources::Scaling;
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Seconds};
 use uuid::Uuid;
 
 use super::harness::{Domain, proposal, rated};
 use crate::settings::{ImprovementSettings, Refusals};
-use crate::{Request, Scaling, Settings};
+use crate::{Request, Settings};
 
 const HOUR: f64 = 3_600.0;
 const DAY: f64 = 24.0 * HOUR;

@@ -11,9 +11,10 @@
 
 use std::time::Duration;
 
+use domain::change::Change;
+use domain::resources::Binding;
 use uuid::Uuid;
 
-use super::change::Change;
 use super::held_nodes::HeldNodes;
 use super::known_trail::confirm_end;
 use super::lease::no_lease_row;
@@ -23,7 +24,6 @@ use crate::database::{ANSWER_WAIT, Store};
 use crate::engine::{
     Connection, Error, Record, Result, Value, bulk, is_contention, is_undone, silent_database, statements,
 };
-use crate::records::bindings::Binding;
 
 /// How often a batch is tried where it only stood in another transaction's way, or was found not to be stored.
 const ATTEMPTS: u32 = 4;

@@ -1,11 +1,10 @@
 //! Whether a database has room, found out by taking some.
 
+use domain::change::{Change, IDEMPOTENCY_KEPT, Idempotent};
 use sha2::{Digest, Sha256};
 
-use super::change::Change;
 use crate::database::Store;
 use crate::engine::{Result, hex};
-use crate::records::idempotency::{IDEMPOTENCY_KEPT, Idempotent};
 
 /// Bytes that are written to find out: more than a batch of ordinary offers takes, little enough to be written again and again.
 const ROOM: usize = 256 * 1_024;

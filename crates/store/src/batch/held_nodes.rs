@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use domain::change::Change;
+use domain::resources::Binding;
 use scheduler::Interval;
 use uuid::Uuid;
 
-use super::change::Change;
 use super::sums::{SummedTable, TableSums};
 use crate::engine::Record;
-use crate::records::bindings::Binding;
 use crate::records::ledger;
 
 /// The nodes that agreements have before a batch.

@@ -1,7 +1,6 @@
 //! Batches of decisions: their changes, the rows of these, the lease under which they are written, and the audit trail that each of
 //! them goes on by.
 
-pub(super) mod change;
 pub(super) mod commit;
 pub(super) mod free_space;
 pub(super) mod held_nodes;

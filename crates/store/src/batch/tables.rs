@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::agreement::{
     Agreement, AtPeer, Event, NegotiationOffer, Note, NoteKind, PartyEvent, transfer_rate,
 };
+use domain::change::Change;
 use domain::clock::Micros;
+use domain::resources::{NodeRow, ResourceRow};
 use scheduler::Interval;
 use uuid::Uuid;
 
-use super::change::Change;
 use super::held_nodes::{HeldNodes, sums_after};
 use super::sums::TableSums;
 use super::trail::{StatedRows, Trail};
@@ -20,9 +21,7 @@ use crate::engine::{Connection, Error, Record, Result, StoredValue, Value, is_co
 use crate::records::agreements;
 use crate::records::ledger;
 use crate::records::negotiations;
-use crate::records::nodes::NodeRow;
 use crate::records::notes;
-use crate::records::resources::ResourceRow;
 
 /// Why an attempt failed.
 pub(crate) enum Failure {

@@ -1,5 +1,6 @@
 //! The errors of the store, by the caller's next step.
 
+use domain::resources::CorruptRow;
 use sqlx::postgres::{PgDatabaseError, PgSeverity};
 use uuid::Uuid;
 
@@ -59,6 +60,12 @@ const SQLITE_TRANSIENT: [i32; 4] = [7, 10, SQLITE_FULL, 14];
 
 /// Postgres: a wait for a lock took too long.
 const LOCK_TIMEOUT: &str = "55P03";
+
+impl From<CorruptRow> for Error {
+    fn from(CorruptRow(why): CorruptRow) -> Self {
+        Self::Corrupt(why)
+    }
+}
 
 impl From<sqlx::Error> for Error {
     fn from(error: sqlx::Error) -> Self {

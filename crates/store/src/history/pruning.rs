@@ -8,11 +8,12 @@ use std::collections::BTreeMap;
 
 use domain::agreement::{Note, NoteKind};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use domain::past::PastExecution;
 use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 
+use super::past_executions::LearnedExecutions;
 use super::past_executions::past_execution_of_row;
-use super::past_executions::{LearnedExecutions, PastExecution};
 use crate::batch::sums::SummedTable;
 use crate::batch::trail::Trail;
 use crate::database::Store;

@@ -1,23 +1,10 @@
 //! Which nodes belong to which agreement, from when its slot begins until it has used it.
 
-use scheduler::{Interval, Time};
-use uuid::Uuid;
+use domain::resources::Binding;
+use scheduler::Time;
 
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
-
-/// A node that an agreement has for a time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Binding {
-    /// Name of the resource.
-    pub resource: String,
-    /// Number of the node in the resource, from 0.
-    pub node: u32,
-    /// From when until when.
-    pub interval: Interval,
-    /// Its owner.
-    pub agreement: Uuid,
-}
 
 impl Store {
     /// The bindings of agreements that are not final, and the bindings that last beyond `now` (of agreements that ended within

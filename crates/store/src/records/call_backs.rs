@@ -1,20 +1,12 @@
 //! Agreements that wait for their decision, and the calls that report it.
 
 use domain::agreement::{Money, Spender, Wording};
+use domain::change::{AcceptanceEndpoint, CallBack};
 use domain::clock::Micros;
 use uuid::Uuid;
 
 use crate::database::Store;
 use crate::engine::{Columns, Record, Result, StoredValue, Value, record, statements};
-
-/// Where a decision is to be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcceptanceEndpoint {
-    /// The address.
-    pub address: String,
-    /// `wsa:ReferenceParameters` as the requester has written them.
-    pub parameters: Option<String>,
-}
 
 /// An agreement that is not decided yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,25 +34,6 @@ pub struct DueCallBack {
     pub party: String,
     /// The secret of its party that signs it, if there is one.
     pub secret: Option<String>,
-}
-
-/// A call that is to be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallBack {
-    /// Its id.
-    pub id: Uuid,
-    /// The agreement that it is about.
-    pub agreement: Uuid,
-    /// Where to.
-    pub address: String,
-    /// Its body: a document.
-    pub body: String,
-    /// How often it was tried.
-    pub attempts: u32,
-    /// When it is to be tried next.
-    pub due: Micros,
-    /// Since when it is to be made; after the first attempt, when that failed.
-    pub since: Micros,
 }
 
 impl Store {

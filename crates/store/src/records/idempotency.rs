@@ -1,30 +1,13 @@
 //! The effect of a request with an `Idempotency-Key`, so that the same request again has no second effect.
 
-use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::change::{IDEMPOTENCY_KEPT, Idempotent};
+use domain::clock::Micros;
 
 use crate::database::Store;
 use crate::engine::{Record, Result, record, statements};
 
 /// Keys that are forgotten by one statement: on SQLite decisions wait for it.
 const FORGOTTEN_AT_ONCE: u32 = 1_000;
-
-/// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
-pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
-
-/// A request with a key, and its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Idempotent {
-    /// The party that sent it; keys of different parties have nothing to do with each other.
-    pub party: String,
-    /// The key.
-    pub key: String,
-    /// A digest of the request: another request under the same key is the client's mistake.
-    pub request_hash: String,
-    /// The answer, in the words of its author: the same request again gets the same answer.
-    pub answer: String,
-    /// When.
-    pub created: Micros,
-}
 
 impl Store {
     /// The effect of a party's key. One older than [`IDEMPOTENCY_KEPT`] may still be found, and counts as forgotten.

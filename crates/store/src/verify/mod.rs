@@ -31,6 +31,7 @@ use std::fmt;
 
 use domain::agreement::{Agreement, AgreementState, Entry, ServiceState, Stretch};
 use domain::clock::{self, Micros};
+use domain::resources::Binding;
 use scheduler::{Interval, Time, counted};
 use serde::Serialize;
 use uuid::Uuid;
@@ -41,7 +42,6 @@ use crate::engine::digest::RowDigest;
 use crate::engine::{Columns, Connection, Error, Record, Result, bulk, statements};
 use crate::records::agreements;
 use crate::records::bindings;
-use crate::records::bindings::Binding;
 use crate::signed_heads::{Head, SignedLines};
 pub(super) use sweep::{Capacity, find_overbooked_peaks};
 use timeline::TimelineCheck;

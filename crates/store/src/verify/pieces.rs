@@ -2,12 +2,12 @@
 //! agreed, or longer where the timeline says why. Each has had its own nodes in its own time.
 
 use domain::agreement::{Agreement, ServiceState};
+use domain::resources::Binding;
 use scheduler::counted;
 
 use super::Findings;
 use super::Invariant::{I5, I6};
 use super::timeline::TimelineCheck;
-use crate::records::bindings::Binding;
 
 pub(super) fn check_pieces(agreement: &Agreement, life: Option<&TimelineCheck>, found: &mut Findings) {
     let pieces = agreement.slots.pieces();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{BarredResource, Shape};
-use planner::{Request, Scaling};
+use domain::resources::Scaling;
+use planner::Request;
 use scheduler::counted;
 use wsag::agreements::AgreementOffer;
 use wsag::terms::{TermTree, Terms};

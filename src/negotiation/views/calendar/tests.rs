@@ -31,7 +31,7 @@ fn picture(capacity: u32, mut slots: Vec<PicturedSlot>) -> Picture {
         free: tree.steps_from(Time(NOW)).collect(),
         slots,
         unused: Vec::new(),
-        counts: planner::NodeCounts::default(),
+        counts: domain::resources::NodeCounts::default(),
         nodes: Vec::new(),
     };
     Picture {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
 use domain::clock::Clock;
-use planner::KeptNodes;
+use domain::resources::KeptNodes;
 use scheduler::Time;
 use tracing::info;
 

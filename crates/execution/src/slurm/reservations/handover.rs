@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use planner::Unused;
+use domain::resources::Unused;
 use uuid::Uuid;
 
 use crate::PlannedSlot;

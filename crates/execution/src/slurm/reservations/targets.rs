@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::Run;
 use domain::clock::Clock;
-use planner::NodeState;
+use domain::resources::NodeState;
 use scheduler::{Interval, Seconds, Time};
 
 use crate::PlannedSlot;

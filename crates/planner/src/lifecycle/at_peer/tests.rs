@@ -5,12 +5,13 @@ use domain::agreement::{
     ServiceState, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::resources::{PEER, Resource};
 use scheduler::Time;
 use uuid::Uuid;
 
 use crate::tests::harness::{Domain, proposal};
 use crate::tests::price_plan::eur;
-use crate::{PEER, Plan, Request, Resource, Termination};
+use crate::{Plan, Request, Termination};
 
 const PRICE: i64 = 6_000;
 

@@ -1,9 +1,9 @@
 //! Evictions.
 
+use domain::resources::Resource;
 use scheduler::Time;
 
 use super::*;
-use crate::Resource;
 use crate::plan::Plan;
 use crate::tests::harness::{Domain, proposal};
 

@@ -5,6 +5,7 @@ use domain::agreement::{
     Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
     ServiceState,
 };
+use domain::resources::Resource;
 use proptest::prelude::*;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
@@ -12,8 +13,7 @@ use uuid::Uuid;
 use super::*;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::{
-    Bargain, OfferOrigin, OfferRequest, OfferWords, Plan, Pricing, Quote, Request, Resource, Settings,
-    Weights,
+    Bargain, OfferOrigin, OfferRequest, OfferWords, Plan, Pricing, Quote, Request, Settings, Weights,
 };
 
 proptest! {

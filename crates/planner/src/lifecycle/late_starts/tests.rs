@@ -1,9 +1,9 @@
 //! Facts about slots that begin with another second than planned, on a plan without a store.
 
 use domain::agreement::{RunOutcome, ServiceState};
+use domain::resources::Resource;
 use scheduler::{Interval, Time};
 
-use crate::Resource;
 use crate::tests::harness::{Domain, work};
 
 #[test]

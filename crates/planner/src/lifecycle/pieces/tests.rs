@@ -2,6 +2,7 @@
 
 use domain::agreement::{Job, RunOutcome, Shape, Slot};
 use domain::clock::MICROS_PER_SECOND;
+use domain::resources::{NodeReport, NodeState, Reporter, Resource};
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::{Interval, Seconds};
@@ -9,9 +10,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::resources::failures::Failures;
-use crate::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::tests::harness::{Domain, proposal};
-use crate::{Request, Resource, Termination};
+use crate::{Request, Termination};
 
 mod cluster;
 mod other_resources;

@@ -1,13 +1,14 @@
 //! Suggestions: they would make room for others, nothing has moved for them, and sometimes there is none.
 
 use domain::agreement::Money;
+use domain::resources::Resource;
 use proptest::prelude::*;
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
 use crate::requests::request_of_agreement;
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
-use crate::{OfferOrigin, Plan, Pricing, Request, Resource, Weights};
+use crate::{OfferOrigin, Plan, Pricing, Request, Weights};
 
 /// Five nodes, filled from 100 to 200 by a party that agreed to no other time.
 fn filled(moves_max: usize) -> Domain {

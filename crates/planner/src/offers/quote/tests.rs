@@ -3,6 +3,7 @@
 use domain::agreement::{
     Filter, Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
 };
+use domain::resources::Scaling;
 use proptest::prelude::*;
 use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Seconds, Time};
@@ -10,7 +11,7 @@ use uuid::Uuid;
 
 use crate::offers::ranking::best_candidates;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wished_request};
-use crate::{Candidate, OfferOrigin, OfferRequest, Pricing, Quote, Request, Scaling, Weights};
+use crate::{Candidate, OfferOrigin, OfferRequest, Pricing, Quote, Request, Weights};
 
 const NEGOTIATION: Uuid = Uuid::from_u128(1);
 /// Seconds for which offers are held; every window begins later, so that none has to be kept open for it.

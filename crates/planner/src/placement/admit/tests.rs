@@ -2,13 +2,13 @@
 //! their windows, nothing is over capacity, and a refusal leaves everything as it was.
 
 use domain::agreement::{BarredResource, Currency, Filter, Measure, Money};
+use domain::resources::{NodeReport, NodeState, Reporter, Resource, Scaling};
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
-use crate::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::tests::harness::{Domain, HORIZON, arm, proposal, rated};
-use crate::{Plan, Pricing, Request, Resource, Scaling, Settings, Termination};
+use crate::{Plan, Pricing, Request, Settings, Termination};
 
 fn on_arm() -> Filter {
     Filter::Word {

@@ -1,11 +1,12 @@
 //! Moves into free time come after the answers, in slices, and each gains enough to be told in a timeline.
 
+use domain::resources::Resource;
 use scheduler::{Interval, Order, Seconds};
 use uuid::Uuid;
 
 use super::*;
 use crate::tests::harness::{Domain, proposal};
-use crate::{AcceptedOffer, ImprovementSettings, Resource, Settings, Termination};
+use crate::{AcceptedOffer, ImprovementSettings, Settings, Termination};
 
 const DAY: Seconds = 86_400;
 

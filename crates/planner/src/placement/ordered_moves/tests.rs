@@ -1,7 +1,8 @@
 //! Moves that operators order.
 
+use domain::resources::Resource;
+
 use super::*;
-use crate::Resource;
 use crate::tests::harness::{Domain, proposal};
 
 fn order(id: Uuid, start: i64) -> MoveOrder {

@@ -1,10 +1,10 @@
 //! The changes that a trial leaves: all of them where it finds a place, and none where it does not.
 
+use domain::resources::Resource;
 use proptest::prelude::*;
 use scheduler::Interval;
 
 use super::*;
-use crate::Resource;
 use crate::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.

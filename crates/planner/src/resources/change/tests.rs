@@ -1,15 +1,14 @@
 //! Facts about resources that come, change and go, on a plan without a store.
 
 use domain::agreement::{Agreement, Filter, RunOutcome, ServiceState};
+use domain::resources::{Binding, NodeReport, NodeState, Reporter};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Reason, Time};
-use store::Binding;
 use uuid::Uuid;
 
 use super::*;
 use crate::Request;
 use crate::plan::Plan;
-use crate::resources::nodes::{NodeReport, NodeState, Reporter};
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
 
 fn local(capacity: u32) -> Resource {
@@ -100,7 +99,7 @@ fn what_is_asked_for_in_vain_has_a_place_on_a_resource_that_comes_and_on_one_tha
 fn a_faster_resource_is_chosen_from_when_on_it_is_faster() {
     let mut domain = Domain::new(vec![rated("first", 4, 1_000_000), rated("second", 4, 1_000_000)]);
     let scaling = || Request {
-        scaling: crate::Scaling::ReferenceRate,
+        scaling: domain::resources::Scaling::ReferenceRate,
         ..proposal(1, 100, (0, 400))
     };
     assert_eq!(domain.place(scaling()).unwrap().agreement.resource, "first");

@@ -1,10 +1,10 @@
 //! Facts about nodes that leave a resource, on a plan without a store.
 
 use domain::agreement::RunOutcome;
+use domain::resources::Resource;
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
-use crate::Resource;
 use crate::tests::harness::{Domain, work};
 
 /// A resource of two nodes that is to have one. Work runs on the other until 50 at the latest, and on that one until 200. Returns the

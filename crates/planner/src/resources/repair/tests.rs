@@ -4,13 +4,13 @@ use domain::agreement::{
     AgreementState, Guarantee, GuaranteeState, Job, NegotiationInstance, RunOutcome, ServiceState, Shape,
     Values,
 };
+use domain::resources::{NodeState, Resource, Scaling};
 use scheduler::{Seconds, Time};
 
 use super::super::failures::Failures;
-use super::super::nodes::NodeState;
 use super::*;
 use crate::tests::harness::{Domain, proposal};
-use crate::{Plan, Request, Resource, Scaling};
+use crate::{Plan, Request};
 
 /// A domain with nodes that take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -236,7 +236,7 @@ fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way()
     let waiting = domain.place(proposal(1, 20, (90, 400))).unwrap().agreement;
     assert_eq!(waiting.placement().start, Time(90));
     let mut report = states(NodeState::Down, &[2]);
-    report.busy = vec![crate::BusyTime {
+    report.busy = vec![domain::resources::BusyTime {
         node: 0,
         interval: Interval::new(Time(50), Time(120)),
     }];

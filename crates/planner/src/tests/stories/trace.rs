@@ -6,11 +6,12 @@ use std::fmt::{Display, Write as _};
 use domain::agreement::{
     Agreement, AtPeer, Event, Guarantee, NegotiationOffer, OfferTerms, RunOutcome, Slot,
 };
-use store::Change;
+use domain::change::Change;
+use domain::resources::Repaired;
 use uuid::Uuid;
 
 use super::digests::numbered;
-use crate::{Error, Quote, Refusal, Repaired, Weights, best_candidates};
+use crate::{Error, Quote, Refusal, Weights, best_candidates};
 
 /// The lines, with numbers for ids, in the order in which they are named.
 #[derive(Default)]

@@ -5,6 +5,7 @@ use domain::agreement::{
     SeenAtPeer, Shape, Values,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::resources::{BusyTime, NodeReport, NodeState, PEER, Reporter, Scaling};
 use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::{Fraction, Interval, Rate, Time};
 use uuid::Uuid;
@@ -12,10 +13,7 @@ use uuid::Uuid;
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
 use crate::tests::harness::proposal;
-use crate::{
-    BusyTime, Eviction, MoveOrder, NodeReport, NodeState, PEER, Reporter, Request, ResourceOrder,
-    ResourceVerb, ResourceWish, Scaling, Termination,
-};
+use crate::{Eviction, MoveOrder, Request, ResourceOrder, ResourceVerb, ResourceWish, Termination};
 
 /// Most nodes that are asked for.
 const NODES_MAX: usize = 4;

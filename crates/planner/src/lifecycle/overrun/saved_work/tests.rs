@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Currency, Job, Money, Slot, Slots};
+use domain::resources::Resource;
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
 use uuid::Uuid;
@@ -10,7 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::resources::failures::Failures;
 use crate::tests::harness::{Domain, HORIZON, proposal};
-use crate::{Overruns, Plan, Request, Resource, Termination};
+use crate::{Overruns, Plan, Request, Termination};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
 fn domain() -> Domain {
@@ -419,7 +420,8 @@ fn a_rest_that_loses_its_nodes_goes_elsewhere_or_leaves_it_at_what_was_agreed() 
 impl Domain {
     /// Leaves the first nodes up, and drains the others for ever.
     fn nodes_up(&mut self, count: usize) {
-        use crate::resources::nodes::{NodeReport, NodeState, Reporter};
+        use domain::resources::{NodeReport, NodeState, Reporter};
+
         let mut states = vec![NodeState::Drained; 4];
         states[..count].fill(NodeState::Up);
         self.settings.failures.repair = HORIZON * 2;

@@ -1,10 +1,9 @@
 //! Pieces on a resource that holds nodes by name.
 
 use domain::agreement::Run;
+use domain::resources::{CLUSTER, KeptNodes};
 
 use super::*;
-use crate::KeptNodes;
-use crate::resources::resource::CLUSTER;
 
 #[test]
 fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {

@@ -1,9 +1,10 @@
 //! Pieces of differing sizes.
 
 use domain::agreement::Currency;
+use domain::resources::Scaling;
 
 use super::*;
-use crate::{Pricing, Scaling};
+use crate::Pricing;
 
 /// The same with several sizes, where the law of scaling is constant work, with one size for each piece or one for all.
 pub(super) fn cut_to_size(

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use domain::clock::Clock;
-use store::{Condition, Sample, Store};
+use domain::past::{Condition, Sample};
+use store::Store;
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 

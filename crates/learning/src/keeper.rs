@@ -1,20 +1,20 @@
 //! The task that makes new knowledge when there is something to be learned.
 
 use std::fmt::Display;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::clock::{Clock, Micros};
+use domain::past::{PastExecution, ResourceHour};
+use domain::resources::{CorruptRow, ResourceRow};
+use prediction::{Knowledge, Machines, Predictions};
 use rustix::process::setpriority_process;
 use rustix::time::{ClockId, clock_gettime};
 use scheduler::prediction::Ladder;
 use scheduler::prediction::smoothing::STEPS_MAX;
 use scheduler::{Seconds, Time};
-use store::{LearnedExecutions, PastExecution, ResourceHour, ResourceRow, Store};
-use tokio::sync::{oneshot, watch};
+use store::{LearnedExecutions, Store};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
-
-use super::{Knowledge, Machines};
 
 /// The executions that are learned from: of each application on each resource as many as a history of runs remembers.
 pub const LEARNED: LearnedExecutions = LearnedExecutions {
@@ -60,28 +60,9 @@ const LOW_PRIORITY: i32 = 10;
 /// Samples are looked at when an hour of them is complete, in seconds.
 const SAMPLES_LOOK: Seconds = 3_600;
 
-/// The present knowledge, for its readers: cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Predictions {
-    known: watch::Receiver<Arc<Knowledge>>,
-}
-
-impl Predictions {
-    /// Knowledge that its owner renews, with the way to do so.
-    pub fn of(knowledge: Knowledge) -> (watch::Sender<Arc<Knowledge>>, Self) {
-        let (sender, known) = watch::channel(Arc::new(knowledge));
-        (sender, Self { known })
-    }
-
-    /// The present knowledge.
-    pub fn now(&self) -> Arc<Knowledge> {
-        Arc::clone(&self.known.borrow())
-    }
-}
-
 /// How predictions know the stored resources, and the parts of an estimate that decide; none where estimates decide nothing.
 pub type Setup = (
-    fn(Vec<ResourceRow>) -> Result<Machines, store::Error>,
+    fn(Vec<ResourceRow>) -> Result<Machines, CorruptRow>,
     Option<Ladder>,
 );
 
@@ -148,7 +129,7 @@ async fn at_low_priority<T: Send + 'static>(
 /// Renews knowledge at a pace until `stop`. It starts when the stored resources are those of the configuration: what it learns first
 /// decides until the next look.
 pub async fn keep_knowledge(
-    known: watch::Sender<Arc<Knowledge>>,
+    known: Predictions,
     store: Store,
     setup: Setup,
     clock: Clock,
@@ -168,8 +149,7 @@ pub async fn keep_knowledge(
         match learned {
             Ok(Some((knowledge, took))) => {
                 pause = pace.every.max(took * SHARE);
-                // It goes on without readers until it is told to stop.
-                let _ = known.send(Arc::new(knowledge));
+                known.renew(knowledge);
                 task::note_success();
             }
             Ok(None) => task::note_success(),

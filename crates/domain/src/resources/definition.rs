@@ -6,15 +6,19 @@
 
 use std::collections::BTreeMap;
 
-use domain::clock::Micros;
-use prediction::{Machine, Machines};
 use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use store::ResourceRow;
 
-use crate::resources::resource::{AddedMaintenance, CLUSTER, LOCAL, Resource};
+use super::resource::{AddedMaintenance, CLUSTER, Resource};
+use super::rows::ResourceRow;
+use crate::clock::Micros;
+
+/// A stored resource that cannot be read, in words.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CorruptRow(pub String);
 
 /// All of a resource that is planned with and has no column of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -41,43 +45,8 @@ struct Definition {
     details: Details,
 }
 
-/// Stored resources as predictions know them, by name.
-///
-/// # Errors
-/// Those of [`Resource::of_row`].
-pub fn machines_of_rows(rows: Vec<ResourceRow>) -> Result<Machines, store::Error> {
-    let machine = |row: ResourceRow| {
-        let resource = Resource::of_row(row)?;
-        let machine = Machine {
-            is_retired: resource.is_retired(),
-            rate: resource.rate,
-            nodes: resource.capacity,
-            attributes: resource.attributes,
-            counts_own_work: resource.kind == LOCAL,
-            copies_files: resource.kind != LOCAL,
-        };
-        Ok((resource.name, machine))
-    };
-    rows.into_iter().map(machine).collect()
-}
-
-/// The same after these resources of a configuration are taken over, as of `now`.
-///
-/// # Errors
-/// Those of [`Resource::of_row`].
-pub fn machines_as_configured(
-    rows: Vec<ResourceRow>,
-    file: &[Resource],
-    now: Micros,
-) -> Result<Machines, store::Error> {
-    let all: Result<Vec<_>, _> = rows.iter().cloned().map(Resource::of_row).collect();
-    let next = resources_as_configured(&all?, file.to_vec(), now);
-    // The later rows count.
-    machines_of_rows(rows.into_iter().chain(next.iter().map(Resource::row)).collect())
-}
-
 /// The resources of a configuration, in its order, after it was read; and the ones that it had before and does not have any more.
-pub(crate) fn resources_as_configured(all: &[Resource], file: Vec<Resource>, now: Micros) -> Vec<Resource> {
+pub fn resources_as_configured(all: &[Resource], file: Vec<Resource>, now: Micros) -> Vec<Resource> {
     let mut known: BTreeMap<&str, &Resource> = all.iter().map(|each| (each.name.as_str(), each)).collect();
     let mut next = Vec::new();
     for (mut file, position) in file.into_iter().zip(0..) {
@@ -126,10 +95,10 @@ impl Resource {
     /// It from its row of the store. A cluster is closed until it has been checked.
     ///
     /// # Errors
-    /// [`store::Error::Corrupt`] where its details cannot be read.
-    pub fn of_row(row: ResourceRow) -> Result<Self, store::Error> {
+    /// Where its details cannot be read.
+    pub fn of_row(row: ResourceRow) -> Result<Self, CorruptRow> {
         let details: Details = serde_json::from_str(&row.details)
-            .map_err(|why| store::Error::Corrupt(format!("details of resource {}: {why}", row.name)))?;
+            .map_err(|why| CorruptRow(format!("details of resource {}: {why}", row.name)))?;
         let attribute = |value: Value| match value {
             Value::String(word) => Some(Attribute::Word(word)),
             number => number.as_i64().map(Attribute::Number),
@@ -181,7 +150,7 @@ impl Resource {
     /// It after the configuration was read, which has it as `file`: all that has changed there since it was last read is as there.
     /// It is brought back where the configuration did not have it before.
     #[must_use]
-    pub(crate) fn as_configured(&self, file: &Self) -> Self {
+    pub fn as_configured(&self, file: &Self) -> Self {
         let mut next = self.clone();
         let before = self.configured.as_deref();
         if before.is_none() {
@@ -214,7 +183,7 @@ impl Resource {
 
     /// It after the configuration was read, which does not have it any more.
     #[must_use]
-    pub(crate) fn as_unconfigured(&self, now: Micros) -> Self {
+    pub fn as_unconfigured(&self, now: Micros) -> Self {
         Self {
             retired: self.retired.or(Some(now)),
             configured: None,
@@ -295,27 +264,6 @@ mod tests {
         assert!(after.maintenance.is_empty() && after.attributes.is_empty());
         next.capacity = 3;
         assert_eq!(after.as_configured(&next).capacity, 3);
-    }
-
-    #[test]
-    fn machines_are_known_as_they_will_be_when_the_file_is_taken_over() {
-        let old = Resource::new("old", "local", 4).as_configured(&Resource::new("old", "local", 4));
-        let own = Resource::new("own", "local", 1);
-        let rows = [&old, &own].map(Resource::row).to_vec();
-        let machines = machines_as_configured(rows, &[file()], 7).unwrap();
-        let known = machines
-            .iter()
-            .map(|(name, machine)| (name.as_str(), machine.is_retired, machine.rate));
-        let known: Vec<_> = known.collect();
-        let plain = Rate::REFERENCE;
-        assert_eq!(
-            known,
-            [
-                ("old", true, plain),
-                ("own", false, plain),
-                ("r", false, file().rate)
-            ]
-        );
     }
 
     #[test]

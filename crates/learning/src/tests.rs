@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use advisor::random::Random;
 use domain::agreement::{Execution, RunOutcome};
 use domain::clock::{MICROS_PER_SECOND, Micros};
+use domain::past::{PastExecution, ResourceHour};
+use prediction::{Knowledge, Machine};
 use scheduler::prediction::{Ladder, Part, Reliability};
 use scheduler::{Interval, Time};
-use store::{PastExecution, ResourceHour};
 use uuid::Uuid;
 
 use super::machine::{machine_condition_between, read_machine_counters};
-use super::{Knowledge, Machine};
 
 const HOUR: i64 = 3_600;
 const HOURS: i64 = 16 * 24;

@@ -1,16 +1,16 @@
-//! The changes that a batch is made of.
+//! The changes that a batch of decisions is made of, and their parts.
 
-use domain::agreement::{
-    Agreement, AtPeer, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
-};
-use domain::clock::Micros;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::records::call_backs::{AcceptanceEndpoint, CallBack};
-use crate::records::idempotency::Idempotent;
-use crate::records::nodes::NodeRow;
-use crate::records::resources::ResourceRow;
+use crate::agreement::{
+    Agreement, AtPeer, Event, Execution, NegotiationInstance, NegotiationOffer, Note, Posting, Wording,
+};
+use crate::clock::{MICROS_PER_SECOND, Micros};
+use crate::resources::{NodeRow, ResourceRow};
+
+/// How long a key is kept, in microseconds: a day, the longest that a client may go on repeating a request.
+pub const IDEMPOTENCY_KEPT: Micros = 24 * 60 * 60 * MICROS_PER_SECOND;
 
 /// One change of a batch.
 #[derive(Debug, Clone)]
@@ -152,4 +152,47 @@ pub enum Change {
         /// Which is in its place.
         new: Uuid,
     },
+}
+
+/// Where a decision is to be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptanceEndpoint {
+    /// The address.
+    pub address: String,
+    /// `wsa:ReferenceParameters` as the requester has written them.
+    pub parameters: Option<String>,
+}
+
+/// A call that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallBack {
+    /// Its id.
+    pub id: Uuid,
+    /// The agreement that it is about.
+    pub agreement: Uuid,
+    /// Where to.
+    pub address: String,
+    /// Its body: a document.
+    pub body: String,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// When it is to be tried next.
+    pub due: Micros,
+    /// Since when it is to be made; after the first attempt, when that failed.
+    pub since: Micros,
+}
+
+/// A request with a key, and its answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idempotent {
+    /// The party that sent it; keys of different parties have nothing to do with each other.
+    pub party: String,
+    /// The key.
+    pub key: String,
+    /// A digest of the request: another request under the same key is the client's mistake.
+    pub request_hash: String,
+    /// The answer, in the words of its author: the same request again gets the same answer.
+    pub answer: String,
+    /// When.
+    pub created: Micros,
 }

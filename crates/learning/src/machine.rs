@@ -7,7 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
-use store::{Condition, Store};
+use domain::past::Condition;
+use store::Store;
 use tokio_util::sync::CancellationToken;
 
 use super::samples::Samples;

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use domain::agreement::{RESOURCE, Shape};
-use domain::clock::Micros;
 use scheduler::domain::{Attribute, Requirement};
 use scheduler::{Interval, Rate, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uuid::Uuid;
 
+use crate::agreement::{RESOURCE, Shape};
+use crate::clock::Micros;
+
 /// The kind of resources that are all this machine.
-pub(crate) const LOCAL: &str = "local";
+pub const LOCAL: &str = "local";
 /// The kind of resources that others use, too.
-pub(crate) const CLUSTER: &str = "slurm";
+pub const CLUSTER: &str = "slurm";
 /// The kind of resources that are another domain's: only its own offers are placed there.
 pub const PEER: &str = "peer";
 
@@ -78,7 +79,7 @@ pub struct Resource {
     pub added_maintenance: Vec<AddedMaintenance>,
     /// What its executor needs beside its nodes, in the executor's own words.
     pub executor: Value,
-    /// Whether nothing new is promised on it until [`Planner::open_resource`](crate::Planner::open_resource): it has to be checked first.
+    /// Whether nothing new is promised on it until it is opened: it has to be checked first.
     pub closed: bool,
     /// Since when nothing new is placed on it, and what waits there goes elsewhere.
     pub retired: Option<Micros>,
@@ -93,7 +94,7 @@ pub struct Resource {
 
 impl Resource {
     /// Whether its nodes are as is required, or it has the name that is.
-    pub(crate) fn meets(&self, required: &Requirement) -> bool {
+    pub fn meets(&self, required: &Requirement) -> bool {
         match required {
             Requirement::Is(attribute, Attribute::Word(name)) if attribute == RESOURCE => *name == self.name,
             // The peer has judged what its offers are for.
@@ -103,7 +104,7 @@ impl Resource {
     }
 
     /// Its attributes, its name among them.
-    pub(crate) fn attributes_with_name(&self) -> BTreeMap<String, Attribute> {
+    pub fn attributes_with_name(&self) -> BTreeMap<String, Attribute> {
         let mut all = self.attributes.clone();
         all.insert(RESOURCE.to_owned(), Attribute::Word(self.name.clone()));
         all
@@ -150,7 +151,7 @@ impl Resource {
     }
 
     /// All of its planned times without nodes, each with the number of nodes.
-    pub(crate) fn planned_maintenance(&self) -> Vec<(Interval, u32)> {
+    pub fn planned_maintenance(&self) -> Vec<(Interval, u32)> {
         let added = self.added_maintenance.iter();
         let added = added.map(|maintenance| (maintenance.interval(), maintenance.nodes.unwrap_or(u32::MAX)));
         self.maintenance.iter().copied().chain(added).collect()
@@ -162,7 +163,7 @@ impl Resource {
     }
 
     /// The names of some of its nodes, for people.
-    pub(crate) fn names_of(&self, nodes: &[u32]) -> String {
+    pub fn names_of(&self, nodes: &[u32]) -> String {
         let name = |node: &u32| {
             let named = self.node_names.get(*node as usize);
             named.cloned().unwrap_or_else(|| node.to_string())
