@@ -1,11 +1,10 @@
 //! The decisions that are not answered yet: a batch that is being stored, and another that is decided on top of it meanwhile. The
 //! second is on its way only after the first is stored; where the first is not, both are given up.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use domain::agreement::{Agreement, AgreementState};
-use domain::change::{Change, Idempotent};
+use domain::change::Change;
 use scheduler::Reason;
 use store::Store;
 use tokio::task::JoinHandle;
@@ -13,12 +12,9 @@ use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::{Error, Refusal, Result};
+use crate::idempotency::RememberedAnswers;
 use crate::offers::suggestion::Suggestion;
-use crate::request::Scope;
 use crate::settings::Settings;
-
-/// The answers to the requests with idempotency keys.
-pub(super) type RememberedAnswers = HashMap<Scope, Idempotent>;
 
 /// Gives the answer of one command, once it is known whether its batch is stored.
 pub(super) type DeferredAnswer = Box<dyn FnOnce(bool) + Send>;

@@ -28,7 +28,7 @@ use crate::words::{piece_in_words, time_difference_in_words};
 
 impl Decider<'_> {
     /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
-    pub(super) fn place(&mut self, request: Request) -> Result<DecisionStep<AcceptedOffer, Request>> {
+    pub fn place(&mut self, request: Request) -> Result<DecisionStep<AcceptedOffer, Request>> {
         self.check_key_is_new(request.idempotency.as_ref())?;
         self.check_new_id(&request, &[])?;
         self.check_agreements_quota(&request.party, Some(request.id))?;
@@ -51,7 +51,7 @@ impl Decider<'_> {
     }
 
     /// Notes that an operator has made an agreement for another party.
-    pub(super) fn note_booked(&mut self, by: Option<&str>, decided: &Result<AcceptedOffer>) {
+    pub fn note_booked(&mut self, by: Option<&str>, decided: &Result<AcceptedOffer>) {
         if let (Some(by), Ok(AcceptedOffer { agreement, .. })) = (by, decided) {
             let detail = format!("booked {} for {}", agreement.id, agreement.party);
             let note = Note::of_operator(self.now, by, agreement.id, detail);
@@ -174,9 +174,14 @@ impl Decider<'_> {
     }
 
     /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
+<<<<<<< HEAD
     /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
     /// begins at once has no wait, and is fixed in the batch that makes it.
     pub(super) fn fix_those_who_have_waited(&mut self) {
+=======
+    /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions.
+    pub fn fix_those_who_have_waited(&mut self) {
+>>>>>>> 5c19b16e
         for mut agreement in self.plan.agreements_to_fix(self.present_second()) {
             self.plan.fix(&agreement);
             agreement.fixed = true;
@@ -206,7 +211,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement before its time.
-    pub(super) fn terminate(&mut self, order: Termination) -> Result<Agreement> {
+    pub fn terminate(&mut self, order: Termination) -> Result<Agreement> {
         self.check_key_is_new(order.idempotency.as_ref())?;
         let agreement = self.live_agreement(order.id)?;
         if order.party.is_some_and(|party| party != agreement.party) {
@@ -288,7 +293,7 @@ impl Decider<'_> {
     }
 
     /// Begins every slot that is due and closes the reservations that are over.
-    pub(super) fn begin_due(&mut self) -> Result<Vec<Agreement>> {
+    pub fn begin_due(&mut self) -> Result<Vec<Agreement>> {
         let now = self.present_second();
         self.announce_starts();
         self.plan.give_up_stopping_lost_work(now);
@@ -408,7 +413,7 @@ impl Decider<'_> {
     }
 
     /// Warns a party that does not use its nodes, or takes them back.
-    pub(super) fn treat_unused_slot(&mut self, id: Uuid, unused: Unused) -> Result<()> {
+    pub fn treat_unused_slot(&mut self, id: Uuid, unused: Unused) -> Result<()> {
         let mut agreement = self.live_agreement(id)?;
         if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
             return Err(Error::NotFound);

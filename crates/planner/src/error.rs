@@ -108,21 +108,12 @@ pub enum OfferLoss {
 }
 
 /// What a command comes to.
-pub(super) type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why the planner could not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The store could not be read.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-    /// The stored data are no valid plan for the configured resources.
-    #[error("the stored plan does not hold: {0}")]
-    Inconsistent(String),
-    /// The resources of the configuration could not be taken over.
-    #[error("the configured resources cannot be taken over: {0}")]
-    Unconfigured(String),
-}
+/// A stored plan that does not hold for the configured resources, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the stored plan does not hold: {0}")]
+pub struct Inconsistent(pub String);
 
 /// A refusal with nothing else to offer.
 pub(super) fn bare_refusal(reason: Reason, binding: impl Into<String>) -> Refusal {

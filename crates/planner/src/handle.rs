@@ -13,22 +13,24 @@ use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::offers::suggestion::WAITING_MAX;
-use super::writer;
 use crate::admission::share::PartyUsage;
 use crate::batches::DecisionRecord;
-use crate::decider::{Command, Decider, Reply};
-use crate::error::{Error, Result, StartError};
-use crate::metrics::PlannerMetrics;
-use crate::offers::suggestion::Suggestion;
-use crate::picture::{Picture, RecentView};
+use crate::command::{Command, Reply};
+use crate::decider::Decider;
+use crate::error::{Error, Result};
+use crate::metrics::{PlannerMetrics, expose_census};
+use crate::offers::suggestion::{Suggestion, WAITING_MAX};
+use crate::picture::Picture;
 use crate::plan::Plan;
+use crate::recent_view::RecentView;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope, Termination};
 use crate::resources::foresight::Foresight;
-use crate::resources::need::Foreseeable;
 use crate::resources::orders::{Reconfiguration, ResourceChanges};
 use crate::settings::{NegotiationLimits, Settings};
 use crate::signals::Signals;
+use crate::start_error::StartError;
+use crate::stored_plan;
+use crate::writer::Writer;
 
 /// Commands that may wait: beyond this the service answers 503 rather than let clients queue for seconds.
 const QUEUE_MAX: usize = 1_024;
@@ -89,8 +91,8 @@ impl Planner {
     /// # Errors
     /// Those of [`Planner::start`] that are about reading.
     pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<Plan, StartError> {
-        let mut plan = writer::read_plan(settings, store, clock).await?;
-        plan.resources.note_free_time_everywhere();
+        let mut plan = stored_plan::read_plan(settings, store, clock).await?;
+        plan.note_free_time_everywhere();
         Ok(plan)
     }
 
@@ -111,8 +113,8 @@ impl Planner {
         let (ready_sender, ready) = watch::channel(true);
         let (stored_sender, stored) = watch::channel(0);
         let (suggested, unheard) = broadcast::channel(WAITING_MAX);
-        let (resources_sender, resources) = watch::channel(plan.resources.list().into());
-        let (foresight_sender, foresight) = watch::channel(Arc::clone(&plan.resources.foresight));
+        let (resources_sender, resources) = watch::channel(plan.resources().into());
+        let (foresight_sender, foresight) = watch::channel(Arc::clone(plan.foresight()));
         let signals = Signals {
             suggested: suggested.clone(),
             due: due_sender,
@@ -131,7 +133,7 @@ impl Planner {
             is_start: true,
             is_dry: false,
         };
-        let writer = writer::Writer::new(settings, plan, store, lease, clock, signals, queue);
+        let writer = Writer::new(settings, plan, store, lease, clock, signals, queue);
         let task = task::spawn(writer.run(stop));
         let planner = Self {
             suggested,
@@ -336,7 +338,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn running(&self) -> Result<Vec<Agreement>> {
-        self.ask(|decider| Ok(decider.plan.running())).await
+        self.ask(|decider| Ok(decider.running())).await
     }
 
     /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
@@ -344,8 +346,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn nodes_of(&self, id: Uuid) -> Result<Vec<u32>> {
-        self.ask(move |decider| Ok(decider.plan.bound.get(&id).cloned().unwrap_or_default()))
-            .await
+        self.ask(move |decider| Ok(decider.nodes_of(id))).await
     }
 
     /// The agreements that are not over and have their place on a resource, in order of start, with their nodes. The
@@ -354,8 +355,7 @@ impl Planner {
     /// # Errors
     /// [`Error::Unavailable`] when the planner has stopped.
     pub async fn planned_on(&self, resource: String) -> Result<ResourceAgreements> {
-        self.ask(move |decider| Ok(decider.plan.planned_on(&resource)))
-            .await
+        self.ask(move |decider| Ok(decider.planned_on(&resource))).await
     }
 
     /// A picture of the plan. One that was taken lately is shown again: for a tenth of a millisecond for each slot on it, so for a
@@ -445,49 +445,18 @@ impl Planner {
     /// A size of a proposal as it would be at most on a resource, by the resource's name; `None` where there is no such resource, or
     /// it has too few nodes.
     pub fn size_on(&self, resource: &str, request: &Request, shape: Shape) -> Option<Shape> {
-        let resources = self.resources.borrow();
-        let found = resources
-            .iter()
-            .find(|one_resource| one_resource.name == resource)?;
-        if shape.nodes > found.capacity {
-            return None;
-        }
-        let by_rate = request.scaling.shape(shape, found.rate);
-        drop(resources);
-        let foresight = self.foresight();
-        let foreseen = foresight.foreseen(Foreseeable::of(request), shape);
-        let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(resource));
-        Some(Shape {
-            duration: longest.unwrap_or(by_rate.duration),
-            ..shape
-        })
+        let resources = self.resources();
+        self.foresight().size_on(&resources, resource, request, shape)
     }
 
     /// A size of a proposal as it would be at most on each resource that has enough nodes for it, by the resource's name.
     pub fn sizes_on_each(&self, request: &Request, shape: Shape) -> Vec<(String, Shape)> {
-        let resources = Arc::clone(&self.resources.borrow());
-        let foresight = self.foresight();
-        let foreseen = foresight.foreseen(Foreseeable::of(request), shape);
-        let able = resources
-            .iter()
-            .filter(|resource| shape.nodes <= resource.capacity);
-        able.map(|resource| {
-            let longest = foreseen
-                .as_ref()
-                .and_then(|foreseen| foreseen.longest_hold(&resource.name));
-            let by_rate = request.scaling.shape(shape, resource.rate);
-            let duration = longest.unwrap_or(by_rate.duration);
-            (resource.name.clone(), Shape { duration, ..shape })
-        })
-        .collect()
+        self.foresight().sizes_on_each(&self.resources(), request, shape)
     }
 
     /// Foresees the work of a proposal on each resource, so that the planner finds it foreseen. Called on a thread that reads offers.
     pub fn foresee(&self, request: &Request) {
-        let foresight = self.foresight();
-        for shape in &request.shapes {
-            foresight.foreseen(Foreseeable::of(request), *shape);
-        }
+        self.foresight().foresee(request);
     }
 
     /// What foresees by the present settings.
@@ -502,7 +471,7 @@ impl Planner {
         text.number(QUEUE, self.commands.max_capacity() - self.commands.capacity());
         let census = tokio::time::timeout(CENSUS_WAIT, self.ask(|decider| Ok(decider.census()))).await;
         if let Ok(Ok(census)) = census {
-            census.expose(text);
+            expose_census(&census, text);
         }
         self.measured
             .lock()

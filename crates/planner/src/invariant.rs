@@ -17,7 +17,7 @@ use crate::plan::Plan;
 
 impl Plan {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
-    pub(super) fn why_impossible(&self) -> Option<&str> {
+    pub fn why_impossible(&self) -> Option<&str> {
         self.resources.impossible.0.as_deref()
     }
 

@@ -6,12 +6,18 @@
 //! never happen, the plan is read anew before anything else is decided.
 
 #![expect(
+    clippy::missing_errors_doc,
+    reason = "the handle to the writer says of each verb when it fails"
+)]
+#![expect(
     clippy::redundant_closure_for_method_calls,
     reason = "the method of a decider of one lifetime is none of every decider"
 )]
 
 mod admission;
 mod batches;
+mod census;
+mod command;
 mod decide;
 mod decider;
 mod error;
@@ -27,6 +33,8 @@ mod offers;
 mod picture;
 mod placement;
 mod plan;
+mod recall;
+mod recent_view;
 mod request;
 mod requests;
 mod reserving;
@@ -34,8 +42,12 @@ mod resources;
 mod settings;
 mod signals;
 mod slot_numbers;
+mod start_error;
+mod stored_plan;
+mod stored_trial;
 mod timetable;
 mod trial;
+mod verbs;
 mod words;
 mod writer;
 
@@ -43,24 +55,28 @@ pub use admission::availability::Availability;
 pub use admission::energy::{Energy, Kwh, Watts};
 pub use admission::price_list::Pricing;
 pub use admission::share::{PartyUsage, ResourceUsage};
-pub use error::{AlternativeSlot, Error, OfferLoss, Refusal, StartError};
+pub use census::{AHEAD, Census, ResourceCensus};
+pub use decider::{Decider, DecisionStep};
+pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
 pub use fault::IMPOSSIBLE;
 pub use handle::Planner;
+pub use idempotency::RememberedAnswers;
 pub use lifecycle::at_peer::MadeAtPeer;
 pub use lifecycle::eviction::{EvictedAgreement, Eviction};
 pub use lifecycle::overruns::Overruns;
-pub use lifecycle::pending::{CallBackTarget, PendingRequest, Settlement};
+pub use lifecycle::pending::{CallBackTarget, Pending, PendingRequest, Settlement};
 pub use offers::messages::{
     Acceptance, Bargain, Candidate, Initiation, NegotiationEnd, OfferOrigin, OfferRequest, OfferWords,
     ProposedNegotiation, Quote, Weights,
 };
 pub use offers::ranking::best_candidates;
-pub use offers::suggestion::Suggestion;
+pub use offers::suggestion::{Suggestion, WAITING_MAX};
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
 pub use placement::ordered_moves::MoveOrder;
 pub use plan::Plan;
-pub use request::{AcceptedOffer, Idempotency, Request, Termination};
+pub use request::{AcceptedOffer, Idempotency, Request, Scope, Termination};
 pub use resources::failures::Failures;
+pub use resources::foresight::Foresight;
 pub use resources::machines::{machines_as_configured, machines_of_rows};
 pub use resources::node_status::NodeOverride;
 pub use resources::orders::{
@@ -68,7 +84,9 @@ pub use resources::orders::{
 };
 pub use resources::resource_plan::NodeStatus;
 pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};
-pub use trial::{TrialResult, TriedPlace, try_proposal};
+pub use start_error::StartError;
+pub use stored_trial::try_proposal;
+pub use trial::{TrialResult, TriedPlace, try_request};
 
 #[cfg(test)]
 mod tests;

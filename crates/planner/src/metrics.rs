@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{
-    Account, Agreement, AgreementState, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
+    Account, Agreement, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
 };
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
-use scheduler::{Interval, Seconds};
 
 use crate::batches::DecisionRecord;
-use crate::decider::Decider;
+use crate::census::{AHEAD, Census, ResourceCensus};
 
 metrics! {
     BATCHES = Histogram "bespeak_planner_batch_commands": "Commands that the planner decided together.";
@@ -60,8 +59,6 @@ const COMMANDS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
 const MOMENTS: &[f64] = &[
     0.000_01, 0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.1, 1.0,
 ];
-/// The times ahead of which it is shown how much is taken, in seconds.
-const AHEAD: [(&str, Seconds); 2] = [("day", 86_400), ("week", 7 * 86_400)];
 
 /// The states of guarantees that were assessed.
 const DETERMINED: [GuaranteeState; 2] = [GuaranteeState::Fulfilled, GuaranteeState::Violated];
@@ -273,108 +270,27 @@ fn in_units(micros: i128) -> String {
     format!("{}.{:06}", micros / one, micros % one)
 }
 
-/// How the plan stands.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Census {
-    /// Agreements that are not over, by state.
-    agreements: BTreeMap<&'static str, u64>,
-    /// The ones among them with a job that runs or is about to.
-    jobs: u64,
-    /// Negotiations that go on.
-    negotiations: u64,
-    /// Offers in them by which something can be had or held, that were not accepted.
-    offers: u64,
-    /// The offers for which nodes are kept.
-    held: u64,
-    /// Parties that are near one of their bounds, or beyond it.
-    near_quota: usize,
-    resources: Vec<ResourceCensus>,
-}
-
-/// How a resource stands.
-#[derive(Debug, Clone, PartialEq)]
-struct ResourceCensus {
-    name: String,
-    nodes: u32,
-    up: u32,
-    busy: u64,
-    /// Node-seconds that are taken, and all there are, for each time ahead.
-    taken: [(u64, u64); AHEAD.len()],
-}
-
-impl Decider<'_> {
-    /// Counts the contents of the plan. O(p + r log n) for p agreements in their slots and r resources.
-    pub(super) fn census(&self) -> Census {
-        let live = &self.plan.live;
-        let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
-        let runs = |agreement: &&Agreement| agreement.job.is_some();
-        let mut census = Census {
-            agreements: states.map(|state| (state.word(), live.count(state))).collect(),
-            jobs: live.processing().filter(runs).count() as u64,
-            negotiations: self.plan.table.len() as u64,
-            offers: self.plan.table.standing.len() as u64,
-            held: self.plan.table.standing_held as u64,
-            near_quota: self.parties_near_quota(),
-            resources: Vec::new(),
-        };
-        let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
-        let begun = self.plan.bound.iter();
-        for (agreement, nodes) in begun.filter_map(|(id, nodes)| Some((live.get(id)?, nodes))) {
-            if agreement.has_nodes() {
-                *busy.entry(&agreement.resource).or_default() += nodes.len() as u64;
-            }
-        }
-        let now = self.present_second();
-        for resource_plan in self.plan.resources.in_service() {
-            let (name, nodes) = (
-                resource_plan.resource.name.clone(),
-                resource_plan.resource.capacity,
-            );
-            let taken = AHEAD.map(|(_, seconds)| {
-                let all = u64::from(nodes) * seconds.unsigned_abs();
-                (
-                    resource_plan
-                        .schedule
-                        .tree()
-                        .busy_area(Interval::of(now, seconds)),
-                    all,
-                )
-            });
-            census.resources.push(ResourceCensus {
-                nodes,
-                up: resource_plan.nodes.up(nodes),
-                busy: busy.get(name.as_str()).copied().unwrap_or_default(),
-                taken,
-                name,
-            });
-        }
-        census
-    }
-}
-
-impl Census {
-    /// Writes them.
-    pub(super) fn expose(&self, text: &mut Exposition) {
-        text.numbers(AGREEMENTS, "state", &self.agreements);
-        text.number(JOBS, self.jobs);
-        text.number(NEGOTIATIONS, self.negotiations);
-        text.number(OFFERS_OPEN, self.offers);
-        text.number(OFFERS_HELD, self.held);
-        text.number(NEAR_QUOTA, self.near_quota);
-        let of_each = |count: fn(&ResourceCensus) -> u64| {
-            let resources = self.resources.iter();
-            resources.map(move |resource| (&resource.name, count(resource)))
-        };
-        text.numbers(NODES, "resource", of_each(|decider| decider.nodes.into()));
-        text.numbers(NODES_UP, "resource", of_each(|each| each.up.into()));
-        text.numbers(NODES_BUSY, "resource", of_each(|each| each.busy));
-        let mut family = text.family(TAKEN);
-        for census in &self.resources {
-            for ((ahead, _), (taken, all)) in AHEAD.iter().zip(census.taken) {
-                #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
-                let ratio = taken as f64 / (all as f64).max(1.0);
-                family.sample(&[("resource", &census.name), ("ahead", ahead)], ratio);
-            }
+/// Writes how the plan stands.
+pub(super) fn expose_census(census: &Census, text: &mut Exposition) {
+    text.numbers(AGREEMENTS, "state", &census.agreements);
+    text.number(JOBS, census.jobs);
+    text.number(NEGOTIATIONS, census.negotiations);
+    text.number(OFFERS_OPEN, census.offers);
+    text.number(OFFERS_HELD, census.held);
+    text.number(NEAR_QUOTA, census.near_quota);
+    let of_each = |count: fn(&ResourceCensus) -> u64| {
+        let resources = census.resources.iter();
+        resources.map(move |resource| (&resource.name, count(resource)))
+    };
+    text.numbers(NODES, "resource", of_each(|decider| decider.nodes.into()));
+    text.numbers(NODES_UP, "resource", of_each(|each| each.up.into()));
+    text.numbers(NODES_BUSY, "resource", of_each(|each| each.busy));
+    let mut family = text.family(TAKEN);
+    for census in &census.resources {
+        for ((ahead, _), (taken, all)) in AHEAD.iter().zip(census.taken) {
+            #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
+            let ratio = taken as f64 / (all as f64).max(1.0);
+            family.sample(&[("resource", &census.name), ("ahead", ahead)], ratio);
         }
     }
 }

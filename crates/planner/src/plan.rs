@@ -12,7 +12,7 @@ use crate::admission::holdings::Holdings;
 use crate::admission::payer::fraction_of_millionths;
 use crate::admission::per_minute::PerMinute;
 use crate::admission::spending_sums::Spendings;
-use crate::error::StartError;
+use crate::error::Inconsistent;
 use crate::lifecycle::deadlines::Agenda;
 use crate::lifecycle::overruns::{LastLook, Overruns};
 use crate::lifecycle::start_notices::Starts;
@@ -81,14 +81,14 @@ impl Plan {
     /// without any are left out, once all nodes are given back; but not clusters, where reservations may be left. O(n log n).
     ///
     /// # Errors
-    /// [`StartError::Inconsistent`] when an agreement names a resource that there is not, or does not fit on it.
+    /// [`Inconsistent`] when an agreement names a resource that there is not, or does not fit on it.
     pub fn rebuild(
         settings: &Settings,
         resources: &[Resource],
         agreements: Vec<Agreement>,
         bindings: Vec<Binding>,
         now: Time,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, Inconsistent> {
         let unended = bindings.iter().filter(|binding| binding.interval.end > now);
         let used = agreements.iter().map(|agreement| agreement.resource.as_str());
         let used: BTreeSet<&str> = used
@@ -128,7 +128,7 @@ impl Plan {
         for agreement in agreements {
             let place = places.get(agreement.resource.as_str());
             restore_agreement(place.and_then(|at| plans.get_mut(*at)), &agreement, number)
-                .map_err(|why| StartError::Inconsistent(format!("agreement {} {why}", agreement.id)))?;
+                .map_err(|why| Inconsistent(format!("agreement {} {why}", agreement.id)))?;
             let next = number + agreement.slots.len() as u64;
             restored.push((agreement, number));
             number = next;
@@ -368,20 +368,20 @@ impl Plan {
     /// Takes back the open negotiations and their holds.
     ///
     /// # Errors
-    /// [`StartError::Inconsistent`] when there is no room for that.
-    pub(super) fn reopen(
+    /// [`Inconsistent`] when there is no room for that.
+    pub fn reopen(
         &mut self,
         open: Vec<(NegotiationInstance, Vec<NegotiationOffer>)>,
         now: Time,
-    ) -> Result<(), StartError> {
+    ) -> Result<(), Inconsistent> {
         for (instance, offers) in open {
             self.table.open(instance, offers);
         }
-        self.restore_holds(now).map_err(StartError::Inconsistent)
+        self.restore_holds(now).map_err(Inconsistent)
     }
 
     /// Takes back which starts have been announced.
-    pub(super) fn recall_announced(&mut self, starts: Vec<(Uuid, Time)>) {
+    pub fn recall_announced(&mut self, starts: Vec<(Uuid, Time)>) {
         for (id, start) in starts {
             if let Some(agreement) = self.live.get(&id) {
                 self.starts.note_announced(agreement, start);
@@ -403,7 +403,7 @@ impl Plan {
 
     /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
     /// reports.
-    pub(super) fn recall_reports(&mut self, before: &Self, now: Time) {
+    pub fn recall_reports(&mut self, before: &Self, now: Time) {
         self.resources.recall_reports(&before.resources, now);
         // Commands that waited are not decided.
         self.reserving.within.clone_from(&before.reserving.within);

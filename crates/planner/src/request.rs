@@ -166,7 +166,7 @@ impl Termination {
 }
 
 /// The party and the idempotency key of a request.
-pub(super) type Scope = (String, String);
+pub type Scope = (String, String);
 
 /// The identity of a request, and the way to keep its answer.
 #[derive(Debug, Clone)]
@@ -183,7 +183,7 @@ pub struct Idempotency<T> {
 
 impl<T> Idempotency<T> {
     /// The name under which it is remembered.
-    pub(super) fn scope(&self) -> Scope {
+    pub fn scope(&self) -> Scope {
         (self.party.clone(), self.key.clone())
     }
 }

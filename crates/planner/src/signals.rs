@@ -38,12 +38,12 @@ impl Signals {
 
     /// Tells all listeners which resources there are.
     pub(super) fn publish_resources(&self, plan: &Plan) {
-        self.resources.send_replace(plan.resources.list().into());
+        self.resources.send_replace(plan.resources().into());
     }
 
     /// Tells all listeners what foresees, where that is another one.
     pub(super) fn publish_foresight(&self, plan: &Plan) {
-        let now = &plan.resources.foresight;
+        let now = plan.foresight();
         self.foresight.send_if_modified(|known| {
             let is_other = !Arc::ptr_eq(known, now);
             known.clone_from(now);

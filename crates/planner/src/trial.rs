@@ -1,21 +1,17 @@
-//! What a proposal would get if it were made now. The plan is read from the store, and decided on by the same code as in the service;
-//! nothing is stored.
-
-use std::collections::BTreeMap;
+//! What a request would get if it were made now: the plan is decided on by the same code as in the service, and nothing is stored.
 
 use domain::agreement::Agreement;
-use domain::clock::Clock;
+use domain::clock::Micros;
 use scheduler::{Interval, Time};
-use store::Store;
 
-use crate::batches::RememberedAnswers;
 use crate::decider::Decider;
-use crate::error::{Refusal, StartError};
+use crate::error::Refusal;
+use crate::idempotency::RememberedAnswers;
+use crate::plan::Plan;
 use crate::request::Request;
 use crate::resources::domain_id;
 use crate::resources::need::Need;
 use crate::settings::Settings;
-use crate::writer;
 
 /// What a proposal would get.
 #[derive(Debug)]
@@ -37,28 +33,10 @@ pub struct TriedPlace {
     pub completes: Option<Time>,
 }
 
-/// Decides about a proposal on the stored plan as if it were made now. Clusters are taken to let it in.
-///
-/// # Errors
-/// Those of reading the plan.
-pub async fn try_proposal(
-    settings: &Settings,
-    store: &Store,
-    clock: &Clock,
-    request: &Request,
-) -> Result<TrialResult, StartError> {
-    let mut plan = writer::read_plan(settings, store, clock).await?;
-    let (mut batch, mut later) = (Vec::new(), BTreeMap::new());
-    let mut decider = Decider {
-        settings,
-        plan: &mut plan,
-        now: clock.micros(),
-        batch: &mut batch,
-        remembered: RememberedAnswers::new(),
-        later: &mut later,
-        reconfigured: &mut None,
-        is_unbounded: false,
-    };
+/// Decides about a request on a plan as if it were made now. Clusters are taken to let it in.
+pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &Request) -> TrialResult {
+    let mut batch = Vec::new();
+    let mut decider = Decider::new(settings, plan, now, &mut batch, RememberedAnswers::new());
     let now = decider.present_second();
     let many = decider.plan.resources.plans().count();
     (0..many).for_each(|at| decider.plan.resources.open(at));
@@ -73,10 +51,10 @@ pub async fn try_proposal(
         Err(_) => Vec::new(),
     };
     let admitted = decider.admit_proposal_or(request, |this, need, reason| this.make_refusal(need, reason));
-    Ok(TrialResult {
+    TrialResult {
         placed: admitted.map(|(agreement, _, _)| agreement),
         places,
-    })
+    }
 }
 
 impl Decider<'_> {

@@ -1,27 +1,30 @@
 //! The task that owns the plan. It takes the waiting commands from the queue, decides them, has them stored in one
 //! transaction, and only then answers. While one batch is being stored the next one is decided.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::time::Duration;
 
 use domain::change::{Change, IDEMPOTENCY_KEPT};
-use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
-use domain::resources::Resource;
+use domain::clock::{Clock, second_of};
 use scheduler::{Seconds, Time};
 use store::{Lease, Store};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 use tracing::{error, warn};
 use uuid::Uuid;
 
-use crate::batches::{DecidedBatch, DeferredAnswer, DoubtfulBatches, RememberedAnswers, StoringBatch};
-use crate::decider::{Command, Decider};
+use crate::batches::{DecidedBatch, DeferredAnswer, DoubtfulBatches, StoringBatch};
+use crate::command::{Command, CommandStep};
+use crate::decider::Decider;
+use crate::fault::IMPOSSIBLE;
+use crate::idempotency::RememberedAnswers;
 use crate::plan::Plan;
 use crate::settings::Settings;
 use crate::signals::Signals;
+use crate::start_error::StartError;
+use crate::stored_plan::read_plan;
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first
 /// of them does not wait for long.
@@ -32,12 +35,6 @@ const BATCH_MAX: usize = 128;
 const SLICE_EVERY: Seconds = 1;
 /// Seconds between two times at which old idempotency keys are forgotten.
 const FORGET_EVERY: Seconds = 3_600;
-
-/// For how long it is looked, when the plan is read, whether anything is left of work that was lost: longer than a service is
-/// ever down.
-const LOST_LOOKED_AT: Micros = 30 * 86_400 * MICROS_PER_SECOND;
-/// Of how many at most: each costs a look into its folder.
-const RECALLED_MAX: u32 = 10_000;
 
 /// How long to wait before the store is asked again after a failure, at first and at most.
 const RETRY: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -109,7 +106,7 @@ impl Writer {
                 _ = watch.tick() => {
                     // A command may have waited for its cluster for too long.
                     self.keep_lease(&stop).await
-                        && (self.plan.reserving.waiting.is_empty() || self.decide(Vec::new(), &stop).await)
+                        && (!self.plan.has_waiting_commands() || self.decide(Vec::new(), &stop).await)
                 }
                 stored = StoringBatch::end(&mut self.storing) => self.finish_storing(stored, &stop).await,
                 () = std::future::ready(()), if !self.again.is_empty() && self.decided.commands < BATCH_MAX => {
@@ -188,24 +185,14 @@ impl Writer {
             return true;
         };
         let now = self.clock.micros();
-        self.plan.resources.advance(second_of(now));
+        self.plan.advance(second_of(now));
         let DecidedBatch {
             batch,
             answers,
             decisions,
             ..
         } = &mut self.decided;
-        let mut reconfigured = None;
-        let mut decider = Decider {
-            settings: &self.settings,
-            plan: &mut self.plan,
-            now,
-            batch,
-            remembered,
-            later: &mut self.later,
-            reconfigured: &mut reconfigured,
-            is_unbounded: false,
-        };
+        let mut decider = Decider::new(&self.settings, &mut self.plan, now, batch, remembered);
         decider.lapse_negotiations();
         decider.fix_those_who_have_waited();
         decider.look_after_nodes();
@@ -218,28 +205,38 @@ impl Writer {
         let mut times = Vec::with_capacity(many);
         for command in commands {
             // Nothing more is decided on a plan that cannot be right.
-            if decider.plan.why_impossible().is_some() {
+            if decider.has_found_fault() {
                 break;
             }
             let (since, begun) = (command.waits_since, std::time::Instant::now());
+<<<<<<< HEAD
             answers.push(command.decide(&mut decider, decisions));
             // What it has placed may be due by now: else the moment of the next decision would say when it is.
             decider.fix_those_who_have_waited();
+=======
+            match command.decide(&mut decider, decisions) {
+                CommandStep::Decided(answer) => answers.push(answer),
+                CommandStep::Waits(id, command) => {
+                    self.later.insert(id, command);
+                }
+            }
+>>>>>>> 5c19b16e
             let waited = begun.duration_since(since);
             times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
         }
         self.signals.measure(|signal| signal.took(&times));
         let decidable = decider.take_decidable_commands().into_iter();
+        let decidable = decidable.filter_map(|id| self.later.remove(&id));
         self.again.extend(decidable.map(Command::waiting_from_now));
-        let remembered = std::mem::take(&mut decider.remembered);
+        let (remembered, reconfigured) = decider.finish();
         self.decided.remembered.extend(remembered);
         if let Some(settings) = reconfigured {
             let before = std::mem::replace(&mut self.settings, settings);
             self.decided.settings_before.get_or_insert(before);
         }
         self.decided.commands += many;
-        self.decided.suggested.append(&mut self.plan.suggested);
-        if self.plan.reserving.take_changed() {
+        self.decided.suggested.extend(self.plan.take_suggestions());
+        if self.plan.take_waiting_changed() {
             self.signals.stored.send_modify(|count| *count += 1);
         }
         if let Some(what) = self.plan.why_impossible().map(str::to_owned) {
@@ -344,7 +341,7 @@ impl Writer {
     /// Gives up a batch that has found a fault in the plan, and reads the plan anew. False when the lease is lost, or the
     /// service stops meanwhile.
     async fn give_up(&mut self, what: &str, stop: &CancellationToken) -> bool {
-        error!(what, "{}", super::IMPOSSIBLE);
+        error!(what, "{}", IMPOSSIBLE);
         self.signals.measure(|signal| signal.given_up += 1);
         let read = self.reload(stop).await.is_some();
         self.signals.publish_next_due(&self.plan);
@@ -478,7 +475,7 @@ impl Writer {
                     }
                     return Some(is_stored);
                 }
-                Err(super::StartError::Store(store::Error::LeaseLost)) => return None,
+                Err(StartError::Store(store::Error::LeaseLost)) => return None,
                 Err(why) => warn!(error = %why, "the store cannot be used; trying again in {wait:?}"),
             }
             let stopped = tokio::time::timeout(wait, stop.cancelled());
@@ -521,7 +518,7 @@ async fn read_plan_again(
     lease: &mut Lease,
     clock: &Clock,
     doubt: Option<&mut DoubtfulBatches>,
-) -> Result<Plan, super::StartError> {
+) -> Result<Plan, StartError> {
     // After this the batch that failed is not on its way any more.
     let last = store.retake_lease(lease).await?;
     let mut settings = settings;
@@ -544,58 +541,5 @@ async fn read_plan_again(
     tokio::select! {
         plan = Box::pin(read_plan(settings, store, clock)) => plan,
         why = beats => Err(why.into()),
-    }
-}
-
-/// Reads something by a task of its own, which ends with the value.
-fn read_beside<T: Send + 'static>(
-    read: impl Future<Output = Result<T, store::Error>> + Send + 'static,
-) -> impl Future<Output = Result<T, store::Error>> {
-    let task = AbortOnDropHandle::new(task::spawn(read));
-    async move {
-        task.await
-            .unwrap_or_else(|why| Err(store::Error::Corrupt(format!("a read has failed: {why}"))))
-    }
-}
-
-/// The plan as it is stored.
-pub(super) async fn read_plan(
-    settings: &Settings,
-    store: &Store,
-    clock: &Clock,
-) -> Result<Plan, super::StartError> {
-    let now = clock.now();
-    let resources = store.resources().await?.into_iter().map(Resource::of_row);
-    let mut resources = resources
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(store::Error::from)?;
-    // Ties are broken in the order of the configuration; the others come behind, as they are stored.
-    let order: HashMap<&str, usize> = settings
-        .resources
-        .iter()
-        .map(|resource| resource.name.as_str())
-        .zip(0..)
-        .collect();
-    resources.sort_by_key(|resource| order.get(resource.name.as_str()).copied().unwrap_or(usize::MAX));
-    // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
-    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
-    let one_store = store.clone();
-    let negotiations = read_beside(async move { one_store.open_negotiations(now).await });
-    let this_store = store.clone();
-    let starts = read_beside(async move { this_store.starts_announced(announced).await });
-    let (live, bindings) = tokio::try_join!(store.live_agreements(), store.bindings(now))?;
-    let mut plan = Plan::rebuild(settings, &resources, live, bindings, now)?;
-    plan.reopen(negotiations.await?, now)?;
-    plan.resources.recall_nodes(store.node_states().await?, now);
-    let lost = store
-        .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
-        .await?;
-    plan.recall_lost(lost);
-    plan.spendings.spent = store.spent().await?;
-    plan.recall_announced(starts.await?);
-    plan.resources.find_improvable();
-    match plan.why_impossible() {
-        None => Ok(plan),
-        Some(what) => Err(super::StartError::Inconsistent(what.to_owned())),
     }
 }

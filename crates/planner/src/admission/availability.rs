@@ -5,7 +5,6 @@ use scheduler::Interval;
 use crate::decider::Decider;
 use crate::error::Result;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
-use crate::handle::Planner;
 
 /// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
 const GAPS_MAX: usize = 1_000;
@@ -23,19 +22,10 @@ pub struct Availability {
     pub kind: Option<String>,
 }
 
-impl Planner {
-    /// The times in which this number of nodes is free on some resource of a class, in order and apart from each other,
-    /// in the provider's steps; none where the provider does not show it. O(g log g) for g gaps of all its resources.
-    ///
-    /// # Errors
-    /// `Error::Refused` where its party asks more often than it may, `Error::Unavailable` when the planner has stopped.
-    pub async fn availability(&self, asked: Availability) -> Result<Option<Vec<Interval>>> {
-        self.ask(move |decider| decider.availability(&asked)).await
-    }
-}
-
 impl Decider<'_> {
-    pub(crate) fn availability(&mut self, asked: &Availability) -> Result<Option<Vec<Interval>>> {
+    /// The times in which a number of nodes is free on some resource of a class, in order and apart from each other, in the provider's
+    /// steps; none where the provider does not show it.
+    pub fn availability(&mut self, asked: &Availability) -> Result<Option<Vec<Interval>>> {
         if !self.settings.refusals.availability {
             return Ok(None);
         }

@@ -59,7 +59,7 @@ impl Decider<'_> {
     }
 
     /// How far ahead of `now` a party may plan, and the provider does.
-    pub(crate) fn horizon_of(&self, party: &str) -> Time {
+    pub fn horizon_of(&self, party: &str) -> Time {
         let own = self.settings.quotas_of(party).horizon;
         self.present_second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }

@@ -13,7 +13,7 @@ const NOTED_MAX: u32 = 60;
 
 impl Decider<'_> {
     /// Notes that a party's request was refused, if it was, and in the refusal that it is noted.
-    pub(crate) fn note_refused<T>(&mut self, party: &str, subject: Uuid, decided: &mut Result<T>) {
+    pub fn note_refused<T>(&mut self, party: &str, subject: Uuid, decided: &mut Result<T>) {
         let Err(Error::Refused(refusal)) = decided else {
             return;
         };

@@ -14,7 +14,6 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::handle::Planner;
 use crate::offers::accept::keep_promise;
 use crate::plan::Plan;
 use crate::request::Request;
@@ -33,29 +32,6 @@ pub struct MadeAtPeer {
     pub replaced: Option<Uuid>,
     /// The peer's agreement.
     pub row: AtPeer,
-}
-
-impl Planner {
-    /// Takes over how an agreement stands at its peer: its slot here follows, it gets another place where the peer has lost it, and
-    /// once it is over there its money is posted.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_at_peer(&self, seen: SeenAtPeer) -> Result<()> {
-        self.ask(move |decider| decider.note_at_peer(seen)).await
-    }
-}
-
-impl Planner {
-    /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for
-    /// the answer in which the change was offered is free for it.
-    ///
-    /// # Errors
-    /// [`Error::Lost`] where there is none, [`Error::NotFound`] where it is over.
-    pub async fn check_may_change_at_peer(&self, id: Uuid, slots: Slots, answer: Option<Uuid>) -> Result<()> {
-        self.ask(move |decider| decider.check_may_change(id, &slots, answer))
-            .await
-    }
 }
 
 impl Plan {
@@ -211,7 +187,7 @@ impl Decider<'_> {
     }
 
     /// Makes sure that there is room here for what a peer is to make of an agreement that it has.
-    fn check_may_change(&mut self, id: Uuid, slots: &Slots, answer: Option<Uuid>) -> Result<()> {
+    pub fn check_may_change(&mut self, id: Uuid, slots: &Slots, answer: Option<Uuid>) -> Result<()> {
         let old = self.live_agreement(id)?;
         let at = self.plan.resources.required_place_of(&old.resource);
         let at = at.ok_or(Error::Unavailable)?;
@@ -290,7 +266,7 @@ impl Decider<'_> {
     }
 
     /// Takes over how an agreement stands at its peer.
-    pub(crate) fn note_at_peer(&mut self, seen: SeenAtPeer) -> Result<()> {
+    pub fn note_at_peer(&mut self, seen: SeenAtPeer) -> Result<()> {
         let SeenAtPeer {
             row,
             slot,

@@ -10,30 +10,20 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::Result;
-use crate::handle::Planner;
 use crate::request::Termination;
 
-impl Planner {
-    /// The postings that would follow at once if an agreement were ended. It is ended on a copy of the plan, in O(n) for all that is
-    /// planned.
-    ///
-    /// # Errors
-    /// Those of [`Planner::terminate`].
-    pub async fn postings_of_ending(&self, termination: Termination) -> Result<Vec<Posting>> {
-        let verb = |decider: &mut Decider<'_>| {
-            let before = decider.batch.len();
-            decider.terminate(termination)?;
-            let posted = decider.batch[before..].iter().filter_map(|change| match change {
-                Change::Post(posting) => Some((**posting).clone()),
-                _ => None,
-            });
-            Ok(posted.collect())
-        };
-        self.dry().ask(verb).await
-    }
-}
-
 impl Decider<'_> {
+    /// The postings that follow at once from the end of an agreement, which is ended.
+    pub fn postings_of_ending(&mut self, termination: Termination) -> Result<Vec<Posting>> {
+        let before = self.batch.len();
+        self.terminate(termination)?;
+        let posted = self.batch[before..].iter().filter_map(|change| match change {
+            Change::Post(posting) => Some((**posting).clone()),
+            _ => None,
+        });
+        Ok(posted.collect())
+    }
+
     /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
     /// for its timeline.
     pub(crate) fn assess(&mut self, agreement: &mut Agreement) -> Vec<Event> {

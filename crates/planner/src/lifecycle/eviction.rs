@@ -5,10 +5,8 @@ use domain::change::Change;
 use domain::resources::{add_to_sums, penalties_of_provider};
 use uuid::Uuid;
 
-use crate::batches::DecisionRecord;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::handle::Planner;
 use crate::plan::is_undecided;
 use crate::request::Idempotency;
 
@@ -40,27 +38,9 @@ pub struct EvictedAgreement {
     pub compensation: Option<Money>,
 }
 
-impl Planner {
-    /// Ends an agreement at once. Its work is lost, and its job is stopped; its guarantees are judged as after any loss, and pay.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] also when it has ended already, [`Error::Conflict`] where it is being ended or not decided yet,
-    /// [`Error::Changed`] when it is in another version, [`Error::Repeated`] where its idempotency key has been used,
-    /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn evict(&self, eviction: Eviction) -> Result<EvictedAgreement> {
-        let scope = eviction.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |decider, decisions| {
-            let decided = decider.evict(eviction);
-            decisions.push(DecisionRecord::of("termination", &decided));
-            decided
-        })
-        .await
-    }
-}
-
 impl Decider<'_> {
     /// Ends an agreement by an operator's word.
-    pub(crate) fn evict(&mut self, order: Eviction) -> Result<EvictedAgreement> {
+    pub fn evict(&mut self, order: Eviction) -> Result<EvictedAgreement> {
         self.check_key_is_new(order.idempotency.as_ref())?;
         let mut agreement = self.live_agreement(order.id)?;
         if order

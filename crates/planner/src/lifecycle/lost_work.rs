@@ -12,6 +12,11 @@ use crate::plan::Plan;
 const STOPPED_AFTER: Seconds = 3_600;
 
 impl Decider<'_> {
+    /// Notes that nothing is left of the job that an agreement had when its work was lost.
+    pub fn forget_lost_work(&mut self, id: Uuid) {
+        self.plan.forget_lost_work(id);
+    }
+
     /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
     /// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
     ///
@@ -47,7 +52,7 @@ impl Plan {
     /// Takes back the agreements with lost work. It checks again whether anything of the work still runs, because it is not
     /// known whether that was told to stop and has recorded its end. A slot that was lost within this second, begun or not, counts
     /// until the second is over.
-    pub(crate) fn recall_lost(&mut self, lost: Vec<Agreement>) {
+    pub fn recall_lost(&mut self, lost: Vec<Agreement>) {
         let loads = lost.iter().flat_map(Agreement::loads);
         let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.made));
         if let Some(until) = kept.map(|(time, _)| time.end).max() {

@@ -6,13 +6,11 @@ use domain::change::{AcceptanceEndpoint, CallBack, Change};
 use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
-use crate::batches::DecisionRecord;
-use crate::decider::{Command, Decider, DecisionStep};
+use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result, bare_refusal};
-use crate::handle::Planner;
 use crate::lifecycle::at_peer::MadeAtPeer;
 use crate::offers::messages::Acceptance;
-use crate::request::{AcceptedOffer, Idempotency, Request};
+use crate::request::{AcceptedOffer, Request};
 use crate::resources::need::Placement;
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
@@ -33,12 +31,13 @@ pub struct CallBackTarget {
 
 /// An offer that is to be decided later.
 #[derive(Debug)]
-pub(crate) struct Pending {
-    pub(crate) proposal: Request,
+pub struct Pending {
+    /// The offer.
+    pub proposal: Request,
     /// Where the decision is to be told.
-    pub(crate) acceptance: Option<AcceptanceEndpoint>,
+    pub acceptance: Option<AcceptanceEndpoint>,
     /// The counter offer that it accepts, if any.
-    pub(crate) offer: Option<Uuid>,
+    pub offer: Option<Uuid>,
 }
 
 /// The possible outcomes of a pending agreement.
@@ -63,58 +62,9 @@ pub struct Settlement {
     pub telling: Option<CallBackTarget>,
 }
 
-impl Planner {
-    /// Takes an offer that is decided later; `offer` is the counter offer that it accepts, which stays held until it is decided
-    /// or lapses. Once this answers, the agreement is stored as Pending.
-    ///
-    /// # Errors
-    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`] where it could not be stored
-    /// or too many wait.
-    pub async fn submit_pending(
-        &self,
-        proposal: Request,
-        acceptance: Option<AcceptanceEndpoint>,
-        offer: Option<Uuid>,
-    ) -> Result<AcceptedOffer> {
-        let pending = Pending {
-            proposal,
-            acceptance,
-            offer,
-        };
-        let scope = pending.proposal.idempotency.as_ref().map(Idempotency::scope);
-        let booked_by = self.booked_by.clone();
-        self.ask_once(scope, move |decider, _| {
-            let stored = decider.store_pending(pending);
-            decider.note_booked(booked_by.as_deref(), &stored);
-            stored
-        })
-        .await
-    }
-
-    /// Decides a pending agreement: it becomes Observed, with the first of its ways that has a place, or Rejected.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] and [`Error::Conflict`] where it is not Pending any more, [`Error::Unavailable`] where the
-    /// decision could not be stored.
-    pub async fn decide_pending(&self, settlement: Settlement) -> Result<Agreement> {
-        let about = (settlement.id, settlement);
-        let count = |_: &mut Decider<'_>, decided: &mut Result<_>| DecisionRecord::settled(decided);
-        self.send(|reply| {
-            Command::that_may_wait(
-                about,
-                None,
-                reply,
-                |decider, request| decider.decide_pending(request),
-                count,
-            )
-        })
-        .await
-    }
-}
-
 impl Decider<'_> {
     /// Stores an offer that waits for its decision.
-    pub(crate) fn store_pending(&mut self, pending: Pending) -> Result<AcceptedOffer> {
+    pub fn store_pending(&mut self, pending: Pending) -> Result<AcceptedOffer> {
         let proposal = pending.proposal;
         self.check_key_is_new(proposal.idempotency.as_ref())?;
         let talks = pending.offer.and_then(|offer| self.plan.table.of_offer(offer));
@@ -184,7 +134,7 @@ impl Decider<'_> {
     }
 
     /// Decides a pending agreement.
-    pub(crate) fn decide_pending(
+    pub fn decide_pending(
         &mut self,
         mut settlement: Settlement,
     ) -> Result<DecisionStep<Agreement, Settlement>> {

@@ -11,44 +11,17 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::handle::Planner;
 use crate::words::time_difference_in_words;
 
 /// Seconds that peers have at least to be asked, before the slot begins.
 const ASKED_WITHIN: Seconds = 15;
 
-impl Planner {
-    /// Stores an agreement at a peer, or that one is to be made there.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn put_at_peer(&self, row: AtPeer) -> Result<()> {
-        self.ask(move |decider| {
-            decider.batch.push(Change::PutAtPeer(row));
-            Ok(())
-        })
-        .await
-    }
-
-    /// Has a peer carry out an agreement without a place, in a slot that the peer has agreed to. Where it is over meanwhile, the peer's
-    /// is stored only.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn place_sought(&self, row: AtPeer, slot: Stretch) -> Result<()> {
-        self.ask(move |decider| decider.place_sought(row, slot)).await
-    }
-
-    /// Ends an agreement without a place that no peer carries out.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where it is over already, [`Error::Unavailable`] where it could not be stored.
-    pub async fn end_sought(&self, id: Uuid) -> Result<()> {
-        self.ask(move |decider| decider.end_sought(id)).await
-    }
-}
-
 impl Decider<'_> {
+    /// Stores an agreement at a peer, or that one is to be made there.
+    pub fn put_at_peer(&mut self, row: AtPeer) {
+        self.batch.push(Change::PutAtPeer(row));
+    }
+
     /// Lets peers be asked for an agreement that has lost its only slot and has no other place; whether they can be.
     pub(crate) fn seek_at_peers(
         &mut self,
@@ -87,7 +60,7 @@ impl Decider<'_> {
     }
 
     /// Has a peer carry out an agreement without a place.
-    pub(crate) fn place_sought(&mut self, row: AtPeer, (slot, nodes): Stretch) -> Result<()> {
+    pub fn place_sought(&mut self, row: AtPeer, (slot, nodes): Stretch) -> Result<()> {
         let sought = self
             .plan
             .get(row.agreement)
@@ -118,7 +91,7 @@ impl Decider<'_> {
     }
 
     /// Ends an agreement without a place that no peer carries out.
-    pub(crate) fn end_sought(&mut self, id: Uuid) -> Result<()> {
+    pub fn end_sought(&mut self, id: Uuid) -> Result<()> {
         let agreement = self.live_agreement(id)?;
         if !self.is_at_peer(&agreement) {
             return Err(Error::NotFound);

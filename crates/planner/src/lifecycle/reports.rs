@@ -11,76 +11,11 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::handle::Planner;
 use crate::lifecycle::retry::NEVER_STARTED;
-
-impl Planner {
-    /// Records since when files are being brought for an agreement's job: its slot is used from then on.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_staging(&self, run: Run, since: Micros) -> Result<(), Error> {
-        self.ask(move |decider| decider.report_staging(run, since)).await
-    }
-
-    /// Records when an agreement's process really started.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_started(&self, run: Run, at: Micros) -> Result<()> {
-        self.ask(move |decider| decider.report_started(run, at)).await
-    }
-
-    /// Records that an agreement's process has started, the files that were brought for it, and since when they were.
-    ///
-    /// # Errors
-    /// Those of [`Planner::report_started`].
-    pub async fn report_brought(&self, run: Run, since: Micros, brought: BroughtFiles) -> Result<(), Error> {
-        self.ask(move |decider| decider.report_brought(run, since, brought))
-            .await
-    }
-
-    /// Records how an agreement's work ended: assesses its guarantees, completes it, frees the rest of its slot and
-    /// keeps the execution, in one transaction.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where that job does not run, or not any more, [`Error::Unavailable`] where it could not be stored.
-    pub async fn report_ended(&self, run: Run, end: JobEnd) -> Result<()> {
-        self.ask(move |decider| decider.report_ended(run, &end)).await
-    }
-
-    /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn could_start_later(&self, id: Uuid) -> Result<bool> {
-        self.ask(move |decider| Ok(decider.could_start_later(id))).await
-    }
-
-    /// Ends an agreement with a job that can never be started: it is lost, and there is no restart.
-    ///
-    /// # Errors
-    /// The errors of [`Planner::report_ended`].
-    pub async fn report_unable(&self, run: Run, why: CannotStart) -> Result<()> {
-        self.ask(move |decider| decider.report_unable(run, why)).await
-    }
-
-    /// Notes that nothing is left of the job that an agreement had when its work was lost, which waits to be run again.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn report_stopped(&self, id: Uuid) -> Result<()> {
-        self.ask(move |decider| {
-            decider.plan.forget_lost_work(id);
-            Ok(())
-        })
-        .await
-    }
-}
 
 impl Decider<'_> {
     /// Records that files are being brought for a job.
-    pub(crate) fn report_staging(&mut self, run: Run, since: Micros) -> Result<(), Error> {
+    pub fn report_staging(&mut self, run: Run, since: Micros) -> Result<(), Error> {
         let mut agreement = self.live_agreement(self.id_of_run(run)?)?;
         if agreement.slot_started().is_some() || !agreement.is_being_brought() {
             return Ok(());
@@ -101,30 +36,25 @@ impl Decider<'_> {
     }
 
     /// Records the real start of a job.
-    pub(crate) fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
+    pub fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
         let id = self.id_of_run(run)?;
         self.record_start(id, at, None)
     }
 
     /// Records the real start of a job with files that were brought for it.
-    pub(crate) fn report_brought(
-        &mut self,
-        run: Run,
-        since: Micros,
-        brought: BroughtFiles,
-    ) -> Result<(), Error> {
+    pub fn report_brought(&mut self, run: Run, since: Micros, brought: BroughtFiles) -> Result<(), Error> {
         let id = self.id_of_run(run)?;
         self.record_start(id, since, Some(brought))
     }
 
     /// Records the end of a job and everything that follows from it.
-    pub(crate) fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<()> {
+    pub fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<()> {
         let id = self.id_of_run(run)?;
         self.record_end(id, end)
     }
 
     /// Ends the agreement of a job that cannot be started, now or later.
-    pub(crate) fn report_unable(&mut self, run: Run, why: CannotStart) -> Result<()> {
+    pub fn report_unable(&mut self, run: Run, why: CannotStart) -> Result<()> {
         let agreement = self.live_agreement(self.id_of_run(run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);

@@ -184,7 +184,7 @@ impl Decider<'_> {
     }
 
     /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
-    pub(crate) fn could_start_later(&mut self, id: Uuid) -> bool {
+    pub fn could_start_later(&mut self, id: Uuid) -> bool {
         let Some(agreement) = self.plan.get(id).cloned() else {
             return false;
         };

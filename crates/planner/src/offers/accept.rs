@@ -19,10 +19,7 @@ use crate::resources::need::Placement;
 
 impl Decider<'_> {
     /// Makes an agreement of an offer that is held for its party.
-    pub(crate) fn accept(
-        &mut self,
-        acceptance: Acceptance,
-    ) -> Result<DecisionStep<AcceptedOffer, Acceptance>> {
+    pub fn accept(&mut self, acceptance: Acceptance) -> Result<DecisionStep<AcceptedOffer, Acceptance>> {
         let idempotency = acceptance.proposal.idempotency.clone();
         self.check_key_is_new(idempotency.as_ref())?;
         let talks = self.plan.table.of_offer(acceptance.offer);

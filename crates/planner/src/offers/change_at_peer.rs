@@ -5,30 +5,13 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::Result;
-use crate::handle::Planner;
 use crate::offers::messages::{Candidate, Quote};
 use crate::offers::quote::{price_difference, price_with_fee};
 
-impl Planner {
+impl Decider<'_> {
     /// Adds the fees to offers in place of the agreement `id`: ours by our prices, and at least the charge of the peer that has it now,
     /// which stands at the same place in `charges`; at most the agreement's price. Offers beyond the budget are taken away.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) where the agreement is over, and those of a change.
-    pub async fn add_fees_of_change(
-        &self,
-        id: Uuid,
-        budget: Option<Money>,
-        charges: Vec<Option<Money>>,
-        quote: Quote,
-    ) -> Result<Quote> {
-        self.ask(move |decider| decider.add_fees_of_change(id, budget, &charges, quote))
-            .await
-    }
-}
-
-impl Decider<'_> {
-    fn add_fees_of_change(
+    pub fn add_fees_of_change(
         &mut self,
         id: Uuid,
         budget: Option<Money>,

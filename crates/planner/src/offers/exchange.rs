@@ -12,7 +12,7 @@ use crate::offers::open::OpenNegotiation;
 
 impl Decider<'_> {
     /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.
-    pub(crate) fn exchange_offers(&mut self, mut bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
+    pub fn exchange_offers(&mut self, mut bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
         self.check_key_is_new(bargain.idempotency.as_ref())?;
         if let Some(opening) = bargain.opening.take() {
             let id = self.initiate(opening)?.id;

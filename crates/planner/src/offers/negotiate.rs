@@ -5,121 +5,17 @@ use domain::change::Change;
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::batches::DecisionRecord;
-use crate::decider::{Command, Decider};
+use crate::decider::Decider;
 use crate::error::{Error, Result, quota_exceeded};
-use crate::handle::Planner;
-use crate::offers::messages::{Acceptance, Bargain, Initiation, NegotiationEnd, OfferRequest, Quote};
-use crate::request::{AcceptedOffer, Idempotency};
+use crate::offers::messages::{Initiation, NegotiationEnd};
+use crate::request::Idempotency;
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
 
-impl Planner {
-    /// Opens a negotiation.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where it is about an agreement that is none of its party's or over, [`Error::Refused`] where
-    /// the party has too many going on, [`Error::Repeated`] where its idempotency key has been used,
-    /// [`Error::Unavailable`].
-    pub async fn initiate(&self, initiation: Initiation) -> Result<NegotiationInstance> {
-        let scope = initiation.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, move |decider, _| {
-            let about = &initiation.negotiation;
-            let (party, id) = (about.party.clone(), about.id);
-            let mut decided = decider.initiate(initiation);
-            decider.note_refused(&party, id, &mut decided);
-            decided
-        })
-        .await
-    }
-
-    /// Ends a negotiation before its time and gives back its holds.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Repeated`] where its idempotency key has been used,
-    /// [`Error::Unavailable`].
-    pub async fn end_negotiation(&self, end: NegotiationEnd) -> Result<NegotiationInstance> {
-        let scope = end.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |decider, _| decider.end_negotiation(end))
-            .await
-    }
-
-    /// Keeps the answer to a request that took several commands.
-    ///
-    /// # Errors
-    /// [`Error::Repeated`] where an answer has been kept under its key before, [`Error::Unavailable`].
-    pub async fn keep(&self, request: Idempotency<String>, answer: String) -> Result<()> {
-        self.ask_once(Some(request.scope()), move |decider, _| {
-            decider.keep_answer(request, &answer)
-        })
-        .await
-    }
-
-    /// The present quote for a request. Nothing is stored or kept.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has
-    /// begun or is over, [`Error::Unavailable`].
-    pub async fn quote(&self, ask: OfferRequest) -> Result<Quote> {
-        self.ask_once(None, move |decider, decisions| {
-            let latest = decider.horizon_of(&ask.proposal.party);
-            let decided = decider.quote(&ask).map(|quote| Quote { latest, ..quote });
-            decisions.push(match &decided {
-                Ok(Quote {
-                    refusal: Some(refusal),
-                    ..
-                }) => DecisionRecord::refused("quote", refusal),
-                _ => DecisionRecord::of("quote", &decided),
-            });
-            decided
-        })
-        .await
-    }
-
-    /// Stores an offer of the requester and the answers to it, and keeps the Acceptable ones. Returns the answers in
-    /// their new states. Opens the negotiation with them where the request asks for it.
-    ///
-    /// # Errors
-    /// The errors of [`Planner::initiate`] where the negotiation is opened. [`Error::NotFound`] where no such negotiation
-    /// goes on, [`Error::Stale`] where the offer does not fit into its tree, [`Error::Refused`] where that is full,
-    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`]; nothing is stored then.
-    pub async fn exchange_offers(&self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
-        let scope = bargain.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |decider, _| decider.exchange_offers(bargain))
-            .await
-    }
-
-    /// Makes an agreement of an offer that is held, which takes over its place; where it replaces another agreement,
-    /// that one is complete from then on.
-    ///
-    /// # Errors
-    /// [`Error::Lost`] where it cannot be accepted any more, [`Error::NotFound`] where it is none of the party's,
-    /// [`Error::Repeated`] where its idempotency key has been used, [`Error::Unavailable`].
-    pub async fn accept(&self, acceptance: Acceptance) -> Result<AcceptedOffer> {
-        let scope = acceptance.proposal.idempotency.as_ref().map(Idempotency::scope);
-        let about = (acceptance.proposal.id, acceptance);
-        let booked_by = self.booked_by.clone();
-        let count = move |decider: &mut Decider<'_>, decided: &mut Result<_>| {
-            decider.note_booked(booked_by.as_deref(), decided);
-            DecisionRecord::of("acceptance", decided)
-        };
-        self.send(|reply| {
-            Command::that_may_wait(
-                about,
-                scope,
-                reply,
-                |decider, request| decider.accept(request),
-                count,
-            )
-        })
-        .await
-    }
-}
-
 impl Decider<'_> {
     /// Opens a negotiation.
-    pub(crate) fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
+    pub fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
         let instance = initiation.negotiation;
         self.check_key_is_new(initiation.idempotency.as_ref())?;
         self.check_opening(&instance)?;
@@ -158,14 +54,14 @@ impl Decider<'_> {
     }
 
     /// Keeps an answer.
-    pub(crate) fn keep_answer(&mut self, request: Idempotency<String>, answer: &String) -> Result<()> {
+    pub fn keep_answer(&mut self, request: Idempotency<String>, answer: &String) -> Result<()> {
         self.check_key_is_new(Some(&request))?;
         self.remember(Some(request), answer);
         Ok(())
     }
 
     /// Ends a negotiation before its time.
-    pub(crate) fn end_negotiation(&mut self, end: NegotiationEnd) -> Result<NegotiationInstance> {
+    pub fn end_negotiation(&mut self, end: NegotiationEnd) -> Result<NegotiationInstance> {
         self.check_key_is_new(end.idempotency.as_ref())?;
         let talks = self.plan.table.get(end.id).ok_or(Error::NotFound)?;
         if end.party.is_some_and(|party| party != talks.instance.party) {
@@ -192,7 +88,7 @@ impl Decider<'_> {
 
     /// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
     /// lapsed offer.
-    pub(crate) fn lapse_negotiations(&mut self) {
+    pub fn lapse_negotiations(&mut self) {
         let now: Time = self.present_second();
         for id in self.plan.table.due.due_by(now) {
             let Some(talks) = self.plan.table.get(id) else {

@@ -2,18 +2,14 @@
 //! refused request, and other places where its agreement could not be kept. The plan suggests them; the negotiation makes offers
 //! of them, and nothing moves unless the party accepts one.
 
-use std::sync::PoisonError;
-
 use domain::agreement::{
     Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
 };
 use domain::change::Change;
 use scheduler::{Fraction, Interval, Reason, Request, Time};
-use tokio::sync::broadcast;
 
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::handle::Planner;
 use crate::offers::messages::{Candidate, OfferRequest, ProposedNegotiation, Quote};
 use crate::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
 use crate::offers::suggestion::{Suggestion, WAITING_MAX};
@@ -31,24 +27,6 @@ const PROVIDER: &str = "";
 /// Why nothing is asked for in a negotiation that the provider has opened.
 const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
                                    else is asked for in another one";
-
-impl Planner {
-    /// The suggestions of the provider for proposals to parties. The first listener hears all since the start, a later one those
-    /// from now on.
-    pub fn subscribe_suggestions(&self) -> broadcast::Receiver<Suggestion> {
-        let first = self.unheard.lock().unwrap_or_else(PoisonError::into_inner).take();
-        first.unwrap_or_else(|| self.suggested.subscribe())
-    }
-
-    /// Opens a negotiation of the provider's own with its offers, which are held.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where the agreement that is to be moved does not wait any more, [`Error::Stale`] where enough is
-    /// proposed, or nothing could be held, [`Error::Unavailable`].
-    pub async fn propose(&self, proposed: ProposedNegotiation) -> Result<Vec<NegotiationOffer>> {
-        self.ask(|decider| decider.propose(proposed)).await
-    }
-}
 
 impl Plan {
     /// Notes something to propose, once the batch is stored.
@@ -222,7 +200,7 @@ impl Decider<'_> {
     }
 
     /// Opens a negotiation of the provider's own making.
-    pub(crate) fn propose(&mut self, proposed: ProposedNegotiation) -> Result<Vec<NegotiationOffer>> {
+    pub fn propose(&mut self, proposed: ProposedNegotiation) -> Result<Vec<NegotiationOffer>> {
         let instance = proposed.negotiation;
         let about = instance.agreement.ok_or(Error::NotFound)?;
         let again = match instance.proposed {

@@ -84,7 +84,7 @@ impl CandidatePlacement {
 
 impl Decider<'_> {
     /// The possible offers for a request.
-    pub(crate) fn quote(&mut self, ask: &OfferRequest) -> Result<Quote> {
+    pub fn quote(&mut self, ask: &OfferRequest) -> Result<Quote> {
         let instance = match &ask.about {
             OfferOrigin::Negotiation(negotiation) => {
                 let talks = self.plan.table.get(*negotiation).ok_or(Error::NotFound)?;

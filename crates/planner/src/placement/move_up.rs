@@ -19,7 +19,7 @@ const RESOURCE_WORK: u64 = 16;
 impl Plan {
     /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
     /// one. O(1).
-    pub(crate) fn may_move_up(&self, now: Time) -> bool {
+    pub fn may_move_up(&self, now: Time) -> bool {
         let again = self.moved_up.again.first();
         let has_some = !self.resources.to_look_at.is_empty() || again.is_some_and(|(at, ..)| *at <= now);
         has_some && !self.resources.weighs_energy()
@@ -87,7 +87,7 @@ impl Plan {
 
 impl Decider<'_> {
     /// One slice: some waiting agreements move up into free time.
-    pub(crate) fn move_some_up(&mut self) {
+    pub fn move_some_up(&mut self) {
         let most = self.settings.improving.moves_per_hour;
         let moves = self.plan.move_some_up(self.present_second(), most);
         self.apply_moves(&moves, "into time that became free");

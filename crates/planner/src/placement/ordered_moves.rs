@@ -8,7 +8,6 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::handle::Planner;
 use crate::placement::find::rest_of_window;
 use crate::request::Idempotency;
 
@@ -31,23 +30,9 @@ pub struct MoveOrder {
     pub idempotency: Option<Idempotency<Agreement>>,
 }
 
-impl Planner {
-    /// Moves a waiting agreement to another resource or start, inside its window and what else was agreed.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] also when it has ended, [`Error::Conflict`] where it does not wait, [`Error::Unfit`] where it may not
-    /// go there or there is no room, [`Error::Changed`] when it is in another version, [`Error::Repeated`] where its
-    /// idempotency key has been used, [`Error::Unavailable`] where it could not be stored.
-    pub async fn move_agreement(&self, order: MoveOrder) -> Result<Agreement> {
-        let scope = order.idempotency.as_ref().map(Idempotency::scope);
-        self.ask_once(scope, |decider, _| decider.move_agreement(order))
-            .await
-    }
-}
-
 impl Decider<'_> {
     /// Moves a waiting agreement by an operator's word.
-    pub(crate) fn move_agreement(&mut self, order: MoveOrder) -> Result<Agreement> {
+    pub fn move_agreement(&mut self, order: MoveOrder) -> Result<Agreement> {
         self.check_key_is_new(order.idempotency.as_ref())?;
         let agreement = self.live_agreement(order.id)?;
         if order

@@ -4,34 +4,16 @@ use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::error::Result;
-use crate::handle::Planner;
 
-impl Planner {
-    /// Records from how many seconds before their begin a resource reserves the slots that it hands over to their parties.
-    ///
-    /// # Errors
-    /// `Error::Unavailable` when the planner has stopped.
-    pub async fn report_handing_over(&self, resource: String, within: Seconds) -> Result<()> {
-        self.ask(move |decider| {
-            decider.plan.reserving.handed_within.insert(resource, within);
-            Ok(())
-        })
-        .await
+impl Decider<'_> {
+    /// Notes from how many seconds before their begin a resource reserves the slots that it hands over to their parties.
+    pub fn note_handing_over(&mut self, resource: String, within: Seconds) {
+        self.plan.reserving.handed_within.insert(resource, within);
     }
 
     /// From when on the cluster of an agreement has a reservation for it, as far as is foreseen; none where the cluster has it, or
     /// where the agreement is over.
-    ///
-    /// # Errors
-    /// `Error::Unavailable` when the planner has stopped.
-    pub async fn reservation_due(&self, id: Uuid) -> Result<Option<Time>> {
-        self.ask(move |decider| Ok(decider.reservation_due(id))).await
-    }
-}
-
-impl Decider<'_> {
-    fn reservation_due(&self, id: Uuid) -> Option<Time> {
+    pub fn reservation_due(&self, id: Uuid) -> Option<Time> {
         let agreement = self.plan.get(id).filter(|plan| plan.is_placed())?;
         let resource = self.plan.resources.named(&agreement.resource)?;
         if resource.kept_for(agreement).is_some() {

@@ -17,10 +17,8 @@ use domain::agreement::Agreement;
 use scheduler::{Interval, Move, Reason, Seconds, Time};
 use uuid::Uuid;
 
-use crate::decider::Command;
 use crate::decider::Decider;
 use crate::error::{Refusal, Result, bare_refusal};
-use crate::handle::Planner;
 use crate::plan::Plan;
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
@@ -30,29 +28,9 @@ use crate::reserving::waiting_commands::{
 };
 use crate::resources::need::{Need, Placement};
 
-impl Planner {
-    /// Records which agreements a resource could not reserve nodes for, with the begins of their slots, and from how many seconds
-    /// before their begin it reserves slots: slots that begin within that time are promised from now on when their nodes are held.
-    ///
-    /// # Errors
-    /// `Error::Unavailable` when the planner has stopped.
-    pub async fn report_reserving(
-        &self,
-        resource: String,
-        refused: Vec<(Uuid, Time)>,
-        within: Seconds,
-    ) -> Result<()> {
-        self.ask(move |decider| {
-            decider.note_reserving(&resource, &refused, within);
-            Ok(())
-        })
-        .await
-    }
-}
-
 impl Decider<'_> {
     /// Notes how a resource reserves nodes.
-    pub(super) fn note_reserving(&mut self, resource: &str, refused: &[(Uuid, Time)], within: Seconds) {
+    pub fn note_reserving(&mut self, resource: &str, refused: &[(Uuid, Time)], within: Seconds) {
         let reserving = &mut self.plan.reserving;
         reserving.within.insert(resource.to_owned(), within);
         for waiting in reserving.waiting.values_mut() {
@@ -248,8 +226,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Takes the commands that are to be decided again. Their slots are kept until then.
-    pub(super) fn take_decidable_commands(&mut self) -> Vec<Command> {
+    /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
+    pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
         let mut commands = Vec::new();
         for (id, waiting) in &mut self.plan.reserving.waiting {
             let is_settled = matches!(
@@ -258,14 +236,20 @@ impl Decider<'_> {
             );
             if is_settled || self.now - waiting.tried.since > PATIENCE {
                 waiting.is_kept = false;
-                commands.extend(self.later.remove(id));
+                commands.push(*id);
             }
         }
         commands
     }
 
+    /// Notes that the command about an agreement is kept to be decided again; false where it does not wait for its cluster.
+    pub fn keep_waiting(&mut self, id: Uuid) -> bool {
+        let waiting = self.plan.reserving.waiting.get_mut(&id);
+        waiting.map(|waiting| waiting.is_kept = true).is_some()
+    }
+
     /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
-    pub(super) fn begin_waiting_command(&mut self, id: Uuid) {
+    pub fn begin_waiting_command(&mut self, id: Uuid) {
         let now = self.present_second();
         self.plan.reserving.verdict = None;
         let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
@@ -341,8 +325,18 @@ impl Decider<'_> {
 }
 
 impl Plan {
+    /// Whether commands wait for their clusters.
+    pub fn has_waiting_commands(&self) -> bool {
+        !self.reserving.waiting.is_empty()
+    }
+
+    /// Whether the commands that wait for their clusters have changed since this was last asked.
+    pub fn take_waiting_changed(&mut self) -> bool {
+        self.reserving.take_changed()
+    }
+
     /// Gives up the slots of commands that had waited and were dropped.
-    pub(super) fn forget_dropped_reservations(&mut self, now: Time) {
+    pub fn forget_dropped_reservations(&mut self, now: Time) {
         for (at, number) in self.reserving.take_dropped() {
             self.resources.vacate(at, now, number);
         }

@@ -18,7 +18,7 @@ use crate::plan::{Plan, is_undecided};
 impl Decider<'_> {
     /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with
     /// them.
-    pub(crate) fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+    pub fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         self.plan.note_kept_nodes(resource, kept);
         self.note_reserved(resource);
         self.bind_as_held(resource);

@@ -5,7 +5,6 @@
 //! in the same way, on a copy of the plan that is dropped.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 
 use domain::agreement::{Note, NoteKind};
 use domain::change::Change;
@@ -15,10 +14,9 @@ use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::admission::energy::Kwh;
-use crate::batches::RememberedAnswers;
 use crate::decider::Decider;
 use crate::error::Error;
-use crate::handle::Planner;
+use crate::idempotency::RememberedAnswers;
 use crate::lifecycle::overruns::Overruns;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{
@@ -31,47 +29,6 @@ use crate::settings::Settings;
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
 const FIRST_ADDED: u32 = RESOURCES_MAX as u32;
 
-impl Planner {
-    /// Does something with a resource, and answers what follows.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such resource to retire, restore, freeze or thaw, [`Error::Unfit`] where it cannot be so,
-    /// [`Error::Unavailable`] where it could not be stored.
-    pub async fn change_resource(&self, order: ResourceOrder) -> Result<ResourceChanges, Error> {
-        self.ask(move |decider| decider.change_resource(order)).await
-    }
-
-    /// Takes over a configuration: of its resources what has changed since it was last read. Resources that it had and has no more
-    /// are retired.
-    ///
-    /// # Errors
-    /// [`Error::Unfit`] where a resource cannot be so, [`Error::Unavailable`] where it could not be stored.
-    pub async fn configure(&self, reconfiguration: Reconfiguration) -> Result<ResourceChanges, Error> {
-        self.ask(move |decider| decider.configure(reconfiguration)).await
-    }
-
-    /// Takes over a tariff of energy. What is planned stays where it is.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn set_tariff(&self, tariff: Vec<Kwh>) -> Result<(), Error> {
-        self.ask(move |decider| {
-            decider.set_tariff(tariff);
-            Ok(())
-        })
-        .await
-    }
-
-    /// Counts a tariff of energy that could not be read.
-    pub fn count_unread_tariff(&self) {
-        let measured = &self.measured;
-        measured
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .unread_tariffs += 1;
-    }
-}
-
 impl Decider<'_> {
     /// Decides on a copy of the plan, of which nothing is kept. O(n) for all that is planned.
     pub(crate) fn decide_on_copy_of_plan<R>(
@@ -79,16 +36,16 @@ impl Decider<'_> {
         decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
     ) -> Result<R, Error> {
         let mut plan = self.plan.clone();
-        let decided = decide(&mut Decider {
-            settings: self.settings,
-            plan: &mut plan,
-            now: self.now,
-            batch: &mut Vec::new(),
-            remembered: RememberedAnswers::new(),
-            later: &mut BTreeMap::new(),
-            reconfigured: &mut None,
-            is_unbounded: self.is_unbounded,
-        });
+        let mut batch = Vec::new();
+        let mut decider = Decider::new(
+            self.settings,
+            &mut plan,
+            self.now,
+            &mut batch,
+            RememberedAnswers::new(),
+        );
+        decider.set_unbounded(self.is_unbounded);
+        let decided = decide(&mut decider);
         match plan.why_impossible() {
             Some(what) => {
                 let what = what.to_owned();
@@ -100,7 +57,7 @@ impl Decider<'_> {
     }
 
     /// Does something with a resource.
-    pub(crate) fn change_resource(&mut self, mut order: ResourceOrder) -> Result<ResourceChanges, Error> {
+    pub fn change_resource(&mut self, mut order: ResourceOrder) -> Result<ResourceChanges, Error> {
         if std::mem::take(&mut order.is_dry) {
             return self.decide_on_copy_of_plan(|decider| decider.change_resource(order));
         }
@@ -207,10 +164,7 @@ impl Decider<'_> {
     }
 
     /// Takes over a configuration.
-    pub(crate) fn configure(
-        &mut self,
-        mut reconfiguration: Reconfiguration,
-    ) -> Result<ResourceChanges, Error> {
+    pub fn configure(&mut self, mut reconfiguration: Reconfiguration) -> Result<ResourceChanges, Error> {
         if std::mem::take(&mut reconfiguration.is_dry) {
             return self.decide_on_copy_of_plan(|decider| decider.configure(reconfiguration));
         }
@@ -243,12 +197,12 @@ impl Decider<'_> {
         if is_repriced {
             self.plan.resources.reprice(&settings);
         }
-        *self.reconfigured = Some(settings);
+        self.reconfigured = Some(settings);
         Ok(self.set_resources(next, (reconfiguration.id, reconfiguration.party)))
     }
 
     /// Takes over a tariff of energy, where the power of nodes is known.
-    pub(crate) fn set_tariff(&mut self, tariff: Vec<Kwh>) {
+    pub fn set_tariff(&mut self, tariff: Vec<Kwh>) {
         let mut settings = self.reconfigured.as_ref().unwrap_or(self.settings).clone();
         let pricing = settings.pricing.as_mut();
         let Some(energy) = pricing.and_then(|pricing| pricing.energy.as_mut()) else {
@@ -256,7 +210,7 @@ impl Decider<'_> {
         };
         *energy = energy.with_tariff(tariff);
         self.plan.resources.reprice(&settings);
-        *self.reconfigured = Some(settings);
+        self.reconfigured = Some(settings);
     }
 
     /// Whether a resource may become as a file has it while the service runs.

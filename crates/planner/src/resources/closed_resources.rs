@@ -4,32 +4,15 @@
 use domain::resources::Resource;
 
 use crate::decider::Decider;
-use crate::error::{Error, Result};
-use crate::handle::Planner;
-
-impl Planner {
-    /// Whether nothing new is promised on a resource before it has been checked.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn is_resource_closed(&self, resource: String) -> Result<bool> {
-        self.ask(move |decider| Ok(decider.plan.resources.closed().any(|closed| closed == resource)))
-            .await
-    }
-
-    /// Opens a resource for new promises, where it was configured as closed.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn open_resource(&self, resource: String) -> Result<()> {
-        self.ask(move |decider| decider.open(&resource).ok_or(Error::NotFound))
-            .await
-    }
-}
 
 impl Decider<'_> {
+    /// Whether nothing new is promised on a resource before it has been checked.
+    pub fn is_resource_closed(&self, resource: &str) -> bool {
+        self.plan.resources.closed().any(|closed| closed == resource)
+    }
+
     /// Opens a resource for new promises; `None` where there is none of this name.
-    pub(crate) fn open(&mut self, resource: &str) -> Option<()> {
+    pub fn open(&mut self, resource: &str) -> Option<()> {
         let at = self.plan.resources.place_of(resource)?;
         self.plan.resources.open(at);
         Some(())

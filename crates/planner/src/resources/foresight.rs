@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use domain::agreement::{Guarantee, Money, Obligated, Shape};
-use domain::resources::Scaling;
+use domain::resources::{Resource, Scaling};
 use prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective};
 use scheduler::{Fraction, Interval, Seconds};
@@ -29,7 +29,7 @@ const SUITS: Fraction = Fraction {
 
 /// What foresees: the predictions, and what a violation costs.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Foresight {
+pub struct Foresight {
     predictions: Option<Predictions>,
     /// Where costs decide.
     pricing: Option<Pricing>,
@@ -41,6 +41,57 @@ impl Foresight {
         Self {
             predictions: settings.predictions.clone(),
             pricing: settings.pricing.clone().filter(|_| by_cost),
+        }
+    }
+
+    /// A size of a request as it would be at most on one of the resources, by its name; `None` where there is no such resource, or
+    /// it has too few nodes.
+    pub fn size_on(
+        &self,
+        resources: &[Resource],
+        name: &str,
+        request: &Request,
+        shape: Shape,
+    ) -> Option<Shape> {
+        let found = resources.iter().find(|resource| resource.name == name)?;
+        if shape.nodes > found.capacity {
+            return None;
+        }
+        let by_rate = request.scaling.shape(shape, found.rate);
+        let foreseen = self.foreseen(Foreseeable::of(request), shape);
+        let longest = foreseen.and_then(|foreseen| foreseen.longest_hold(name));
+        Some(Shape {
+            duration: longest.unwrap_or(by_rate.duration),
+            ..shape
+        })
+    }
+
+    /// A size of a request as it would be at most on each resource that has enough nodes for it, by the resource's name.
+    pub fn sizes_on_each(
+        &self,
+        resources: &[Resource],
+        request: &Request,
+        shape: Shape,
+    ) -> Vec<(String, Shape)> {
+        let foreseen = self.foreseen(Foreseeable::of(request), shape);
+        let able = resources
+            .iter()
+            .filter(|resource| shape.nodes <= resource.capacity);
+        able.map(|resource| {
+            let longest = foreseen
+                .as_ref()
+                .and_then(|foreseen| foreseen.longest_hold(&resource.name));
+            let by_rate = request.scaling.shape(shape, resource.rate);
+            let duration = longest.unwrap_or(by_rate.duration);
+            (resource.name.clone(), Shape { duration, ..shape })
+        })
+        .collect()
+    }
+
+    /// Foresees the work of a request on each resource, so that it is found foreseen later.
+    pub fn foresee(&self, request: &Request) {
+        for shape in &request.shapes {
+            self.foreseen(Foreseeable::of(request), *shape);
         }
     }
 

@@ -9,7 +9,6 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::handle::Planner;
 use crate::resources::resource_plan::NodeStatus;
 
 /// The word of an operator about nodes of a resource, from now on.
@@ -33,37 +32,9 @@ pub struct NodeOverride {
     pub is_dry: bool,
 }
 
-impl Planner {
-    /// The resources, as [`Planner::resources`] has them, and how many nodes of each stand how at one moment; none where it is
-    /// retired and nothing is planned on it.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] when the planner has stopped.
-    pub async fn node_counts(&self) -> Result<Vec<(Resource, Option<NodeCounts>)>> {
-        self.ask(|decider| Ok(decider.node_counts())).await
-    }
-
-    /// How the nodes of a resource stand, by their numbers; none of a retired resource on which nothing is planned.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such resource, [`Error::Unavailable`] when the planner has stopped.
-    pub async fn nodes(&self, resource: String) -> Result<Vec<NodeStatus>> {
-        self.ask(move |decider| decider.nodes(&resource)).await
-    }
-
-    /// Takes the word of an operator about nodes and repairs the plan, as [`Planner::set_nodes`] does; nodes that are
-    /// not named stand as before. Returns what followed, and how the named ones stand then.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such resource or node, [`Error::Unavailable`] where it could not be stored.
-    pub async fn override_nodes(&self, saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
-        self.ask(move |decider| decider.override_nodes(saying)).await
-    }
-}
-
 impl Decider<'_> {
     /// Takes the word of an operator about some nodes.
-    pub(crate) fn override_nodes(&mut self, mut saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
+    pub fn override_nodes(&mut self, mut saying: NodeOverride) -> Result<(Repaired, Vec<NodeStatus>)> {
         if std::mem::take(&mut saying.is_dry) {
             return self.decide_on_copy_of_plan(|decider| decider.override_nodes(saying));
         }
@@ -107,7 +78,7 @@ impl Decider<'_> {
     }
 
     /// The resources, and how many nodes of each stand how.
-    pub(crate) fn node_counts(&self) -> Vec<(Resource, Option<NodeCounts>)> {
+    pub fn node_counts(&self) -> Vec<(Resource, Option<NodeCounts>)> {
         let resources = self.plan.resources.list().into_iter();
         let count = |resource: Resource| {
             let one_resource = self.plan.resources.named(&resource.name);
@@ -118,7 +89,7 @@ impl Decider<'_> {
     }
 
     /// How the nodes of a resource stand.
-    pub(crate) fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>> {
+    pub fn nodes(&self, resource: &str) -> Result<Vec<NodeStatus>> {
         let Some(resource_plan) = self.plan.resources.named(resource) else {
             let known = self.plan.resources.named_or_gone(resource);
             return known.map(|_| Vec::new()).ok_or(Error::NotFound);

@@ -70,12 +70,7 @@ struct DisplacedSlots {
 
 impl Decider<'_> {
     /// Takes a report about the nodes of a resource and repairs the plan.
-    pub(crate) fn set_nodes(
-        &mut self,
-        resource: &str,
-        by: Reporter,
-        report: &NodeReport,
-    ) -> Result<Repaired> {
+    pub fn set_nodes(&mut self, resource: &str, by: Reporter, report: &NodeReport) -> Result<Repaired> {
         let at = self.plan.resources.place_of(resource).ok_or(Error::NotFound)?;
         let now = self.present_second();
         let settle = self.settings.failures.settle;
@@ -115,7 +110,7 @@ impl Decider<'_> {
     }
 
     /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
-    pub(crate) fn look_after_nodes(&mut self) {
+    pub fn look_after_nodes(&mut self) {
         for at in self.plan.resources.places_to_look_at(self.present_second()) {
             self.repair(at, DisplacementCause::OutOfUse);
         }

@@ -11,8 +11,8 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::batches::RememberedAnswers;
 use super::super::decider::{Decider, DecisionStep};
+use super::super::idempotency::RememberedAnswers;
 use super::super::{
     AcceptedOffer, Error, Plan, Refusal, Request, ResourceOrder, ResourceVerb, ResourceWish, Settings,
 };
@@ -83,16 +83,13 @@ impl Domain {
     pub(crate) fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         let (now, mut batch) = (self.micros(), Vec::new());
         self.plan.resources.advance(Time(self.now));
-        let mut decider = Decider {
-            settings: &self.settings,
-            plan: &mut self.plan,
+        let mut decider = Decider::new(
+            &self.settings,
+            &mut self.plan,
             now,
-            batch: &mut batch,
-            remembered: RememberedAnswers::new(),
-            later: &mut BTreeMap::new(),
-            reconfigured: &mut None,
-            is_unbounded: false,
-        };
+            &mut batch,
+            RememberedAnswers::new(),
+        );
         let result = verb(&mut decider);
         while self.moves_up && decider.plan.may_move_up(Time(self.now)) {
             decider.move_some_up();

@@ -1,7 +1,5 @@
 //! A plan with a price list to decide on, without a store: for property tests.
 
-use std::collections::BTreeMap;
-
 use domain::agreement::{Currency, Money, Posting, Shape};
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
@@ -11,8 +9,8 @@ use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::batches::RememberedAnswers;
 use super::super::decider::{Decider, DecisionStep};
+use super::super::idempotency::RememberedAnswers;
 use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Termination};
 
 pub(crate) const HORIZON: Seconds = 1_000;
@@ -55,16 +53,13 @@ impl Domain {
         what: impl FnOnce(&mut Decider<'_>) -> T,
     ) -> (T, Vec<Posting>) {
         let mut batch = Vec::new();
-        let mut decider = Decider {
-            settings: &self.settings,
-            plan: &mut self.plan,
-            now: at * MICROS_PER_SECOND,
-            batch: &mut batch,
-            remembered: RememberedAnswers::new(),
-            later: &mut BTreeMap::new(),
-            reconfigured: &mut None,
-            is_unbounded: false,
-        };
+        let mut decider = Decider::new(
+            &self.settings,
+            &mut self.plan,
+            at * MICROS_PER_SECOND,
+            &mut batch,
+            RememberedAnswers::new(),
+        );
         let answer = what(&mut decider);
         assert_eq!(self.plan.why_impossible(), None);
         let posted = batch.into_iter().filter_map(|change| match change {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use scheduler::Interval;
 
 use super::*;
+use crate::idempotency::RememberedAnswers;
 use crate::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
@@ -202,16 +203,13 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
     let mut domain = domain(&[(4, 30, 50, 0)]);
     let number = domain.plan.numbers.of(domain.known.values().next().unwrap().id)[0];
     let mut batch = Vec::new();
-    let mut decider = Decider {
-        settings: &domain.settings,
-        plan: &mut domain.plan,
-        now: 20_000_000,
-        batch: &mut batch,
-        remembered: std::collections::HashMap::new(),
-        later: &mut std::collections::BTreeMap::new(),
-        reconfigured: &mut None,
-        is_unbounded: false,
-    };
+    let mut decider = Decider::new(
+        &domain.settings,
+        &mut domain.plan,
+        20_000_000,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
     decider.suppose_in_transaction(|this| {
         this.plan.resources.vacate(0, Time(20), number);
         // Behind the back of the log.
@@ -232,16 +230,13 @@ fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
     let mut domain = domain(&[(4, 30, 50, 0)]);
     let agreement = domain.known.values().next().unwrap().clone();
     let mut batch = Vec::new();
-    let mut decider = Decider {
-        settings: &domain.settings,
-        plan: &mut domain.plan,
-        now: 20_000_000,
-        batch: &mut batch,
-        remembered: std::collections::HashMap::new(),
-        later: &mut std::collections::BTreeMap::new(),
-        reconfigured: &mut None,
-        is_unbounded: false,
-    };
+    let mut decider = Decider::new(
+        &domain.settings,
+        &mut domain.plan,
+        20_000_000,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
     decider.suppose_in_transaction(|this| this.update(agreement, Vec::new()));
     let why = domain
         .plan

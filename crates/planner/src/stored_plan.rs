@@ -1,0 +1,69 @@
+//! Reads the plan from the store.
+
+use std::collections::HashMap;
+use std::future::Future;
+
+use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use domain::resources::Resource;
+use store::Store;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::error::Inconsistent;
+use crate::plan::Plan;
+use crate::settings::Settings;
+use crate::start_error::StartError;
+
+/// For how long it is looked, when the plan is read, whether anything is left of work that was lost: longer than a service is
+/// ever down.
+const LOST_LOOKED_AT: Micros = 30 * 86_400 * MICROS_PER_SECOND;
+/// Of how many at most: each costs a look into its folder.
+const RECALLED_MAX: u32 = 10_000;
+
+/// Reads something by a task of its own, which ends with the value.
+fn read_beside<T: Send + 'static>(
+    read: impl Future<Output = Result<T, store::Error>> + Send + 'static,
+) -> impl Future<Output = Result<T, store::Error>> {
+    let task = AbortOnDropHandle::new(task::spawn(read));
+    async move {
+        task.await
+            .unwrap_or_else(|why| Err(store::Error::Corrupt(format!("a read has failed: {why}"))))
+    }
+}
+
+/// The plan as it is stored.
+pub(super) async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<Plan, StartError> {
+    let now = clock.now();
+    let resources = store.resources().await?.into_iter().map(Resource::of_row);
+    let mut resources = resources
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(store::Error::from)?;
+    // Ties are broken in the order of the configuration; the others come behind, as they are stored.
+    let order: HashMap<&str, usize> = settings
+        .resources
+        .iter()
+        .map(|resource| resource.name.as_str())
+        .zip(0..)
+        .collect();
+    resources.sort_by_key(|resource| order.get(resource.name.as_str()).copied().unwrap_or(usize::MAX));
+    // At a takeover all clients wait for the plan: negotiations and announced starts are read on other threads meanwhile.
+    let announced = clock.micros() - settings.announce * MICROS_PER_SECOND;
+    let one_store = store.clone();
+    let negotiations = read_beside(async move { one_store.open_negotiations(now).await });
+    let this_store = store.clone();
+    let starts = read_beside(async move { this_store.starts_announced(announced).await });
+    let (live, bindings) = tokio::try_join!(store.live_agreements(), store.bindings(now))?;
+    let mut plan = Plan::rebuild(settings, &resources, live, bindings, now)?;
+    plan.reopen(negotiations.await?, now)?;
+    plan.recall_nodes(store.node_states().await?, now);
+    let lost = store
+        .lost_agreements(clock.micros() - LOST_LOOKED_AT, RECALLED_MAX)
+        .await?;
+    plan.recall_lost(lost);
+    plan.recall_spent(store.spent().await?);
+    plan.recall_announced(starts.await?);
+    plan.find_improvable();
+    match plan.why_impossible() {
+        None => Ok(plan),
+        Some(what) => Err(Inconsistent(what.to_owned()).into()),
+    }
+}

@@ -1,0 +1,24 @@
+//! What a request would get on the plan that is stored.
+
+use domain::clock::Clock;
+use store::Store;
+
+use crate::request::Request;
+use crate::settings::Settings;
+use crate::start_error::StartError;
+use crate::stored_plan::read_plan;
+use crate::trial::{TrialResult, try_request};
+
+/// Decides about a request on the stored plan as if it were made now. Clusters are taken to let it in.
+///
+/// # Errors
+/// Those of reading the plan.
+pub async fn try_proposal(
+    settings: &Settings,
+    store: &Store,
+    clock: &Clock,
+    request: &Request,
+) -> Result<TrialResult, StartError> {
+    let mut plan = read_plan(settings, store, clock).await?;
+    Ok(try_request(settings, &mut plan, clock.micros(), request))
+}
