@@ -174,14 +174,9 @@ impl Decider<'_> {
     }
 
     /// Fixes the placements of the agreements that have waited for the agreed fraction of their wait, set by the
-<<<<<<< HEAD
     /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
     /// begins at once has no wait, and is fixed in the batch that makes it.
-    pub(super) fn fix_those_who_have_waited(&mut self) {
-=======
-    /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions.
     pub fn fix_those_who_have_waited(&mut self) {
->>>>>>> 5c19b16e
         for mut agreement in self.plan.agreements_to_fix(self.present_second()) {
             self.plan.fix(&agreement);
             agreement.fixed = true;

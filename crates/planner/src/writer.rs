@@ -209,18 +209,14 @@ impl Writer {
                 break;
             }
             let (since, begun) = (command.waits_since, std::time::Instant::now());
-<<<<<<< HEAD
-            answers.push(command.decide(&mut decider, decisions));
-            // What it has placed may be due by now: else the moment of the next decision would say when it is.
-            decider.fix_those_who_have_waited();
-=======
             match command.decide(&mut decider, decisions) {
                 CommandStep::Decided(answer) => answers.push(answer),
                 CommandStep::Waits(id, command) => {
                     self.later.insert(id, command);
                 }
             }
->>>>>>> 5c19b16e
+            // What it has placed may be due by now: else the moment of the next decision would say when it is.
+            decider.fix_those_who_have_waited();
             let waited = begun.duration_since(since);
             times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
         }
