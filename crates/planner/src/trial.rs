@@ -49,7 +49,7 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
         }
         Err(_) => Vec::new(),
     };
-    let admitted = decider.admit_proposal_or(request, |this, need, reason| this.make_refusal(need, reason));
+    let admitted = decider.admit_proposal_or(request, Decider::make_refusal);
     TrialResult {
         placed: admitted.map(|(agreement, _, _)| agreement),
         places,
