@@ -12,12 +12,12 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
-use planner::Planner;
 use scheduler::{Interval, Seconds, Time};
 use store::Store;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use writer::Planner;
 use wsag::NamedValue;
 use wsag::time::DateTime;
 

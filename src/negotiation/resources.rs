@@ -129,7 +129,7 @@ impl Service {
     /// stored first, so that nothing that can fail is left once the rest is stored.
     ///
     /// # Errors
-    /// Those of [`Planner::configure`](planner::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+    /// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
     pub async fn configure(
         &self,
         reconfiguration: Reconfiguration,

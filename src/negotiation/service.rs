@@ -14,12 +14,12 @@ use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
 use execution::staging::Rules;
 use metrics::{Exposition, metrics};
-use planner::Planner;
 use prediction::{Predictions, Work};
 use scheduler::{Interval, Seconds};
 use store::Store;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
+use writer::Planner;
 use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};

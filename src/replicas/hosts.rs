@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::resources::{NodeReport, NodeState, Reporter};
-use planner::Planner;
 use task::note_success;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use writer::Planner;
 
 use super::Replicas;
 

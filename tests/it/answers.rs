@@ -31,7 +31,7 @@ use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Resource;
 use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
-use planner::{Planner, Pricing, Quotas, Settings};
+use planner::{Pricing, Quotas, Settings};
 use reqwest::Method;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use scheduler::{Fraction, Rate};
@@ -41,6 +41,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use writer::Planner;
 use wsag::languages::TimeLanguages;
 
 use crate::golden::{assert_golden, digests_in, numbered};

@@ -7,7 +7,7 @@ use crate::support::offers::file;
 const PAGE: &str = "docs/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
-const CRATES: [&str; 11] = [
+const CRATES: [&str; 12] = [
     "address",
     "domain",
     "execution",
@@ -18,6 +18,7 @@ const CRATES: [&str; 11] = [
     "scheduler",
     "store",
     "task",
+    "writer",
     "wsag",
 ];
 

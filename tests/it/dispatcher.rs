@@ -25,13 +25,14 @@ use execution::job::limits::Allowance;
 use execution::local::LocalExecutor;
 use execution::staging::{Rules, Stager};
 use execution::{ExecutionError, Executor, JobSpec, JobStatus};
-use planner::{Planner, Request, Settings, Termination};
+use planner::{Request, Settings, Termination};
 use scheduler::Seconds;
 use store::Store;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use writer::Planner;
 
 use crate::support::processes::JobsFolder;
 use crate::support::{block_on, deadline_here};

@@ -10,11 +10,12 @@ use std::time::Duration;
 use domain::agreement::Shape;
 use domain::clock::Clock;
 use domain::resources::{Resource, Scaling};
-use planner::{AcceptedOffer, Error, Idempotency, Planner, Request, Settings};
+use planner::{AcceptedOffer, Error, Idempotency, Request, Settings};
 use sqlx::{Connection, PgConnection, SqliteConnection};
 use store::Store;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use writer::Planner;
 
 use crate::store::{RESOURCE, decide, tamper};
 use crate::support::proxy::{Fault, Proxy};

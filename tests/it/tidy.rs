@@ -27,6 +27,7 @@ const OUR_CRATES: &[&str] = &[
     "scheduler",
     "store",
     "task",
+    "writer",
     "wsag",
 ];
 
@@ -69,6 +70,34 @@ const NOT_IN: &[(&str, &[&str])] = &[
     (
         "crates/domain/src/agreement",
         &["std::time::Instant", "std::time::SystemTime"],
+    ),
+    (
+        "crates/planner/src",
+        &[
+            "domain::clock::Clock",
+            "std::env",
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "std::time::Instant",
+            "std::time::SystemTime",
+            "tokio",
+        ],
+    ),
+    (
+        "crates/prediction/src",
+        &[
+            "domain::clock::Clock",
+            "std::env",
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "std::time::Instant",
+            "std::time::SystemTime",
+            "tokio",
+        ],
     ),
     (
         "crates/scheduler",

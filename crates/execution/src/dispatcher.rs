@@ -26,8 +26,8 @@ use crate::files::inputs::InputFiles;
 use crate::lead::{Hosts, Lead};
 use crate::staging::Stager;
 
-use planner::Planner;
 use task::{KeptTasks, note_success};
+use writer::Planner;
 
 pub use crate::lane::SharedExecutor;
 use crate::lane::{Context, Failure};

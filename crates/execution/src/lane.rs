@@ -17,13 +17,13 @@ use domain::catalogue::{Application, Catalogue};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::past::Condition;
 use metrics::Histogram;
-use planner::Planner;
 use scheduler::{Interval, counted};
 use task::KeptTasks;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
 use uuid::Uuid;
+use writer::Planner;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, PieceSpec, ProspectiveJob, SaveWork};
 use crate::faults::{Faults, ResourceUse};

@@ -7,10 +7,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::agreement::{Agreement, BroughtFiles, CannotStart, JobEnd, Run, StagingEnd};
 use domain::clock::Micros;
-use planner::Planner;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
+use writer::Planner;
 
 /// Questions to the leader that may wait: more than the calls of all local resources at a time.
 const WAITING_MAX: usize = 256;

@@ -9,8 +9,8 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::idempotency::RememberedAnswers;
 use crate::plan::Plan;
+use crate::request::RememberedAnswers;
 use crate::settings::Settings;
 
 /// The data of a decision: the plan, the present, and the changes that the batch has so far.

@@ -1,16 +1,11 @@
 //! Requests that bear an idempotency key: the answer is stored with the effect, and a repeated request gets it again,
 //! without a second effect.
 
-use std::collections::BTreeMap;
-
 use domain::change::{Change, Idempotent};
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::request::{Idempotency, Scope};
-
-/// The answers to the requests with idempotency keys.
-pub type RememberedAnswers = BTreeMap<Scope, Idempotent>;
+use crate::request::Idempotency;
 
 impl Decider<'_> {
     /// Refuses a request with a key that came before.

@@ -1,9 +1,12 @@
 //! What the planner is asked for: an offer that is to be placed, its acceptance, and the end of an agreement.
 
+use std::collections::BTreeMap;
+
 use domain::agreement::{
     Agreement, BarredResource, CompositorChoice, Filter, Guarantee, Job, Money, PlacementConstraints, Shape,
     Spender, Wording,
 };
+use domain::change::Idempotent;
 use domain::resources::Scaling;
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Time};
@@ -167,6 +170,9 @@ impl Termination {
 
 /// The party and the idempotency key of a request.
 pub type Scope = (String, String);
+
+/// The answers to the requests with idempotency keys.
+pub type RememberedAnswers = BTreeMap<Scope, Idempotent>;
 
 /// The identity of a request, and the way to keep its answer.
 #[derive(Debug, Clone)]

@@ -6,9 +6,8 @@ use scheduler::{Interval, Time};
 
 use crate::decider::Decider;
 use crate::error::Refusal;
-use crate::idempotency::RememberedAnswers;
 use crate::plan::Plan;
-use crate::request::Request;
+use crate::request::{RememberedAnswers, Request};
 use crate::resources::domain_id;
 use crate::resources::need::Need;
 use crate::settings::Settings;

@@ -6,12 +6,13 @@ use domain::clock::Clock;
 use domain::resources::{Resource, Scaling};
 use execution::files::inputs::InputFiles;
 use learning::learn_from_store;
-use planner::{Request, Settings, StartError, TrialResult, TriedPlace, try_proposal};
+use planner::{Request, Settings, TrialResult, TriedPlace};
 use prediction::{Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work};
 use scheduler::domain::Objective;
 use scheduler::{Interval, Seconds, Time};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
+use writer::{StartError, try_proposal};
 use wsag::time::DateTime;
 
 use super::print_json;

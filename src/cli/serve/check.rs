@@ -4,13 +4,13 @@
 use std::time::Duration;
 
 use domain::clock::Clock;
-use planner::Planner;
 use scheduler::counted;
 use store::Store;
 use task::Keeper;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{error, info, warn};
+use writer::Planner;
 
 use super::HOURLY;
 use crate::cli::Failure;

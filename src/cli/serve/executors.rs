@@ -16,11 +16,11 @@ use execution::job::isolation::{why_not_isolated, why_processes_are_not_limited}
 use execution::lead::Hosts;
 use execution::local::LocalExecutor;
 use execution::slurm::SlurmExecutor;
-use planner::Planner;
 use store::Store;
 use task::{Keeper, note_success};
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use writer::Planner;
 
 use super::{SELDOM, SOON};
 use crate::cli::Failure;

@@ -26,7 +26,7 @@ use domain::clock::Clock;
 use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
 use learning::Pace;
-use planner::{Planner, Settings, StartError};
+use planner::Settings;
 use prediction::{Knowledge, Predictions};
 use scheduler::Seconds;
 use store::{Lease, Store};
@@ -37,6 +37,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use writer::{Planner, StartError};
 
 use self::manager::Manager;
 use self::process::Process;

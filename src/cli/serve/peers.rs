@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use domain::clock::Clock;
-use planner::Planner;
 use store::Store;
 use task::Keeper;
 use uuid::Uuid;
+use writer::Planner;
 
 use super::{SELDOM, SOON};
 use crate::cli::Failure;

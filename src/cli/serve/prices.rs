@@ -4,10 +4,11 @@
 use std::future::pending;
 use std::time::Duration;
 
-use planner::{Kwh, Planner};
+use planner::Kwh;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{info, warn};
+use writer::Planner;
 
 use crate::cli::config::energy::Series;
 

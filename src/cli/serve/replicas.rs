@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use domain::clock::Clock;
 use execution::lead::Hosts;
-use planner::Planner;
 use store::backup::SCHEMA_VERSION;
 use store::{Engine, Store};
 use task::{Keeper, note_success};
 use tracing::{info, warn};
+use writer::Planner;
 
 use super::{Options, SOON};
 use crate::cli::Failure;

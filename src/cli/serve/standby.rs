@@ -9,12 +9,12 @@ use execution::dispatcher::Dispatcher;
 use execution::files::inputs::InputFiles;
 use execution::lead::Lead;
 use learning::Pace;
-use planner::Planner;
 use store::{LeaderLook, Lease, Store};
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
+use writer::Planner;
 
 use super::process::Process;
 use super::reload::Read;

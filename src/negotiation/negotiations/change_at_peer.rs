@@ -48,7 +48,7 @@ impl Service {
     /// at the peer that has it now.
     ///
     /// # Errors
-    /// Those of [`Planner::add_fees_of_change`](planner::Planner::add_fees_of_change).
+    /// Those of [`Planner::add_fees_of_change`](writer::Planner::add_fees_of_change).
     pub(super) async fn add_fees_of_change(
         &self,
         (old, there): (&Agreement, Option<&AtPeer>),

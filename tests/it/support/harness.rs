@@ -7,12 +7,13 @@ use std::time::Duration;
 use domain::agreement::{Agreement, Guarantee, GuaranteeState, Job, Shape, Values};
 use domain::clock::{Clock, MICROS_PER_SECOND};
 use domain::resources::Scaling;
-use planner::{Error, Planner, Refusal, Request, Settings};
+use planner::{Error, Refusal, Request, Settings};
 use scheduler::{Seconds, Time};
 use store::Store;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use writer::Planner;
 
 use super::{assert_nothing_impossible, eventually};
 

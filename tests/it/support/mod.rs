@@ -28,7 +28,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use metrics::Exposition;
-use planner::Planner;
+use writer::Planner;
 
 /// How long to wait for the next look at something that will change: a tenth of the wait so far, within bounds. A look may cost an
 /// answer of the service.

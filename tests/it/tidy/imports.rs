@@ -24,7 +24,15 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     // Of execution it names the questions of a process to its leader.
     (
         "src/replicas",
-        &["address", "domain", "execution", "planner", "store", "task"],
+        &[
+            "address",
+            "domain",
+            "execution",
+            "planner",
+            "store",
+            "task",
+            "writer",
+        ],
     ),
     // The one place where documents meet requests. Of execution it names the jobs' folders, to show a job's output.
     (
@@ -42,26 +50,11 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "scheduler",
             "store",
             "task",
+            "writer",
             "wsag",
         ],
     ),
     ("src/access", &["address", "domain", "store", "task"]),
-    (
-        "src/planner",
-        &["domain", "metrics", "prediction", "scheduler", "store", "task"],
-    ),
-    (
-        "src/execution",
-        &[
-            "address",
-            "domain",
-            "metrics",
-            "planner",
-            "scheduler",
-            "store",
-            "task",
-        ],
-    ),
     (
         "src/federation",
         &[
@@ -73,6 +66,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "scheduler",
             "store",
             "task",
+            "writer",
             "wsag",
         ],
     ),

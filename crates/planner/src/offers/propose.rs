@@ -12,7 +12,7 @@ use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
 use crate::offers::messages::{Candidate, OfferRequest, ProposedNegotiation, Quote};
 use crate::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
-use crate::offers::suggestion::{Suggestion, WAITING_MAX};
+use crate::offers::suggestion::{SUGGESTIONS_MAX, Suggestion};
 use crate::plan::Plan;
 use crate::resources::need::Need;
 
@@ -31,7 +31,7 @@ const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: i
 impl Plan {
     /// Notes something to propose, once the batch is stored.
     fn note_suggestion(&mut self, suggestion: Suggestion) {
-        if self.suggested.len() < WAITING_MAX {
+        if self.suggested.len() < SUGGESTIONS_MAX {
             self.suggested.push(suggestion);
         }
     }

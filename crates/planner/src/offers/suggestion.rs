@@ -4,7 +4,7 @@ use domain::agreement::{Agreement, ProposalReason};
 use scheduler::Interval;
 
 /// Suggestions that wait to be made offers of: as many as agreements are likely to break at once; more are forgotten.
-pub const WAITING_MAX: usize = 1_024;
+pub const SUGGESTIONS_MAX: usize = 1_024;
 
 /// Something to propose.
 #[derive(Debug, Clone, PartialEq)]

@@ -16,8 +16,8 @@ use uuid::Uuid;
 use crate::admission::energy::Kwh;
 use crate::decider::Decider;
 use crate::error::Error;
-use crate::idempotency::RememberedAnswers;
 use crate::lifecycle::overruns::Overruns;
+use crate::request::RememberedAnswers;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{
     RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,

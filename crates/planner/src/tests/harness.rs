@@ -11,8 +11,8 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
+use super::super::RememberedAnswers;
 use super::super::decider::{Decider, DecisionStep};
-use super::super::idempotency::RememberedAnswers;
 use super::super::{
     AcceptedOffer, Error, Plan, Refusal, Request, ResourceOrder, ResourceVerb, ResourceWish, Settings,
 };

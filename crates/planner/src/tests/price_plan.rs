@@ -9,8 +9,8 @@ use scheduler::pricing::Discount;
 use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
+use super::super::RememberedAnswers;
 use super::super::decider::{Decider, DecisionStep};
-use super::super::idempotency::RememberedAnswers;
 use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Termination};
 
 pub(crate) const HORIZON: Seconds = 1_000;

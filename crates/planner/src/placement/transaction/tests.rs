@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use scheduler::Interval;
 
 use super::*;
-use crate::idempotency::RememberedAnswers;
+use crate::request::RememberedAnswers;
 use crate::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.

@@ -2,13 +2,11 @@
 
 use std::time::Instant;
 
+use planner::{Decider, DecisionStep, Error, Result, Scope};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use crate::batches::{DecisionRecord, DeferredAnswer};
-use crate::decider::{Decider, DecisionStep};
-use crate::error::{Error, Result};
-use crate::request::Scope;
 
 /// The way back to the caller.
 pub(super) type Reply<T> = oneshot::Sender<Result<T>>;

@@ -6,17 +6,15 @@ use domain::agreement::{
 };
 use domain::change::AcceptanceEndpoint;
 use domain::clock::Micros;
+use planner::{
+    AcceptedOffer, Decider, Error, EvictedAgreement, Eviction, Idempotency, MoveOrder, Pending, Request,
+    Result, Settlement, Termination,
+};
 use uuid::Uuid;
 
 use crate::batches::DecisionRecord;
 use crate::command::Command;
-use crate::decider::Decider;
-use crate::error::{Error, Result};
 use crate::handle::Planner;
-use crate::lifecycle::eviction::{EvictedAgreement, Eviction};
-use crate::lifecycle::pending::{Pending, Settlement};
-use crate::placement::ordered_moves::MoveOrder;
-use crate::request::{AcceptedOffer, Idempotency, Request, Termination};
 
 impl Planner {
     /// Takes an offer that is decided later; `offer` is the counter offer that it accepts, which stays held until it is decided

@@ -1,9 +1,6 @@
 //! Faults that must never happen to the plan are made to happen here. Nothing of the batch is stored, the plan is read anew,
 //! and the same requests succeed when they are sent again.
 
-use scheduler::Request;
-
-use super::super::requests::request_of_agreement;
 use super::*;
 
 impl Domain {
@@ -13,28 +10,7 @@ impl Domain {
 
     /// Puts a foreign request at each place that the plan keeps for an offer.
     async fn take_what_is_held(&self) {
-        let take = |plan: &mut Plan| {
-            let held: Vec<_> = plan.held_on("local").into_keys().collect();
-            for number in held {
-                let resource = plan.resources.get(0).unwrap();
-                let kept = resource
-                    .schedule
-                    .placements()
-                    .find(|placement| placement.id == number)
-                    .unwrap();
-                plan.resources.vacate(0, Time(NOW), number);
-                let stranger = Request {
-                    id: 1_000 + number,
-                    submitted: Time(NOW),
-                    ready: kept.slot.start,
-                    deadline: kept.slot.end,
-                    duration: kept.slot.duration(),
-                    nodes: kept.nodes,
-                    revenue: 0,
-                };
-                assert!(plan.resources.put(0, Time(NOW), &stranger, stranger.ready));
-            }
-        };
+        let take = |plan: &mut Plan| assert!(plan.give_held_places_away("local", Time(NOW)));
         self.meddle(take).await.unwrap();
     }
 
@@ -51,16 +27,7 @@ impl Domain {
         planned.sort_by_key(|each| each.id);
         assert_eq!(planned, stored);
         let (tell, told) = std::sync::mpsc::channel();
-        let look = move |plan: &mut Plan| {
-            let resource = plan.resources.get(0).unwrap();
-            let mut placed: Vec<_> = resource
-                .schedule
-                .placements()
-                .map(|placement| (placement.slot, placement.nodes))
-                .collect();
-            placed.sort_unstable_by_key(|(slot, _)| slot.start);
-            tell.send(placed).unwrap();
-        };
+        let look = move |plan: &mut Plan| tell.send(plan.scheduled()).unwrap();
         self.meddle(look).await.unwrap();
         let mut placed: Vec<_> = stored
             .iter()
@@ -83,17 +50,7 @@ async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
         others: None,
         weights: Weights::default(),
     };
-    let id = old.id;
-    let take_its_place = move |plan: &mut Plan| {
-        let number = plan.numbers.of(id)[0];
-        plan.resources.vacate(0, Time(NOW), number);
-        let stranger = Request {
-            id: 1_000,
-            nodes: 1,
-            ..request_of_agreement(&old, number)
-        };
-        assert!(plan.resources.put(0, Time(NOW), &stranger, stranger.ready));
-    };
+    let take_its_place = move |plan: &mut Plan| assert!(plan.give_place_away(&old, Time(NOW)));
     domain.meddle(take_its_place).await.unwrap();
     let other = proposal(1, 100, 5_000..5_100);
     // Both are in the queue before the planner's task runs: this test has one thread.
@@ -115,9 +72,7 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
     let first = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
     let second = domain.place(proposal(4, 100, 1_000..2_000)).await.unwrap();
     let id = second.id;
-    let forget = move |plan: &mut Plan| {
-        plan.numbers.keep_first(id, 0);
-    };
+    let forget = move |plan: &mut Plan| plan.forget_numbers_of(id);
     domain.meddle(forget).await.unwrap();
     let end = domain.planner.terminate(Termination::of(first.id, None));
     end.await.expect("it is answered before anybody moves");
@@ -135,9 +90,7 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
 async fn an_agreement_without_a_number_gives_up_the_batch() {
     let domain = Domain::start().await;
     let id = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap().id;
-    let forget = move |plan: &mut Plan| {
-        plan.numbers.keep_first(id, 0);
-    };
+    let forget = move |plan: &mut Plan| plan.forget_numbers_of(id);
     domain.meddle(forget).await.unwrap();
     let end = || domain.planner.terminate(Termination::of(id, None));
     assert_eq!(end().await, Err(Error::Unavailable));
@@ -150,10 +103,7 @@ async fn an_agreement_without_a_number_gives_up_the_batch() {
 async fn what_a_schedule_reports_gives_up_the_batch() {
     let domain = Domain::start().await;
     let agreement = domain.place(proposal(1, 100, 1_000..1_100)).await.unwrap();
-    let again = move |plan: &mut Plan| {
-        let request = request_of_agreement(&agreement, plan.numbers.of(agreement.id)[0]);
-        assert!(plan.resources.put(0, Time(NOW), &request, request.ready));
-    };
+    let again = move |plan: &mut Plan| assert!(plan.put_twice(&agreement, Time(NOW)));
     assert_eq!(domain.meddle(again).await, Err(Error::Unavailable));
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;

@@ -7,28 +7,23 @@ use domain::agreement::{Agreement, Shape};
 use domain::clock::Clock;
 use domain::resources::{KeptNodes, NodeReport, Repaired, Reporter, Resource, ResourceAgreements, Unused};
 use metrics::{Exposition, metrics};
+use planner::{
+    AcceptedOffer, Decider, Error, Foresight, Idempotency, NegotiationLimits, PartyUsage, Picture, Plan,
+    Reconfiguration, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Scope, Settings, Suggestion,
+    Termination,
+};
 use scheduler::Time;
 use store::{Lease, Store};
 use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::admission::share::PartyUsage;
 use crate::batches::DecisionRecord;
 use crate::command::{Command, Reply};
-use crate::decider::Decider;
-use crate::error::{Error, Result};
+use crate::error::StartError;
 use crate::metrics::{PlannerMetrics, expose_census};
-use crate::offers::suggestion::{Suggestion, WAITING_MAX};
-use crate::picture::Picture;
-use crate::plan::Plan;
 use crate::recent_view::RecentView;
-use crate::request::{AcceptedOffer, Idempotency, Request, Scope, Termination};
-use crate::resources::foresight::Foresight;
-use crate::resources::orders::{Reconfiguration, ResourceChanges};
-use crate::settings::{NegotiationLimits, Settings};
 use crate::signals::Signals;
-use crate::start_error::StartError;
 use crate::stored_plan;
 use crate::writer::Writer;
 
@@ -112,7 +107,7 @@ impl Planner {
         let (due_sender, due) = watch::channel(plan.next_due());
         let (ready_sender, ready) = watch::channel(true);
         let (stored_sender, stored) = watch::channel(0);
-        let (suggested, unheard) = broadcast::channel(WAITING_MAX);
+        let (suggested, unheard) = broadcast::channel(SUGGESTIONS_MAX);
         let (resources_sender, resources) = watch::channel(plan.resources().into());
         let (foresight_sender, foresight) = watch::channel(Arc::clone(plan.foresight()));
         let signals = Signals {

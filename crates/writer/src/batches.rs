@@ -5,16 +5,12 @@ use std::sync::Arc;
 
 use domain::agreement::{Agreement, AgreementState};
 use domain::change::Change;
+use planner::{Error, Refusal, RememberedAnswers, Result, Settings, Suggestion};
 use scheduler::Reason;
 use store::Store;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use uuid::Uuid;
-
-use crate::error::{Error, Refusal, Result};
-use crate::idempotency::RememberedAnswers;
-use crate::offers::suggestion::Suggestion;
-use crate::settings::Settings;
 
 /// Gives the answer of one command, once it is known whether its batch is stored.
 pub(super) type DeferredAnswer = Box<dyn FnOnce(bool) + Send>;

@@ -1,6 +1,6 @@
 //! Why the planner could not start.
 
-use crate::error::Inconsistent;
+use planner::Inconsistent;
 
 /// Why the planner could not start.
 #[derive(Debug, thiserror::Error)]

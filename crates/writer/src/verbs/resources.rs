@@ -3,15 +3,13 @@
 use std::sync::PoisonError;
 
 use domain::resources::{NodeCounts, Repaired, Resource};
+use planner::{
+    Error, Kwh, NodeOverride, NodeStatus, Reconfiguration, ResourceChanges, ResourceOrder, Result,
+};
 use scheduler::{Seconds, Time};
 use uuid::Uuid;
 
-use crate::admission::energy::Kwh;
-use crate::error::{Error, Result};
 use crate::handle::Planner;
-use crate::resources::node_status::NodeOverride;
-use crate::resources::orders::{Reconfiguration, ResourceChanges, ResourceOrder};
-use crate::resources::resource_plan::NodeStatus;
 
 impl Planner {
     /// Does something with a resource, and answers what follows.

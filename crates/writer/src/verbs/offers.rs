@@ -3,21 +3,17 @@
 use std::sync::PoisonError;
 
 use domain::agreement::{Money, NegotiationInstance, NegotiationOffer};
+use planner::{
+    Acceptance, AcceptedOffer, Availability, Bargain, Decider, Error, Idempotency, Initiation,
+    NegotiationEnd, OfferRequest, ProposedNegotiation, Quote, Result, Suggestion,
+};
 use scheduler::Interval;
 use tokio::sync::broadcast;
 use uuid::Uuid;
 
-use crate::admission::availability::Availability;
 use crate::batches::DecisionRecord;
 use crate::command::Command;
-use crate::decider::Decider;
-use crate::error::Result;
 use crate::handle::Planner;
-use crate::offers::messages::{
-    Acceptance, Bargain, Initiation, NegotiationEnd, OfferRequest, ProposedNegotiation, Quote,
-};
-use crate::offers::suggestion::Suggestion;
-use crate::request::{AcceptedOffer, Idempotency};
 
 impl Planner {
     /// The suggestions of the provider for proposals to parties. The first listener hears all since the start, a later one those
@@ -140,14 +136,14 @@ impl Planner {
     /// which stands at the same place in `charges`; at most the agreement's price. Offers beyond the budget are taken away.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) where the agreement is over, and those of a change.
+    /// [`Error::NotFound`] where the agreement is over, and those of a change.
     pub async fn add_fees_of_change(
         &self,
         id: Uuid,
         budget: Option<Money>,
         charges: Vec<Option<Money>>,
         quote: Quote,
-    ) -> Result<Quote> {
+    ) -> Result<Quote, Error> {
         self.ask(move |decider| decider.add_fees_of_change(id, budget, &charges, quote))
             .await
     }

@@ -1,13 +1,11 @@
 //! What a request would get on the plan that is stored.
 
 use domain::clock::Clock;
+use planner::{Request, Settings, TrialResult, try_request};
 use store::Store;
 
-use crate::request::Request;
-use crate::settings::Settings;
-use crate::start_error::StartError;
+use crate::error::StartError;
 use crate::stored_plan::read_plan;
-use crate::trial::{TrialResult, try_request};
 
 /// Decides about a request on the stored plan as if it were made now. Clusters are taken to let it in.
 ///

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use planner::Result;
 use tokio::sync::Mutex;
-
-use crate::error::Result;
 
 /// For how long a picture is shown before another one is taken, for each slot on it: a second at 10,000 slots. To copy a
 /// slot takes about a hundredth of that, so pictures take the same small part of the planner's time for any plan and any number of visitors.
@@ -55,8 +54,9 @@ impl<T> RecentView<T> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
+    use planner::Error;
+
     use super::*;
-    use crate::error::Error;
 
     #[tokio::test]
     async fn a_large_picture_is_shown_for_longer_and_an_old_one_rather_than_none() {

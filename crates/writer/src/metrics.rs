@@ -8,9 +8,9 @@ use domain::agreement::{
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use metrics::{Exposition, Histogram, Metric, SECONDS, metrics};
+use planner::{AHEAD, Census, ResourceCensus};
 
 use crate::batches::DecisionRecord;
-use crate::census::{AHEAD, Census, ResourceCensus};
 
 metrics! {
     BATCHES = Histogram "bespeak_planner_batch_commands": "Commands that the planner decided together.";

@@ -3,13 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::resources::Resource;
+use planner::{Foresight, Plan, Suggestion};
 use scheduler::Time;
 use tokio::sync::{broadcast, watch};
 
 use crate::metrics::PlannerMetrics;
-use crate::offers::suggestion::Suggestion;
-use crate::plan::Plan;
-use crate::resources::foresight::Foresight;
 
 /// The channels that listeners follow.
 pub(super) struct Signals {

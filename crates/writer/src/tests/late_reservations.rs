@@ -1,14 +1,14 @@
 //! Clusters that hold promised nodes late, elsewhere or not at all.
 
+use domain::agreement::Currency;
 use domain::resources::{CLUSTER, NodeReport, NodeState, Reporter};
 
-use super::price_plan::eur;
 use super::*;
 
 /// A domain with a priced cluster of four nodes.
 async fn cluster() -> Domain {
     let mut settings = Settings::new(vec![Resource::new("local", CLUSTER, 4)], 86_400);
-    settings.pricing = Some(Pricing::flat(3_600_000_000, eur()));
+    settings.pricing = Some(Pricing::flat(3_600_000_000, Currency::parse("EUR").unwrap()));
     let clock = Clock::standing_at(NOW * MICROS_PER_SECOND);
     Domain::start_with(tempfile::tempdir().unwrap(), clock, settings).await
 }

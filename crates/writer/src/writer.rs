@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, second_of};
+use planner::{Decider, IMPOSSIBLE, Plan, RememberedAnswers, Settings};
 use scheduler::{Seconds, Time};
 use store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -17,13 +18,8 @@ use uuid::Uuid;
 
 use crate::batches::{DecidedBatch, DeferredAnswer, DoubtfulBatches, StoringBatch};
 use crate::command::{Command, CommandStep};
-use crate::decider::Decider;
-use crate::fault::IMPOSSIBLE;
-use crate::idempotency::RememberedAnswers;
-use crate::plan::Plan;
-use crate::settings::Settings;
+use crate::error::StartError;
 use crate::signals::Signals;
-use crate::start_error::StartError;
 use crate::stored_plan::read_plan;
 
 /// Commands decided in one transaction: enough to spread one sync to disk over many clients, few enough that the first

@@ -5,13 +5,11 @@ use std::future::Future;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use domain::resources::Resource;
+use planner::{Inconsistent, Plan, Settings};
 use store::Store;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::error::Inconsistent;
-use crate::plan::Plan;
-use crate::settings::Settings;
-use crate::start_error::StartError;
+use crate::error::StartError;
 
 /// For how long it is looked, when the plan is read, whether anything is left of work that was lost: longer than a service is
 /// ever down.

@@ -1,6 +1,7 @@
 //! Agreements and held offers while resources come, change and go.
 
 use domain::agreement::{PlacementConstraints, Promise};
+use scheduler::domain::Attribute;
 
 use super::*;
 
@@ -33,6 +34,14 @@ impl Domain {
     async fn stored(&self, id: Uuid) -> Agreement {
         self.store.agreement(id).await.unwrap().unwrap()
     }
+}
+
+/// Nodes of an architecture.
+fn arm(name: &str) -> Resource {
+    let mut resource = Resource::new(name, "local", 4);
+    let arm = Attribute::Word("arm".into());
+    resource.attributes.insert("cpu_architecture".into(), arm);
+    resource
 }
 
 fn reconfiguration(settings: Settings) -> Reconfiguration {
@@ -89,7 +98,7 @@ async fn an_offer_on_another_resource_gives_way_to_an_agreement_whose_resource_i
 
 #[tokio::test]
 async fn an_offer_of_nodes_that_are_no_longer_as_asked_for_is_withdrawn_and_others_stay() {
-    let domain = Domain::on(vec![harness::arm("arm")]).await;
+    let domain = Domain::on(vec![arm("arm")]).await;
     let mut asked = proposal(1, 100, 1_000..1_100);
     let any = domain.hold(domain.open(None).await, &asked).await;
     asked.filters = vec![Filter::Word {
@@ -129,7 +138,7 @@ async fn settings_that_were_not_stored_do_not_hold() {
     let without_nodes = reconfiguration(none_left.clone());
     let fails = move |decider: &mut Decider<'_>| {
         decider.configure(without_nodes)?;
-        decider.plan.note_impossible(|| "a test".to_owned());
+        decider.plan_to_damage().damage("a test");
         Ok(())
     };
     assert_eq!(domain.planner.ask(fails).await, Err(Error::Unavailable));
