@@ -1,4 +1,4 @@
-//! Faults that tests make in a plan, to see what follows: nothing else leads to them. The feature `faults` has these functions.
+//! Faults that the tests of the writer make in a plan, to see what follows: nothing else leads to them.
 
 use domain::agreement::Agreement;
 use scheduler::{Interval, Request, Time};

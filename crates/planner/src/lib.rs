@@ -23,7 +23,6 @@ mod decide;
 mod decider;
 mod error;
 mod fault;
-#[cfg(feature = "faults")]
 mod faults;
 mod free_time;
 mod idempotency;

@@ -4,8 +4,8 @@ use std::sync::PoisonError;
 
 use domain::agreement::{Money, NegotiationInstance, NegotiationOffer};
 use planner::{
-    Acceptance, AcceptedOffer, Availability, Bargain, Decider, Idempotency, Initiation, NegotiationEnd,
-    OfferRequest, ProposedNegotiation, Quote, Result, Suggestion,
+    Acceptance, AcceptedOffer, Availability, Bargain, Decider, Error, Idempotency, Initiation,
+    NegotiationEnd, OfferRequest, ProposedNegotiation, Quote, Result, Suggestion,
 };
 use scheduler::Interval;
 use tokio::sync::broadcast;
@@ -143,7 +143,7 @@ impl Planner {
         budget: Option<Money>,
         charges: Vec<Option<Money>>,
         quote: Quote,
-    ) -> Result<Quote> {
+    ) -> Result<Quote, Error> {
         self.ask(move |decider| decider.add_fees_of_change(id, budget, &charges, quote))
             .await
     }
