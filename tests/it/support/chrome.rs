@@ -3,6 +3,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -55,17 +56,15 @@ pub(crate) struct Chrome {
     folder: TempDir,
 }
 
-impl Chrome {
-    /// Starts a browser in a time zone, with a window as on a desk.
-    pub(crate) async fn start(zone: &str) -> Self {
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let folder = tempfile::Builder::new().prefix("bespeak-chrome-").tempdir();
-        let folder = folder.expect("a temporary folder");
+/// Starts the driver, with its files in a folder, and returns it with its port. It takes a port that is free for one version of IP, and ends
+/// where another process has the same one of the other version: then it is started again.
+fn start_driver(folder: &Path) -> (Child, String) {
+    for _ in 0..10 {
         let mut driver = Command::new("chromedriver")
             .arg("--port=0")
-            .env("HOME", folder.path())
+            .env("HOME", folder)
             // What a killed browser leaves goes with it.
-            .env("TMPDIR", folder.path())
+            .env("TMPDIR", folder)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -76,7 +75,22 @@ impl Chrome {
             let (_, port) = line.split_once("started successfully on port ")?;
             Some(port.trim_end_matches('.').to_owned())
         });
-        let address = format!("127.0.0.1:{}", port.expect("chromedriver says its port"));
+        if let Some(port) = port {
+            return (driver, port);
+        }
+        driver.wait().expect("it has ended");
+    }
+    panic!("chromedriver has ended ten times without a port");
+}
+
+impl Chrome {
+    /// Starts a browser in a time zone, with a window as on a desk.
+    pub(crate) async fn start(zone: &str) -> Self {
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let folder = tempfile::Builder::new().prefix("bespeak-chrome-").tempdir();
+        let folder = folder.expect("a temporary folder");
+        let (driver, port) = start_driver(folder.path());
+        let address = format!("127.0.0.1:{port}");
         let http = reqwest::Client::builder()
             .no_proxy()
             .tls_certs_only(NO_CERTIFICATES)
