@@ -21,11 +21,11 @@ use crate::support::server::Server;
 use crate::support::slurm::Cluster;
 use crate::support::{eventually, output_of, run};
 
-/// The number of the user that the service runs as, `nobody`, and how a shell becomes the service as that user, which may not
-/// reach the executable where it lies.
-pub(super) const NOBODY: u32 = 65_534;
-const AS_NOBODY: &str = "chown -R 65534:65534 . && cp \"$1\" service && shift && \
-    exec setpriv --reuid=65534 --regid=65534 --clear-groups ./service \"$@\"";
+/// The number of the user that the service runs as, `games`, since Slurm 26.05 reserves nothing for `nobody`; and how a shell becomes the
+/// service as that user, which may not reach the executable where it lies.
+pub(super) const GAMES: u32 = 5;
+const AS_GAMES: &str = "chown -R 5:60 . && cp \"$1\" service && shift && \
+    exec setpriv --reuid=5 --regid=60 --clear-groups ./service \"$@\"";
 /// Seconds of each of the two pieces of the work that is cut, and of the time between them. A busy machine takes some of the first
 /// one until the job runs.
 const PIECE: i64 = 14;
@@ -227,7 +227,7 @@ async fn reads_an_input(client: &Client, cluster: &Cluster, server: &Server) {
 /// An error names a user with jobs that Slurm refuses, and a helper that refuses, or is away.
 fn is_named(helper: Helper, cluster: &Cluster, server: &Server) {
     fs::write(cluster.folder().join("refuses"), "").unwrap();
-    let said = helper.checked_by(NOBODY, 0);
+    let said = helper.checked_by(GAMES, 0);
     let refused = format!("as {} with account the default: Invalid account", Cluster::user());
     assert!(said.contains(&refused), "{said}");
     fs::set_permissions(&helper.socket, fs::Permissions::from_mode(0o666)).unwrap();
@@ -257,14 +257,14 @@ fn a_service_without_rights_has_work_of_every_kind_done_as_other_users_and_fetch
         let text = configured(&cluster);
         let helper = Helper::start(&cluster, &text);
         let (server, said) = thread::scope(|scope| {
-            let checked = scope.spawn(|| helper.checked_by(NOBODY, 60));
-            (Server::through(AS_NOBODY, &text), checked.join().unwrap())
+            let checked = scope.spawn(|| helper.checked_by(GAMES, 60));
+            (Server::through(AS_GAMES, &text), checked.join().unwrap())
         });
         let good = said.lines().filter(|line| line.contains(" good "));
         assert_eq!(good.count() + 1, said.lines().count(), "{said}");
         assert!(said.contains("  job "), "{said}");
         let process = format!("/proc/{}", server.process());
-        assert_eq!(fs::metadata(process).unwrap().uid(), NOBODY);
+        assert_eq!(fs::metadata(process).unwrap().uid(), GAMES);
         let client = server.client();
         eventually("a cluster that has passed its checks", SOON, async || {
             let ready = client.get("/readyz").await;

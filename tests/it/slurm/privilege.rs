@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 use uuid::{NoContext, Timestamp, Uuid};
 
-use super::helper::NOBODY;
+use super::helper::GAMES;
 use crate::support::offers::file;
 use crate::support::slurm::Cluster;
 use crate::support::{output_of, poll_until};
@@ -72,7 +72,7 @@ impl Helper {
         let mut command = Command::new("setpriv");
         command
             .arg(format!("--bounding-set=-all{}", kept.collect::<String>()))
-            .args([EXECUTABLE, "cluster", "helper", "--user", "nobody", "--config"])
+            .args([EXECUTABLE, "cluster", "helper", "--user", "games", "--config"])
             .arg(configuration)
             // Its files there go with the cluster.
             .env("RUNTIME_DIRECTORY", configuration.parent().unwrap())
@@ -142,7 +142,7 @@ pub(super) fn text(cluster: &Cluster) -> String {
     format!(
         "[[resource]]\nname = \"cluster\"\nkind = \"slurm\"\n[resource.slurm]\npartition = \"batch\"\n\
          node_list = \"n[1-3]\"\nconfiguration = \"{folder}/slurm.conf\"\nwork_dir = \"{folder}/work\"\n\
-         helper = \"{folder}/helper/sock\"\nuser = \"nobody\"\ncall_seconds = 40\nturnaround_seconds = 1\n\
+         helper = \"{folder}/helper/sock\"\nuser = \"games\"\ncall_seconds = 40\nturnaround_seconds = 1\n\
          [[resource.slurm.party]]\nname = \"operator\"\nuser = \"{user}\"\n\
          [[resource.slurm.party]]\nname = \"root\"\nuser = \"root\"\n\
          [[application]]\nname = \"private\"\nprogram = \"{}\"\n\
@@ -292,7 +292,7 @@ fn removes_what_is_over(helper: &Helper, work_dir: &Path, job: &str) {
     let (old, new) = (format!(".{old}"), format!(".{}", Uuid::now_v7()));
     for draft in [&old, &new] {
         fs::create_dir_all(work_dir.join(draft).join("work")).unwrap();
-        chown(work_dir.join(draft), Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(work_dir.join(draft), Some(GAMES), Some(GAMES)).unwrap();
         fs::set_permissions(work_dir.join(draft), fs::Permissions::from_mode(0o000)).unwrap();
     }
     assert_eq!(helper.ask(&json!("clear"))["done"], "");
