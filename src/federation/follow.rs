@@ -511,7 +511,7 @@ fn handed_over_there(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
     status.started.map(micros_of).or_else(|| by_plan.then(slot))
 }
 
-/// Why a reservation is lost whose slot has begun here: its nodes are gone at its peer before their time is over, or never came in it.
+/// The reason why a reservation that has begun here is lost: its peer took the nodes back too early, or never handed them over.
 fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: bool) -> Option<String> {
     let has_ended = is_over_there(status);
     let is_ready = matches!(status.service, Some(wsag::states::ServiceState::Ready(_)));

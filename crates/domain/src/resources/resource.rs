@@ -83,7 +83,7 @@ pub struct Resource {
     pub closed: bool,
     /// Since when nothing new is placed on it, and what waits there goes elsewhere.
     pub retired: Option<Micros>,
-    /// Since when nothing new is placed on it, and what is agreed stays there.
+    /// The instant from which nothing new is placed on the resource; agreements stay there.
     pub frozen: Option<Micros>,
     /// Its place among the others: ties go to the lower one.
     pub position: u32,

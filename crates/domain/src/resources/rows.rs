@@ -1,4 +1,4 @@
-//! What is stored of resources and of their nodes.
+//! The stored values of resources and of their nodes.
 
 use scheduler::{Interval, Rate};
 use uuid::Uuid;
@@ -24,7 +24,7 @@ pub struct ResourceRow {
     pub configured: Option<String>,
     /// Since when nothing new is placed on it.
     pub retired: Option<Micros>,
-    /// Since when nothing new is placed on it, and what is agreed stays there.
+    /// The instant from which nothing new is placed on the resource; agreements stay there.
     pub frozen: Option<Micros>,
 }
 

@@ -93,7 +93,7 @@ fn end(domain: &mut Domain, second: i64, id: Uuid) {
     domain.decide(|decider| decider.terminate(end)).unwrap();
 }
 
-/// What is seen of an agreement at its peer.
+/// The news of an agreement at its peer.
 fn seen(id: Uuid, started_us: Option<i64>, lost: Option<&str>) -> SeenAtPeer {
     let row = AtPeer {
         id: Uuid::from_u128(7),
