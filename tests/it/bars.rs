@@ -1,4 +1,4 @@
-//! Bars of `docs/performance.md` that need a service under load. A release runs them small, for the bars that hold at any size;
+//! Bars of `docs/reference/performance.md` that need a service under load. A release runs them small, for the bars that hold at any size;
 //! `scripts/bars` runs them in full size, optimised and alone, and collects the rows that they print.
 
 use std::collections::BTreeMap;
