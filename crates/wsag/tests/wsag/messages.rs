@@ -445,3 +445,20 @@ fn an_unknown_critical_extension_is_refused_and_a_noncritical_one_is_not() {
         .expect("the sample is made from a counter offer");
     assert_eq!(negotiation.context.counter_offer_to, "o-1");
 }
+
+#[test]
+fn an_agreement_id_is_kept_as_it_stands() {
+    let read_id = |id: &str| {
+        let offer = text("o01-offer-sleep.xml");
+        let start = offer.find("AgreementOffer").expect("an offer") + "AgreementOffer".len();
+        let named = format!("{} wsag:AgreementId=\"{id}\"{}", &offer[..start], &offer[start..]);
+        let document = Document::parse(named.as_bytes()).expect("a document");
+        match wsag::read(&document).expect("it is read") {
+            wsag::Message::AgreementOffer(offer) => offer.agreement_id,
+            other => panic!("{other:?}"),
+        }
+    };
+    for id in ["a b", " a b", "a  b"] {
+        assert_eq!(read_id(id).as_deref(), Some(id));
+    }
+}
