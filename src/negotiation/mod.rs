@@ -5,6 +5,7 @@ mod agreements;
 mod calendar;
 mod call_backs;
 mod chart_rows;
+mod codec;
 mod discovery;
 mod error;
 mod gantt;
@@ -57,6 +58,7 @@ pub use views::availability::AvailabilityQuery;
 pub use views::calendar::{
     CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
 };
+pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};

@@ -18,12 +18,13 @@ use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue, ValuePlaces, Violations};
 
+use crate::negotiation::codec::members::places_of_any_request;
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in_address;
+use crate::negotiation::request::DecisionTime;
 use crate::negotiation::request::offer::wrong_labels;
 use crate::negotiation::request::wording::verbatim_offer;
-use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
 

@@ -15,13 +15,14 @@ use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
 use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use super::repeated_offers::OfferIdentity;
+use crate::negotiation::codec::members::places_of_form;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::request::wording::{self, verbatim_offer};
-use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
+use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
 

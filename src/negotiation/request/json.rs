@@ -307,7 +307,8 @@ impl JsonCheck {
         None
     }
 
-    fn expected<T>(&mut self, at: &LocatedValue<'_>, what: &str) -> Option<T> {
+    /// Notes that a value of another kind is expected.
+    pub(in crate::negotiation) fn expected<T>(&mut self, at: &LocatedValue<'_>, what: &str) -> Option<T> {
         self.wrong(at, format!("{what} is expected, not {}", at.value.kind()))
     }
 
@@ -415,7 +416,7 @@ impl JsonCheck {
         let Json::Number(number) = at.value else {
             return self.expected(at, "a whole number");
         };
-        let value = number.as_u64().filter(|value| *value > 0);
+        let value = whole_number(number).filter(|value| *value > 0);
         let read = value
             .and_then(|value| T::try_from(value).ok())
             .filter(|value| *value <= max);
@@ -517,6 +518,24 @@ impl<'j> Object<'j> {
     }
 }
 
+/// The whole number from 0 on that a number is, also where it is written with a fraction of nothing, such as 600.0: JSON has one type
+/// of numbers.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number within 64 bits, which is checked first"
+)]
+pub(in crate::negotiation) fn whole_number(number: &serde_json::Number) -> Option<u64> {
+    /// The first number that needs more than 64 bits.
+    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+    let written = || {
+        let value = number.as_f64()?;
+        let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
+        is_whole.then_some(value as u64)
+    };
+    number.as_u64().or_else(written)
+}
+
 /// A pointer to a member.
 fn pointer_to_member(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
@@ -559,6 +578,26 @@ mod tests {
         assert!(Json::parse(b"\"\xff\"").is_err());
         let allowed = format!("{}1{}", "[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX));
         assert!(Json::parse(allowed.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_number_is_whole_however_it_is_written() {
+        for (text, whole) in [
+            ("600", Some(600)),
+            ("600.0", Some(600)),
+            ("6e2", Some(600)),
+            ("0.0", Some(0)),
+            ("600.5", None),
+            ("-1.0", None),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616.0", None),
+            ("1e300", None),
+        ] {
+            let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
+                panic!("{text} is no number");
+            };
+            assert_eq!(whole_number(&number), whole, "{text}");
+        }
     }
 
     #[test]

@@ -29,8 +29,9 @@ use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
 use super::templates::OfferedTemplate;
 use super::{Error, Input, Result, Service};
+use crate::negotiation::codec::members::places_of_request;
 use crate::negotiation::request::flat_request::{CatalogueJob, FlatRequest};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, Object};
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, Object, whole_number};
 use crate::negotiation::views::resources::view_attributes;
 use crate::negotiation::views::scheduling;
 use crate::negotiation::views::staging::view_staged_files;
@@ -56,48 +57,6 @@ const MEMBERS: [&str; 19] = [
     "resource",
     "pending",
     "callback",
-];
-
-/// The element that says an argument.
-const ARGUMENT: &str = "jsdl-posix:Argument";
-
-/// The element that says a file to be moved.
-const STAGING: &str = "jsdl:DataStaging";
-
-/// The other members that an offer says, with the elements that say them.
-const ELEMENTS: [(&str, &[&str]); 26] = [
-    ("template", &["wsag:TemplateId", "wsag:TemplateName"]),
-    ("name", &["wsag:Name"]),
-    ("application", &["jsdl:Application"]),
-    ("version", &["jsdl:ApplicationVersion"]),
-    ("nodes", &["jsdl:TotalResourceCount"]),
-    ("attributes/cpu_architecture", &["jsdl:CPUArchitecture"]),
-    ("attributes/cpu_speed_hz", &["jsdl:IndividualCPUSpeed"]),
-    ("attributes/cpus", &["jsdl:IndividualCPUCount"]),
-    (
-        "attributes/network_bits_per_second",
-        &["jsdl:IndividualNetworkBandwidth"],
-    ),
-    ("attributes/memory_bytes", &["jsdl:IndividualPhysicalMemory"]),
-    (
-        "attributes/virtual_memory_bytes",
-        &["jsdl:IndividualVirtualMemory"],
-    ),
-    ("attributes/disk_bytes", &["jsdl:IndividualDiskSpace"]),
-    ("durationSeconds", &["arp:Duration"]),
-    ("window", &["arp:AllocationTimeConstraint"]),
-    ("window/start", &["arp:StartTime"]),
-    ("window/end", &["arp:EndTime"]),
-    ("moldability", &["bsp:Moldability"]),
-    ("preemption", &["bsp:Preemption"]),
-    ("budget", &["bsp:Budget"]),
-    ("maxDeviation", &["bsp:MaxDeviation"]),
-    ("fixAt", &["bsp:FixAt"]),
-    ("weights", &["bsp:Preference"]),
-    ("resource", &["bsp:Resource"]),
-    ("id", &["wsag-neg:OfferId"]),
-    ("counterOfferTo", &["wsag-neg:CounterOfferTo"]),
-    ("expires", &["wsag-neg:ExpirationTime"]),
 ];
 
 /// How an offer asks to be decided.
@@ -238,53 +197,6 @@ pub(super) fn read_request_to_end(
     }
 }
 
-/// The place in a request of any part of its offer.
-pub(super) fn places_of_any_request() -> ValuePlaces {
-    let mut places = ValuePlaces::form("");
-    for (member, elements) in ELEMENTS {
-        for element in elements {
-            places.put(element, None, format!("/{member}"));
-        }
-    }
-    places.put(ARGUMENT, None, "/arguments");
-    places.put(STAGING, None, "/staging");
-    places
-}
-
-/// The places in the request of a form of all parts of its offer, of each argument and of what the form leaves out, too.
-pub(super) fn places_of_form(request: &FlatRequest) -> ValuePlaces {
-    let mut places = ValuePlaces::form("");
-    let arguments = request.run.as_ref().map_or(0, |run| run.arguments.len());
-    for index in 0..arguments {
-        places.put(ARGUMENT, Some(index), format!("/arguments/{index}"));
-    }
-    for (member, elements) in ELEMENTS {
-        for element in elements {
-            places.put(element, None, format!("/{member}"));
-        }
-    }
-    places
-}
-
-/// The places in a request of the parts of its offer.
-fn places_of_request(object: &Object<'_>) -> ValuePlaces {
-    let mut places = ValuePlaces::form(object.pointer());
-    for (member, elements) in ELEMENTS {
-        if let Some(at) = object.find(member) {
-            for element in elements {
-                places.put(element, None, at.pointer.as_str());
-            }
-        }
-    }
-    for (member, element) in [("arguments", ARGUMENT), ("staging", STAGING)] {
-        let values = object.get(member).map_or_else(Vec::new, |at| at.values());
-        for (index, at) in values.into_iter().enumerate() {
-            places.put(element, Some(index), at.pointer);
-        }
-    }
-    places
-}
-
 impl FlatRequest {
     /// As a flat request that reads as the same wish: its members as they are kept.
     pub(super) fn to_json(&self) -> String {
@@ -334,8 +246,11 @@ fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> 
         values
             .iter()
             .filter_map(|at| match at.value {
-                // Most arguments are numbers.
-                Json::Number(number) => Some(number.to_string()),
+                // Most arguments are numbers, and 2.0 is 2.
+                Json::Number(number) => {
+                    let whole = whole_number(number).map(|whole| whole.to_string());
+                    Some(whole.unwrap_or_else(|| number.to_string()))
+                }
                 // An argument may be empty.
                 _ => check.any_text(at),
             })
@@ -368,8 +283,10 @@ fn nodes_as_value((min, max): (u32, u32)) -> Value {
 
 /// A number, or the least and the greatest.
 fn read_nodes(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<(u32, u32)> {
-    if let Json::Number(_) = at.value {
-        return check.count(at, u32::MAX).map(|nodes| (nodes, nodes));
+    match at.value {
+        Json::Number(_) => return check.count(at, u32::MAX).map(|nodes| (nodes, nodes)),
+        Json::Object(_) => {}
+        _ => return check.expected(at, "a number, or an object with min and max,"),
     }
     let object = check.object(at, &["min", "max"])?;
     let min = object.read_required(check, "min", read_whole_number);

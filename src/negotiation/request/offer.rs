@@ -29,6 +29,7 @@ use planner::Request;
 
 use super::flat_request::seconds_between;
 use super::{filters, sizes};
+use crate::negotiation::codec::members::told_in_words_of;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{Error, Result, Service};
@@ -133,7 +134,8 @@ impl Service {
     ) -> Result<Vec<Draft>> {
         let made = offer.make(&self.templates.languages());
         let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
-        self.drafts(&document, offer, party, replaced)
+        let drafts = self.drafts(&document, offer, party, replaced);
+        drafts.map_err(|why| told_in_words_of(places, why))
     }
 
     /// The template that an offer names.

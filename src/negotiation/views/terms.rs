@@ -1,12 +1,14 @@
 //! The parts of an offer as flat values: its context and its terms.
 
+use serde_json::json;
 use wsag::NamedValue;
 use wsag::agreements::Context;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
-use wsag::job::JobDefinition;
+use wsag::job::{JobDefinition, RangeValue};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
+use super::conditions::view_resources;
 use super::{scheduling, staging};
 use crate::negotiation::request::json::{Json, Members};
 
@@ -92,12 +94,16 @@ fn view_term(term: &Term) -> Members {
     }
 }
 
-/// The job, which is none where only nodes are reserved, and its number of nodes.
+/// The job, which is none where only nodes are reserved, its number of nodes, and the conditions on them.
 fn view_job_term(job: &JobDefinition) -> Members {
     let application = job.application.as_ref();
     let posix = application.and_then(|application| application.posix.as_ref());
     let nodes = job.resources.nodes.as_ref();
     let sizes = nodes.and_then(|range| range.whole_numbers().ok());
+    let listed = nodes
+        .and_then(RangeValue::listed)
+        .filter(|listed| listed.len() > 1);
+    let (attributes, conditions) = view_resources(&job.resources);
     Members::default()
         .with(
             "application",
@@ -114,6 +120,16 @@ fn view_job_term(job: &JobDefinition) -> Members {
         )
         .with("nodesMin", sizes.map(|(least, _)| least))
         .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
+        .with_any("nodesListed", listed)
+        .with_any("timeLimitSeconds", posix.and_then(|posix| posix.wall_time_limit))
+        .holding_any(
+            "attributes",
+            (!attributes.is_empty()).then(|| Json::from(json!(attributes))),
+        )
+        .holding_any(
+            "conditions",
+            (!conditions.is_empty()).then(|| Json::from(json!(conditions))),
+        )
 }
 
 fn view_guarantee_term(term: &GuaranteeTerm) -> Members {

@@ -43,7 +43,9 @@ fn place_in_form(violation: &Violation) -> FormPart {
         "window" => match steps.next() {
             Some("start") => FormPart::Start,
             // One that is missing is reported where it should stand.
-            None if violation.message.contains("StartTime") && !violation.message.contains("EndTime") => {
+            None if violation.message.contains("window/start")
+                && !violation.message.contains("window/end") =>
+            {
                 FormPart::Start
             }
             _ => FormPart::Deadline,
@@ -64,14 +66,20 @@ fn place_in_form(violation: &Violation) -> FormPart {
     }
 }
 
-/// Elements of an offer, and their names in the form.
-const ELEMENTS: [(&str, &str); 6] = [
-    ("arp:StartTime", "the earliest start"),
-    ("arp:EndTime", "the deadline"),
-    ("arp:Duration", "the duration"),
-    ("StartTime", "the earliest start"),
-    ("EndTime", "the deadline"),
-    ("Exact", "the number of nodes"),
+/// Members of a request, and the names of their fields in the form, where these are others.
+const FIELDS: [(&str, &str); 12] = [
+    ("window/start", "the earliest start"),
+    ("window/end", "the deadline"),
+    ("durationSeconds", "the duration"),
+    ("maxDeviation", "the distance of offers"),
+    ("fixAt", "how long it may move"),
+    ("preemption/pieces", "the number of slots"),
+    ("preemption", "the number of slots"),
+    ("attributes/cpu_architecture", "the architecture"),
+    ("attributes/memory_bytes", "the memory"),
+    ("attributes/", ""),
+    ("budget/amount", "the budget"),
+    ("budget/currency", "the currency of the budget"),
 ];
 
 /// A message in the words of the form, without the argument or the item of the template that its field names already.
@@ -87,10 +95,10 @@ fn beside_its_field(place: FormPart, message: &str) -> String {
             .split_once(" (item ")
             .map_or(message, |(message, _)| message),
     };
-    ELEMENTS
+    FIELDS
         .iter()
-        .fold(message.to_owned(), |message, (element, words)| {
-            message.replace(element, words)
+        .fold(message.to_owned(), |message, (member, words)| {
+            message.replace(member, words)
         })
 }
 
@@ -234,8 +242,8 @@ mod tests {
             ("/nodes", "", FormPart::Nodes),
             ("/window/start", "", FormPart::Start),
             ("/window/end", "", FormPart::Deadline),
-            ("/window", "arp:EndTime is expected", FormPart::Deadline),
-            ("/window", "arp:StartTime is expected", FormPart::Start),
+            ("/window", "window/end is expected", FormPart::Deadline),
+            ("/window", "window/start is expected", FormPart::Start),
             ("/durationSeconds", "", FormPart::Duration),
             ("/preemption", "", FormPart::Pieces),
             ("/attributes/memory_bytes", "", FormPart::NodeNumber(1)),
@@ -288,12 +296,12 @@ mod tests {
             ),
             (
                 FormPart::Deadline,
-                "item \"window\" of the template: arp:EndTime is expected",
+                "item \"window\" of the template: window/end is expected",
                 "the deadline is expected",
             ),
             (
                 FormPart::Deadline,
-                "EndTime is before StartTime",
+                "window/end is before window/start",
                 "the deadline is before the earliest start",
             ),
         ] {
