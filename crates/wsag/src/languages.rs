@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::xml::ns::{ARP, usual_prefix};
 
 /// The names of the elements of one language. All are of one namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLanguage {
     /// The namespace.
     pub namespace: String,
@@ -31,7 +33,7 @@ const PARTS: [&str; 3] = ["StartTime", "EndTime", "Duration"];
 pub(crate) type TermMeaning = (&'static str, Option<&'static str>);
 
 /// The languages that a reader knows besides our own. Cheap to clone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLanguages(Arc<[Arc<TimeLanguage>]>);
 
 impl TimeLanguage {

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone. Kept verbatim, so
 /// that the words of one party come back to it unchanged.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fragment(String);
 
 impl Fragment {
