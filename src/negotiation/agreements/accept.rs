@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
 };
 use domain::change::AcceptanceEndpoint;
 use planner::{Acceptance, OfferLoss, Request};
@@ -18,13 +18,13 @@ use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue, ValuePlaces, Violations};
 
+use crate::negotiation::codec::kept::{KeptOffer, OFFER};
 use crate::negotiation::codec::members::places_of_any_request;
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::id_in_address;
 use crate::negotiation::request::DecisionTime;
 use crate::negotiation::request::offer::wrong_labels;
-use crate::negotiation::request::wording::verbatim_offer;
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
 
@@ -40,8 +40,8 @@ pub(in crate::negotiation) struct AcceptanceInput {
     pub(in crate::negotiation) negotiation: Option<Uuid>,
     /// The agreement that is to be replaced, where it is named.
     pub(in crate::negotiation) replaced: Option<Uuid>,
-    /// The offer in its own document; none where it is accepted as it stands.
-    pub(in crate::negotiation) words: Option<String>,
+    /// The offer in its requester's own words; none where it is accepted as it stands.
+    pub(in crate::negotiation) words: Option<KeptOffer>,
     /// The path of the input; none where there is no document.
     pub(in crate::negotiation) input: &'static str,
     /// Whether the fresh offers are held, where it comes too late.
@@ -83,9 +83,9 @@ impl AcceptanceInput {
 
 /// The places for faults, found by now, of an offer that is accepted in these words: the places of a request where there are no
 /// words.
-fn places_of_accepted_offer(words: Option<&str>) -> ValuePlaces {
+fn places_of_accepted_offer(words: Option<&KeptOffer>) -> ValuePlaces {
     match words {
-        Some(_) => ValuePlaces::document("/wsag:AgreementOffer"),
+        Some(_) => ValuePlaces::document(OFFER),
         None => places_of_any_request(),
     }
 }
@@ -120,7 +120,7 @@ impl Service {
         accepting: AcceptanceInput,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        let form = places_of_accepted_offer(accepting.words.as_deref());
+        let form = places_of_accepted_offer(accepting.words.as_ref());
         let acceptable = self.acceptable(party, &accepting, false, key.as_ref()).await?;
         let (row, instance, mut proposal) = match acceptable {
             AcceptanceCheck::Now(row, instance, proposal) => (row, instance, *proposal),
@@ -208,7 +208,7 @@ impl Service {
                 return Ok(AcceptanceCheck::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
-            let form = places_of_accepted_offer(accepting.words.as_deref());
+            let form = places_of_accepted_offer(accepting.words.as_ref());
             return Err(self
                 .error_of_lost_offer(lost, (&row, &instance), accepting.holds, form, again)
                 .await);
@@ -255,15 +255,13 @@ impl Service {
     async fn proposal_accepted(
         &self,
         said: WordedOffer,
-        words: Option<String>,
+        words: Option<KeptOffer>,
         instance: &NegotiationInstance,
     ) -> Result<Result<Request>> {
         let party = instance.party.clone();
         let replaced = self.replaced(instance).await?;
-        self.run_work_with_files(move |this| {
-            this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref())
-        })
-        .await
+        self.run_work_with_files(move |this| this.draft_accepted(&said, words, &party, replaced.as_ref()))
+            .await
     }
 
     /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
@@ -271,17 +269,17 @@ impl Service {
     pub(super) fn draft_accepted(
         &self,
         said: &WordedOffer,
-        words: Option<&str>,
+        words: Option<KeptOffer>,
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Request> {
         let offered = content_of_offer(&said.words);
-        let (offer, wording) = match words {
-            None => {
-                let text = offered.to_xml();
-                (offered, Wording::from(text))
+        let kept = match words {
+            None => KeptOffer::of_values(offered),
+            Some(words) => {
+                check_words_as_offered(&words.offer, &offered, &self.templates.languages())?;
+                words
             }
-            Some(words) => read_words_as_offered(words, &offered, &self.templates.languages())?,
         };
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
@@ -300,8 +298,8 @@ impl Service {
         }
         let (nodes, duration) = (terms.nodes(), terms.duration());
         Ok(Request {
-            name: offer.name,
-            initiator_id: offer.agreement_id,
+            name: kept.offer.name.clone(),
+            initiator_id: kept.offer.agreement_id.clone(),
             template: promise.template.clone(),
             filters: promise.constraints.filters.clone(),
             barred: promise.constraints.barred.clone(),
@@ -311,7 +309,7 @@ impl Service {
             expires: promise.constraints.expires.map(Time),
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
-            document: wording,
+            document: kept.wording(),
             ..Request::new(Uuid::now_v7(), party, vec![Shape { nodes, duration }])
         })
     }
@@ -365,27 +363,25 @@ impl Service {
     }
 }
 
-/// The content of the words that accept a counter offer: the same as the offer, except for the name. They may say when in these
-/// languages.
-fn read_words_as_offered(
-    words: &str,
+/// Checks the words that accept a counter offer: the same as the offer, except for the name. They may say when in these languages.
+fn check_words_as_offered(
+    words: &AgreementOffer,
     offered: &AgreementOffer,
     languages: &TimeLanguages,
-) -> Result<(AgreementOffer, Wording)> {
-    let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
-    let (offered, places) = (offered.make(languages), ValuePlaces::document(""));
-    let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
-    if let Some(difference) = first_difference(&document, &offered) {
+) -> Result<()> {
+    let places = ValuePlaces::document(OFFER);
+    let (words_made, offered_made) = (words.make(languages), offered.make(languages));
+    let sent = Document::made(&words_made, &places).map_err(Error::Malformed)?;
+    let offered = Document::made(&offered_made, &places).map_err(Error::Malformed)?;
+    if let Some(difference) = first_difference(&sent, &offered) {
         return Err(difference.into());
     }
-    let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
-        return Err(Error::Internal("an offer is no offer".to_owned()));
-    };
-    let wrong = wrong_labels(&document, &offer);
-    if !wrong.is_empty() {
-        return Err(Error::Invalid(Violations(wrong)));
+    let wrong = wrong_labels(&sent, words);
+    if wrong.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Invalid(Violations(wrong)))
     }
-    Ok((*offer, verbatim_offer(&document)?.into()))
 }
 
 /// The name of the element that says which offer is accepted.
@@ -492,13 +488,10 @@ pub(in crate::negotiation) fn read_accepting(
             "the OfferId of a counter offer of this service is expected",
         ));
     };
-    let words = document
-        .offer_xml()
-        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
     Ok(Some(AcceptanceInput {
         negotiation,
         replaced,
-        words: Some(words),
+        words: Some(KeptOffer::of_document(document, &input.offer)?),
         input: root,
         ..AcceptanceInput::as_it_stands(offer)
     }))

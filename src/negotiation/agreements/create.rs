@@ -5,8 +5,8 @@ use std::sync::Arc;
 use address::is_no_place;
 use domain::agreement::{NegotiationInstance, Wording};
 use domain::change::AcceptanceEndpoint;
+use domain::request::Request;
 use domain::resources::Scaling;
-use planner::Request;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -15,13 +15,12 @@ use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
 use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use super::repeated_offers::OfferIdentity;
+use crate::negotiation::codec::kept::{KeptOffer, wording_of_request};
 use crate::negotiation::codec::members::places_of_form;
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::request::flat_request::FlatRequest;
+use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
-use crate::negotiation::request::wording::{self, verbatim_offer};
 use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
@@ -52,7 +51,9 @@ impl Service {
         let own_party = party.to_owned();
         let input = Arc::new(input);
         let read = Arc::clone(&input);
-        let named = self.run_document_work(move |_| OfferIdentity::of(&read)).await?;
+        let named = self
+            .run_document_work(move |this| OfferIdentity::of(&read, &this.templates.languages()))
+            .await?;
         if let Some(named) = &named
             && let Some(answer) = self.first_answer(party, named).await?
         {
@@ -97,7 +98,7 @@ impl Service {
     /// [`Error::IdTaken`], [`Error::Unavailable`].
     pub(in crate::negotiation) async fn check_new_id(
         &self,
-        proposal: &Request,
+        proposal: &planner::Request,
         instance: &NegotiationInstance,
     ) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
@@ -117,13 +118,8 @@ impl Service {
     ///
     /// # Errors
     /// The errors of [`Service::create_agreement`] for such an offer.
-    pub async fn create_from_form(
-        &self,
-        party: &str,
-        request: FlatRequest,
-        once: Uuid,
-    ) -> Result<AcceptedView> {
-        let text = request.to_json();
+    pub async fn create_from_form(&self, party: &str, request: Request, once: Uuid) -> Result<AcceptedView> {
+        let text = text_to_keep(&request);
         let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
         let key = Some(key);
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
@@ -140,7 +136,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
-    pub async fn check_form(&self, party: &str, request: FlatRequest) -> Result<()> {
+    pub async fn check_form(&self, party: &str, request: Request) -> Result<()> {
         let party = party.to_owned();
         self.run_work_with_files(move |this| this.drafts_of_form(&request, &party))
             .await?
@@ -148,11 +144,7 @@ impl Service {
     }
 
     /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-    fn drafts_of_form(
-        &self,
-        request: &FlatRequest,
-        party: &str,
-    ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+    fn drafts_of_form(&self, request: &Request, party: &str) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let places = places_of_form(request);
         let offered = self.first_template()?;
         let request = &request.saying_duration(&offered.template, self.clock.now());
@@ -252,7 +244,7 @@ impl Service {
             }
         };
         let mut drafts = self.drafts(&document, &offer, party, None)?;
-        note_request_wording(&mut drafts, &verbatim_offer(&document)?.into());
+        note_request_wording(&mut drafts, &KeptOffer::of_document(&document, &offer)?.wording());
         Ok(CreateRequest::New(offer, drafts, decision))
     }
 
@@ -307,14 +299,14 @@ impl Service {
     /// The offer from a template that a wish makes, and its requests.
     fn drafts_of_flat(
         &self,
-        wish: &FlatRequest,
+        wish: &Request,
         offered: &OfferedTemplate,
         places: &ValuePlaces,
         party: &str,
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let offer = Box::new(wish.offer(&offered.template));
         let mut drafts = self.drafts_of(&offer, places, party, None)?;
-        note_request_wording(&mut drafts, &wording::wording_to_keep(wish, offered));
+        note_request_wording(&mut drafts, &wording_of_request(wish, offered));
         Ok((offer, drafts))
     }
 
@@ -342,7 +334,7 @@ impl Service {
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
-fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
+fn check_size_is_stated(wish: &Request, drafts: &[Draft], root: &str) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = drafts

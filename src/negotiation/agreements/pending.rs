@@ -163,7 +163,7 @@ impl Service {
             None => {
                 let drafts = match self.words(document).await {
                     Ok(words) => {
-                        self.run_work_with_files(move |this| this.drafts_again(words, &party))
+                        self.run_work_with_files(move |this| this.drafts_again(&words, &party))
                             .await?
                     }
                     Err(why) => Err(why),

@@ -5,11 +5,12 @@ use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, 
 use store::AgreementFilter;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
+use wsag::languages::TimeLanguages;
 use wsag::operations::CreateInput;
 use wsag::{Document, Message};
 
 use super::accept::AcceptanceInput;
-use crate::negotiation::request::wording::verbatim_offer;
+use crate::negotiation::codec::kept::KeptOffer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};
 
@@ -31,12 +32,12 @@ struct OfferContent {
 
 impl OfferIdentity {
     /// The name of an offer that has one. An offer that accepts a counter offer is known by that too, and has another: see
-    /// [`Service::accepted_before`]. The faults of an offer are told where it is read.
-    pub(super) fn of(input: &Input) -> Option<Self> {
+    /// [`Service::accepted_before`]. It may say when in these languages. Its faults are told where it is read.
+    pub(super) fn of(input: &Input, languages: &TimeLanguages) -> Option<Self> {
         let Input::Xml(body) = input else { return None };
         // Most offers have none, and are read once.
         body.windows(ATTRIBUTE.len()).find(|part| *part == ATTRIBUTE)?;
-        let document = Document::parse(body).ok()?;
+        let document = Document::parse_in(body, languages).ok()?;
         let (offer, is_pending) = match wsag::read(&document).ok()? {
             Message::AgreementOffer(offer) => (offer, false),
             Message::CreateAgreementInput(input) => (Box::new(offer_by_itself(*input)?), false),
@@ -44,9 +45,9 @@ impl OfferIdentity {
             _ => return None,
         };
         Some(Self {
-            id: offer.agreement_id?,
+            id: offer.agreement_id.clone()?,
             said: OfferContent {
-                words: verbatim_offer(&document).ok()?.into(),
+                words: KeptOffer::of_document(&document, &offer).ok()?.wording(),
                 is_pending,
             },
         })
@@ -54,17 +55,9 @@ impl OfferIdentity {
 }
 
 /// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
-fn words_of_acceptance(own: Option<&str>, offered: &WordedOffer) -> Option<(Option<String>, Wording)> {
-    let Some(own) = own else {
-        let offered = content_of_offer(&offered.words);
-        let text = offered.to_xml();
-        return Some((offered.agreement_id, text.into()));
-    };
-    let document = Document::parse(own.as_bytes()).ok()?;
-    let Message::AgreementOffer(offer) = wsag::read(&document).ok()? else {
-        return None;
-    };
-    Some((offer.agreement_id, verbatim_offer(&document).ok()?.into()))
+fn words_of_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option<String>, Wording) {
+    let words = own.unwrap_or_else(|| KeptOffer::of_values(content_of_offer(&offered.words)));
+    (words.offer.agreement_id.clone(), words.wording())
 }
 
 /// The offer of an input that accepts no counter offer.
@@ -103,11 +96,7 @@ impl Service {
         is_pending: bool,
     ) -> Result<Option<AcceptedView>> {
         let offered = self.worded_offer(accepting.offer).await?;
-        let own = accepting.words.clone();
-        let said = self.run_document_work(move |_| words_of_acceptance(own.as_deref(), &offered));
-        let Some((id, words)) = said.await? else {
-            return Ok(None);
-        };
+        let (id, words) = words_of_acceptance(accepting.words.clone(), &offered);
         let waiting = match &id {
             Some(id) if is_pending => self.waiting_for(party, id, accepting.offer).await?,
             _ => None,

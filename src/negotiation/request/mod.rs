@@ -2,8 +2,6 @@
 //! that offer are reported at their places in the request.
 
 pub(super) mod cluster_policy;
-pub(super) mod filters;
-pub(super) mod flat_request;
 pub(super) mod granted_duration;
 pub(super) mod guarantee_values;
 pub(super) mod guarantees;
@@ -11,30 +9,24 @@ pub(super) mod json;
 pub(super) mod offer;
 pub(super) mod sizes;
 mod staging;
-pub(super) mod wording;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use address::is_no_place;
 use domain::change::AcceptanceEndpoint;
+use domain::request::{CatalogueJob, Request};
 use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
-use serde_json::{Value, json};
 use wsag::job::ARCHITECTURES;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 use wsag::{Document, Message, ValuePlaces};
 
-use super::idempotency::text_to_keep;
 use super::resources::read_node_attributes;
 use super::templates::OfferedTemplate;
 use super::{Error, Input, Result, Service};
 use crate::negotiation::codec::members::places_of_request;
-use crate::negotiation::request::flat_request::{CatalogueJob, FlatRequest};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Members, Object, whole_number};
-use crate::negotiation::views::resources::view_attributes;
-use crate::negotiation::views::scheduling;
-use crate::negotiation::views::staging::view_staged_files;
+use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Object, whole_number};
 
 /// The members of a request.
 const MEMBERS: [&str; 19] = [
@@ -70,7 +62,7 @@ pub(in crate::negotiation) enum DecisionTime {
 
 /// A flat request, read into a wish.
 pub(super) struct ReadRequest {
-    pub(super) wish: FlatRequest,
+    pub(super) wish: Request,
     /// Where each part of the wish stands in the request.
     pub(super) places: ValuePlaces,
     /// The id of the template that it names.
@@ -147,8 +139,8 @@ impl Service {
 }
 
 /// The wish and its places.
-fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (FlatRequest, ValuePlaces) {
-    let mut wish = FlatRequest {
+fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (Request, ValuePlaces) {
+    let mut wish = Request {
         name: object.read(check, "name", JsonCheck::text),
         run: read_run(check, object),
         staging: object.read(check, "staging", |check, at| {
@@ -160,7 +152,7 @@ fn read_flat_request(check: &mut JsonCheck, object: &Object<'_>) -> (FlatRequest
             .unwrap_or_default(),
         duration: object.read(check, "durationSeconds", |check, at| check.count(at, i32::MAX)),
         scheduling: read_scheduling(check, object),
-        ..FlatRequest::default()
+        ..Request::default()
     };
     let window = object.read(check, "window", |check, at| check.object(at, &["start", "end"]));
     if let Some(window) = window {
@@ -197,49 +189,6 @@ pub(super) fn read_request_to_end(
     }
 }
 
-impl FlatRequest {
-    /// As a flat request that reads as the same wish: its members as they are kept.
-    pub(super) fn to_json(&self) -> String {
-        text_to_keep(&Json::from(self.members()))
-    }
-
-    /// The members of [`FlatRequest::to_json`].
-    pub(super) fn members(&self) -> Members {
-        let run = self.run.as_ref();
-        let window = Members::default()
-            .with_any("start", self.start.map(|at| at.to_string()))
-            .with_any("end", self.end.map(|at| at.to_string()));
-        let is_bounded = self.start.or(self.end).is_some();
-        let is_demanding = !self.attributes.is_empty();
-        Members::default()
-            .with_any("name", self.name.as_deref())
-            .with_any("application", run.map(|run| run.name.as_str()))
-            .with_any("version", run.and_then(|run| run.version.as_deref()))
-            .with_texts("arguments", run.map_or(&[], |run| &run.arguments))
-            .holding_any("staging", self.staging.as_deref().map(view_staged_files))
-            .with_any("nodes", self.nodes.map(nodes_as_value))
-            .holding_any(
-                "attributes",
-                is_demanding.then(|| json!(view_attributes(&self.attributes))),
-            )
-            .with_any("durationSeconds", self.duration)
-            .holding_any("window", is_bounded.then_some(window))
-            .and(scheduling::view_scheduling(&self.scheduling))
-    }
-
-    /// The text of [`FlatRequest::to_json`], and its places.
-    ///
-    /// # Errors
-    /// [`Error::MalformedJson`] and [`Error::Invalid`] for anything else.
-    pub(super) fn from_json(text: &str) -> Result<(Self, ValuePlaces)> {
-        let mut check = JsonCheck::default();
-        let request = Json::parse(text.as_bytes())?;
-        let object = check.object(&LocatedValue::root(&request), &MEMBERS);
-        let wish = object.map(|object| read_flat_request(&mut check, &object));
-        check.finish(wish)
-    }
-}
-
 fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> {
     let arguments = object.get("arguments").map(|at| {
         let values = check.list(&at);
@@ -270,15 +219,6 @@ fn read_run(check: &mut JsonCheck, object: &Object<'_>) -> Option<CatalogueJob> 
         version,
         arguments: arguments.unwrap_or_default(),
     })
-}
-
-/// A number of nodes, or the least and the greatest, as [`read_nodes`] reads them.
-fn nodes_as_value((min, max): (u32, u32)) -> Value {
-    if min == max {
-        json!(min)
-    } else {
-        json!({ "min": min, "max": max })
-    }
 }
 
 /// A number, or the least and the greatest.
@@ -419,90 +359,4 @@ fn read_positive(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
 
 fn read_share(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<f64> {
     check.number(at, "a number from 0 to 1", |value| (0.0..=1.0).contains(&value))
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use wsag::job::{CreationFlag, DataStaging};
-
-    use super::*;
-
-    /// Micro-units of a budget that a request may not have: an amount has twelve digits at most.
-    const AMOUNT_MAX: i64 = 1_000_000_000_000_000_000;
-
-    /// Numbers that a request may have, the awkward ones among them.
-    fn number() -> impl Strategy<Value = f64> {
-        let some = [0.1 + 0.2, 1.0 / 3.0, f64::MIN_POSITIVE, f64::MAX, 5e-324, 1.0];
-        prop_oneof![prop::sample::select(some.to_vec()), 1.0e-9..1.0e18_f64]
-    }
-
-    fn moldability() -> impl Strategy<Value = Moldability> {
-        prop_oneof![
-            (number(), number()).prop_map(|(intercept, slope)| Moldability::Linear { intercept, slope }),
-            prop::collection::vec((1..u32::MAX, 1..u32::MAX), 1..5).prop_map(Moldability::Table),
-            number().prop_map(Moldability::ConstantWork),
-        ]
-    }
-
-    fn file(texts: &[String], named: bool) -> DataStaging {
-        DataStaging {
-            file_name: texts[0].clone(),
-            creation_flag: if named {
-                CreationFlag::Append
-            } else {
-                CreationFlag::Overwrite
-            },
-            delete_on_termination: Some(named),
-            source: named.then(|| "a.dat".to_owned()),
-            target: (!named).then(|| "http://a/".to_owned()),
-            bytes: named.then_some(u64::MAX),
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn a_kept_wish_is_read_as_it_was(
-            texts in prop::collection::vec("[^\u{0}-\u{1f}\u{7f}-\u{9f}\u{fffe}\u{ffff}]{1,9}", 4),
-            runs: bool, empty: bool, named: bool,
-            nodes in prop::option::of((1..9_u32, 0..3_u32)),
-            cpus in prop::option::of(1..i64::MAX),
-            duration in prop::option::of(1..i32::MAX),
-            (start, end) in (prop::option::of(-9_999_999_999..9_999_999_999_i64), prop::option::of(0..999_999_999_u32)),
-            moldability in prop::option::of(moldability()),
-            (fix_at, max_deviation) in (prop::option::of(0.0..1.0_f64), prop::option::of(number())),
-            price in prop::option::of(number()),
-            amount in prop::option::of(0..AMOUNT_MAX),
-        ) {
-            let run = CatalogueJob {
-                name: texts[0].clone(),
-                version: named.then(|| texts[1].clone()),
-                arguments: if empty { Vec::new() } else { vec![texts[2].clone(), String::new()] },
-            };
-            let wish = FlatRequest {
-                name: named.then(|| texts[3].clone()),
-                run: runs.then_some(run),
-                staging: runs.then(|| vec![file(&texts, named); usize::from(empty)]),
-                nodes: nodes.map(|(least, more)| (least, least + more)),
-                attributes: cpus
-                    .into_iter()
-                    .map(|cpus| ("cpus".to_owned(), Attribute::Number(cpus)))
-                    .chain(named.then(|| (ARCHITECTURE.to_owned(), Attribute::Word("x86_64".to_owned()))))
-                    .collect(),
-                start: start.map(wsag::time::DateTime::from_seconds),
-                end: end.map(|nanos| format!("2027-01-01T00:00:00.{nanos:09}Z").parse().unwrap()),
-                duration,
-                scheduling: Scheduling {
-                    moldability,
-                    preemption: Some(Preemption { pieces: 3, interval: 0.1, independent: empty }),
-                    budget: amount.map(|amount_micros| Budget { amount_micros, currency: "EUR".into() }),
-                    max_deviation,
-                    fix_at,
-                    preference: price.map(|price| Preference { price: Some(price), ..Preference::default() }),
-                    resource: named.then(|| texts[0].clone()),
-                },
-            };
-            prop_assert_eq!(FlatRequest::from_json(&wish.to_json()).unwrap().0, wish);
-        }
-    }
 }

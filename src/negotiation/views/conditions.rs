@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{Filter, Measure, RESOURCE};
+use domain::request::filters::filters_of_job;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wsag::job::Resources;
 use wsag::terms::{ServiceDescription, Terms};
-
-use crate::negotiation::request::filters::filters_of_job;
 
 /// What each node must have by its name: at least so much of a number, and a word as it is. Requests have these members.
 pub type AttributesView = BTreeMap<String, Value>;

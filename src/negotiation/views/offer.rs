@@ -11,7 +11,7 @@ use wsag::Fragment;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
+    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers,
 };
 use wsag::quotation::{Energy, Quotation, QuotationKind};
 use wsag::refusals::Refusal;
@@ -20,6 +20,7 @@ use super::agreement::PieceView;
 use super::conditions::{AttributesView, ConditionView, view_conditions};
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
+use crate::negotiation::idempotency::text_to_keep;
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, Serialize)]
@@ -276,7 +277,7 @@ impl WordedOffer {
     pub(in crate::negotiation) fn to_store(&self) -> OfferWords {
         OfferWords {
             offer: self.row.clone(),
-            document: negotiate_output(std::slice::from_ref(&self.words)),
+            document: text_to_keep(&self.words),
         }
     }
 

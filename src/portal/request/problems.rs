@@ -115,7 +115,7 @@ mod tests {
     use domain::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
 
     use super::*;
-    use crate::negotiation::{CatalogueJob, FlatRequest};
+    use crate::negotiation::{CatalogueJob, Request};
     use crate::portal::request::field;
     use crate::portal::request::form::{self};
     use crate::portal::values::Values;
@@ -151,8 +151,8 @@ mod tests {
         }
     }
 
-    fn wish() -> FlatRequest {
-        FlatRequest {
+    fn wish() -> Request {
+        Request {
             name: Some("<first> & \"last\"".to_owned()),
             run: Some(CatalogueJob {
                 name: "sleep".to_owned(),
@@ -218,7 +218,7 @@ mod tests {
             budget,
             ..Scheduling::default()
         };
-        let offer = FlatRequest { scheduling, ..wish() }.offer(&built_in());
+        let offer = Request { scheduling, ..wish() }.offer(&built_in());
         let text = offer.to_xml();
         let document = Document::parse(text.as_bytes()).unwrap();
         assert_eq!(
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn what_a_form_leaves_empty_is_the_templates() {
         let template = built_in();
-        assert_eq!(FlatRequest::default().offer(&template).terms, template.terms);
+        assert_eq!(Request::default().offer(&template).terms, template.terms);
     }
 
     #[test]
