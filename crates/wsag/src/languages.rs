@@ -119,15 +119,6 @@ impl TimeLanguages {
         all.into_iter().collect()
     }
 
-    /// The languages that a text may have been written in which was kept before some of these were known: all of them, each by itself,
-    /// none.
-    pub fn of_kept_texts(&self) -> impl Iterator<Item = TimeLanguages> {
-        let single = self.0.iter().filter(|_| self.0.len() > 1);
-        let single = single.map(|single| TimeLanguages::from_iter([Arc::clone(single)]));
-        let none = (!self.is_empty()).then(TimeLanguages::default);
-        std::iter::once(self.clone()).chain(single).chain(none)
-    }
-
     /// What a name of a Location in one of the languages means.
     pub(crate) fn meaning(&self, namespace: &str, local: Option<&str>) -> Option<TermMeaning> {
         let of_namespace = |language: &&Arc<TimeLanguage>| language.namespace == namespace;
