@@ -491,7 +491,7 @@ pub(in crate::negotiation) fn read_accepting(
     Ok(Some(AcceptanceInput {
         negotiation,
         replaced,
-        words: Some(KeptOffer::of_document(document, &input.offer)?),
+        words: Some(KeptOffer::of_document(document, Box::new(input.offer.clone()))?),
         input: root,
         ..AcceptanceInput::as_it_stands(offer)
     }))

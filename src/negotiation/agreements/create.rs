@@ -49,41 +49,41 @@ impl Service {
             return self.word_of_peer(answer, ACCEPT_WITHIN).await;
         }
         let own_party = party.to_owned();
-        let input = Arc::new(input);
-        let read = Arc::clone(&input);
-        let named = self
-            .run_document_work(move |this| OfferIdentity::of(&read, &this.templates.languages()))
-            .await?;
-        if let Some(named) = &named
-            && let Some(answer) = self.first_answer(party, named).await?
-        {
-            return Ok(answer);
-        }
-        let made = match self
+        let read = self
             .run_work_with_files(move |this| this.read_offer(&input, &own_party))
-            .await??
-        {
-            CreateRequest::New(offer, drafts, DecisionTime::Now) => {
-                self.place_agreement(party, offer, drafts, key.clone()).await
-            }
-            CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
-                self.pend_proposal(
-                    only_reading_of_offer(drafts)?.proposal,
-                    acceptance,
-                    None,
-                    key.clone(),
-                )
-                .await
+            .await??;
+        let (made, identity) = match read {
+            CreateRequest::New {
+                offer,
+                drafts,
+                decision,
+                identity,
+            } => {
+                if let Some(identity) = &identity
+                    && let Some(answer) = self.first_answer(party, identity).await?
+                {
+                    return Ok(answer);
+                }
+                let drafts = drafts?;
+                let made = match decision {
+                    DecisionTime::Now => self.place_agreement(party, offer, drafts, key.clone()).await,
+                    DecisionTime::Later(acceptance) => {
+                        let proposal = only_reading_of_offer(drafts)?.proposal;
+                        self.pend_proposal(proposal, acceptance, None, key.clone()).await
+                    }
+                };
+                (made, identity)
             }
             CreateRequest::Offered(accepting, decision) => {
                 let accepting = AcceptanceInput { holds, ..accepting };
-                Box::pin(self.take_offer(party, accepting, decision, key.clone())).await
+                let made = Box::pin(self.take_offer(party, accepting, decision, key.clone())).await;
+                (made, None)
             }
         };
-        let made = match (made, named) {
+        let made = match (made, identity) {
             // The same offer came at the same time.
-            (Err(Error::IdTaken(id)), Some(named)) => {
-                let first = self.first_answer(party, &named).await;
+            (Err(Error::IdTaken(id)), Some(identity)) => {
+                let first = self.first_answer(party, &identity).await;
                 first.and_then(|answer| answer.ok_or(Error::IdTaken(id)))
             }
             (made, _) => made,
@@ -243,9 +243,14 @@ impl Service {
                 return Err(Error::not_offered(&document, what));
             }
         };
-        let mut drafts = self.drafts(&document, &offer, party, None)?;
-        note_request_wording(&mut drafts, &KeptOffer::of_document(&document, &offer)?.wording());
-        Ok(CreateRequest::New(offer, drafts, decision))
+        let kept = KeptOffer::of_document(&document, offer)?;
+        let drafts = self.drafts(&document, &kept.offer, party, None);
+        Ok(CreateRequest::New {
+            drafts: drafts.map(|drafts| with_wording(drafts, &kept.wording())),
+            identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
+            offer: kept.offer,
+            decision,
+        })
     }
 
     /// Where the decision is to be told; nowhere where that is no place, and its party polls.
@@ -293,7 +298,12 @@ impl Service {
         let wish = wish.saying_duration(&offered.template, self.clock.now());
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
         check_size_is_stated(&wish, &drafts, places.root())?;
-        Ok(CreateRequest::New(offer, drafts, decision))
+        Ok(CreateRequest::New {
+            offer,
+            drafts: Ok(drafts),
+            decision,
+            identity: None,
+        })
     }
 
     /// The offer from a template that a wish makes, and its requests.
@@ -305,9 +315,8 @@ impl Service {
         party: &str,
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let offer = Box::new(wish.offer(&offered.template));
-        let mut drafts = self.drafts_of(&offer, places, party, None)?;
-        note_request_wording(&mut drafts, &wording_of_request(wish, offered));
-        Ok((offer, drafts))
+        let drafts = self.drafts_of(&offer, places, party, None)?;
+        Ok((offer, with_wording(drafts, &wording_of_request(wish, offered))))
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
@@ -357,17 +366,27 @@ fn check_size_is_stated(wish: &Request, drafts: &[Draft], root: &str) -> Result<
     check.finish(Some(()))
 }
 
-/// Notes the words in which the requests of an offer came.
-fn note_request_wording(drafts: &mut [Draft], wording: &Wording) {
-    for draft in drafts {
+/// The requests of an offer, with the words in which it came.
+fn with_wording(mut drafts: Vec<Draft>, wording: &Wording) -> Vec<Draft> {
+    for draft in &mut drafts {
         draft.proposal.document = wording.clone();
     }
+    drafts
 }
 
 /// The source of a new agreement.
 pub(in crate::negotiation) enum CreateRequest {
-    /// An offer, with the request for each way to read it; and when it is to be decided.
-    New(Box<AgreementOffer>, Vec<Draft>, DecisionTime),
+    /// An offer by itself.
+    New {
+        /// The offer.
+        offer: Box<AgreementOffer>,
+        /// The request for each way to read it, or what is wrong with it.
+        drafts: Result<Vec<Draft>>,
+        /// When it is to be decided.
+        decision: DecisionTime,
+        /// By what it is known when it comes again, where it has an AgreementId.
+        identity: Option<OfferIdentity>,
+    },
     /// A counter offer of ours; and when that is to be decided.
     Offered(AcceptanceInput, DecisionTime),
 }

@@ -4,21 +4,14 @@
 use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
 use store::AgreementFilter;
 use uuid::Uuid;
-use wsag::agreements::AgreementOffer;
-use wsag::languages::TimeLanguages;
-use wsag::operations::CreateInput;
-use wsag::{Document, Message};
 
 use super::accept::AcceptanceInput;
 use crate::negotiation::codec::kept::KeptOffer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
-use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};
-
-/// The name of the attribute with the id that an initiator gives its agreement.
-const ATTRIBUTE: &[u8] = b"AgreementId";
+use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 
 /// An offer with an AgreementId, by which the same offer is known when it comes again.
-pub(super) struct OfferIdentity {
+pub(in crate::negotiation) struct OfferIdentity {
     id: String,
     said: OfferContent,
 }
@@ -31,23 +24,13 @@ struct OfferContent {
 }
 
 impl OfferIdentity {
-    /// The name of an offer that has one. An offer that accepts a counter offer is known by that too, and has another: see
-    /// [`Service::accepted_before`]. It may say when in these languages. Its faults are told where it is read.
-    pub(super) fn of(input: &Input, languages: &TimeLanguages) -> Option<Self> {
-        let Input::Xml(body) = input else { return None };
-        // Most offers have none, and are read once.
-        body.windows(ATTRIBUTE.len()).find(|part| *part == ATTRIBUTE)?;
-        let document = Document::parse_in(body, languages).ok()?;
-        let (offer, is_pending) = match wsag::read(&document).ok()? {
-            Message::AgreementOffer(offer) => (offer, false),
-            Message::CreateAgreementInput(input) => (Box::new(offer_by_itself(*input)?), false),
-            Message::CreatePendingAgreementInput(input) => (Box::new(offer_by_itself(*input)?), true),
-            _ => return None,
-        };
+    /// The identity of an offer with an AgreementId. An offer that accepts a counter offer is known by that too, and has another: see
+    /// [`Service::accepted_before`].
+    pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
         Some(Self {
-            id: offer.agreement_id.clone()?,
+            id: kept.offer.agreement_id.clone()?,
             said: OfferContent {
-                words: KeptOffer::of_document(&document, &offer).ok()?.wording(),
+                words: kept.wording(),
                 is_pending,
             },
         })
@@ -58,11 +41,6 @@ impl OfferIdentity {
 fn words_of_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option<String>, Wording) {
     let words = own.unwrap_or_else(|| KeptOffer::of_values(content_of_offer(&offered.words)));
     (words.offer.agreement_id.clone(), words.wording())
-}
-
-/// The offer of an input that accepts no counter offer.
-fn offer_by_itself(input: CreateInput) -> Option<AgreementOffer> {
-    (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
 }
 
 impl Service {

@@ -38,14 +38,14 @@ impl KeptOffer {
     /// [`Error::Malformed`] where its words cannot stand alone.
     pub(in crate::negotiation) fn of_document(
         document: &Document<'_>,
-        offer: &AgreementOffer,
+        offer: Box<AgreementOffer>,
     ) -> Result<Self> {
         let none = || Error::Internal("a document with an offer has none".to_owned());
         // An offer cut out of a message bears the declarations that it inherited; where it is shown, it must still pass a guard.
         let alone = document.offer_xml().ok_or_else(none)?;
         guard::guard_document(alone.as_bytes()).map_err(Error::Malformed)?;
         Ok(Self {
-            offer: Box::new(offer.clone()),
+            offer,
             words: Some(document.offer_fragments().ok_or_else(none)?),
         })
     }
