@@ -12,18 +12,15 @@ use serde_json::json;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
-use wsag::endpoint::EndpointReference;
 use wsag::languages::TimeLanguages;
-use wsag::negotiations::NegotiationOfferState;
-use wsag::operations::CreateInput;
-use wsag::{Document, NamedValue, ValuePlaces, Violations};
+use wsag::{Document, ValuePlaces, Violations};
 
+use crate::negotiation::codec::DecisionTime;
 use crate::negotiation::codec::kept::{KeptOffer, OFFER};
 use crate::negotiation::codec::members::places_of_any_request;
+use crate::negotiation::codec::xml::extension_of;
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::negotiations::id_in_address;
-use crate::negotiation::request::DecisionTime;
 use crate::negotiation::request::offer::wrong_labels;
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
@@ -384,15 +381,6 @@ fn check_words_as_offered(
     }
 }
 
-/// The name of the element that says which offer is accepted.
-fn extension_of(is_replacing: bool) -> &'static str {
-    if is_replacing {
-        "RenegotiationExtension"
-    } else {
-        "NegotiationExtension"
-    }
-}
-
 /// The names of the negotiation and the agreement are the right ones.
 fn check_accepted_names(accepting: &AcceptanceInput, instance: &NegotiationInstance) -> Result<()> {
     let extension = extension_of(accepting.replaced.is_some());
@@ -436,65 +424,6 @@ fn faults_of_accepted_offer(input: &str, error: Error) -> Error {
         Error::NotOffered(violations) => Error::NotOffered(moved(violations)),
         other => other,
     }
-}
-
-/// The words of an input at the path `root` about the counter offer that it accepts; none where it accepts none.
-pub(in crate::negotiation) fn read_accepting(
-    document: &Document<'_>,
-    input: &CreateInput,
-    root: &'static str,
-) -> Result<Option<AcceptanceInput>> {
-    let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => {
-            let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
-            return Err(
-                error::violation_at_path(format!("{root}/wsag-neg:RenegotiationExtension"), message).into(),
-            );
-        }
-        (Some(offer), None) => (&offer.context, offer.negotiation.as_ref(), None),
-        (None, Some(extension)) => (
-            &extension.context,
-            Some(&extension.negotiation),
-            Some(&extension.responder_agreement),
-        ),
-    };
-    let extension = extension_of(replaced.is_some());
-    let at = |below: &str, message: &str| {
-        Error::from(error::violation_at_path(
-            format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
-            message,
-        ))
-    };
-    let id = |endpoint: &EndpointReference, local: &str, what: &str| {
-        id_in_address(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
-    };
-    if context.state != NegotiationOfferState::Acceptable {
-        let message = format!(
-            "wsag-neg:Acceptable is expected: nothing is concluded from an offer that is {}",
-            context.state.name()
-        );
-        return Err(at("NegotiationOfferContext/wsag-neg:State", &message));
-    }
-    let negotiation = negotiation
-        .map(|negotiation| id(negotiation, "ResponderNegotiationEPR", "a negotiation"))
-        .transpose()?;
-    let replaced = replaced
-        .map(|replaced| id(replaced, "ResponderAgreementEPR", "an agreement"))
-        .transpose()?;
-    let Ok(offer) = context.counter_offer_to.parse() else {
-        return Err(at(
-            "NegotiationOfferContext/wsag-neg:CounterOfferTo",
-            "the OfferId of a counter offer of this service is expected",
-        ));
-    };
-    Ok(Some(AcceptanceInput {
-        negotiation,
-        replaced,
-        words: Some(KeptOffer::of_document(document, Box::new(input.offer.clone()))?),
-        input: root,
-        ..AcceptanceInput::as_it_stands(offer)
-    }))
 }
 
 #[cfg(test)]

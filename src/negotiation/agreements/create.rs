@@ -13,15 +13,16 @@ use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
 use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
-use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
+use super::accept::{ACCEPT_WITHIN, AcceptanceInput};
 use super::repeated_offers::OfferIdentity;
+use crate::negotiation::codec::form::places_of_form;
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::codec::kept::{KeptOffer, wording_of_request};
-use crate::negotiation::codec::members::places_of_form;
+use crate::negotiation::codec::xml::read_accepting;
+use crate::negotiation::codec::{DecisionTime, ReadRequest};
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
-use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
 

@@ -11,7 +11,7 @@ use wsag::agreements::AgreementOffer;
 use wsag::templates::Template;
 use wsag::{Document, Fragment, ValuePlaces, guard};
 
-use crate::negotiation::codec::members::places_of_form;
+use crate::negotiation::codec::form::places_of_form;
 use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::request::offer::Draft;
 use crate::negotiation::templates::OfferedTemplate;

@@ -3,14 +3,13 @@
 
 use std::borrow::Cow;
 
-use domain::request::Request;
 use wsag::{ValuePlaces, Violation, ns};
 
+use crate::negotiation::codec::json::Object;
 use crate::negotiation::error::Error;
-use crate::negotiation::request::json::Object;
 
 /// The element that says an argument.
-const ARGUMENT: &str = "jsdl-posix:Argument";
+pub(super) const ARGUMENT: &str = "jsdl-posix:Argument";
 
 /// The element that says a file to be moved.
 const STAGING: &str = "jsdl:DataStaging";
@@ -106,50 +105,7 @@ pub(in crate::negotiation) fn places_of_any_request() -> ValuePlaces {
     places
 }
 
-/// The places in the request of a form of all parts of its offer, of each argument and of what the form leaves out, too.
-pub(in crate::negotiation) fn places_of_form(request: &Request) -> ValuePlaces {
-    let mut places = ValuePlaces::form("");
-    put_arguments(&mut places, request);
-    put_members(&mut places, |_| true);
-    places
-}
-
-/// The places in the request of a form that changes something of the parts that it says. What it leaves as it is has no place there.
-pub(in crate::negotiation) fn places_of_change(request: &Request) -> ValuePlaces {
-    let mut places = ValuePlaces::form("");
-    put_arguments(&mut places, request);
-    let scheduling = &request.scheduling;
-    put_members(&mut places, |member| match member {
-        "name" => request.name.is_some(),
-        "application" | "version" => request.run.is_some(),
-        "nodes" => request.nodes.is_some(),
-        "durationSeconds" => request.duration.is_some(),
-        "window" => request.start.or(request.end).is_some(),
-        "window/start" => request.start.is_some(),
-        "window/end" => request.end.is_some(),
-        "moldability" => scheduling.moldability.is_some(),
-        "preemption" => scheduling.preemption.is_some(),
-        "budget" => scheduling.budget.is_some(),
-        "maxDeviation" => scheduling.max_deviation.is_some(),
-        "fixAt" => scheduling.fix_at.is_some(),
-        "weights" => scheduling.preference.is_some(),
-        "resource" => scheduling.resource.is_some(),
-        "counterOfferTo" => true,
-        other => other
-            .strip_prefix("attributes/")
-            .is_some_and(|attribute| request.attributes.contains_key(attribute)),
-    });
-    places
-}
-
-fn put_arguments(places: &mut ValuePlaces, request: &Request) {
-    let arguments = request.run.as_ref().map_or(0, |run| run.arguments.len());
-    for index in 0..arguments {
-        places.put(ARGUMENT, Some(index), format!("/arguments/{index}"));
-    }
-}
-
-fn put_members(places: &mut ValuePlaces, is_said: impl Fn(&str) -> bool) {
+pub(super) fn put_members(places: &mut ValuePlaces, is_said: impl Fn(&str) -> bool) {
     for (member, elements) in ELEMENTS.into_iter().filter(|(member, _)| is_said(member)) {
         for element in elements {
             places.put(element, None, format!("/{member}"));

@@ -13,9 +13,9 @@ use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{AnswersView, OfItself};
 use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
+use crate::negotiation::codec::ReadRequest;
+use crate::negotiation::codec::json::{Json, JsonCheck};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::ReadRequest;
-use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Input, RequestKey, Result, Scope, Service};

@@ -19,10 +19,10 @@ use wsag::{ValuePlaces, Violations};
 
 use super::demands;
 use super::offers::{Arrival, IncomingOffer};
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue, Object};
+use crate::negotiation::codec::{DecisionTime, ReadRequest};
 use crate::negotiation::idempotency::text_to_keep;
 use crate::negotiation::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Object};
-use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};

@@ -5,15 +5,12 @@ use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::ValuePlaces;
 use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
 
 use super::flat_offers::{AnswersView, FirstRequest, OfItself};
 use super::offers::CheckedOffer;
 use super::{NegotiationView, OpenedNegotiation, OpeningRequest};
-use crate::negotiation::codec::members::{places_of_change, places_of_form};
 use crate::negotiation::idempotency::{StoredAnswer, text_to_keep};
-use crate::negotiation::request::{DecisionTime, ReadRequest};
 use crate::negotiation::views::agreement::{GuaranteeView, view_guarantees};
 use crate::negotiation::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
@@ -70,7 +67,7 @@ impl Service {
         // The form is found to be right first, with all its faults at once.
         self.check_form(party, request.clone()).await?;
         let first = FirstRequest {
-            request: self.request_of_form(with_places(request))?,
+            request: self.request_of_form(request)?,
             opening: OpeningRequest {
                 expires: Some(self.clock.now() + GOES_ON),
                 agreement: None,
@@ -90,7 +87,7 @@ impl Service {
     /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
     pub async fn estimate(&self, party: &str, request: Request) -> Result<EstimateView> {
         self.check_form(party, request.clone()).await?;
-        let request = self.request_of_form(with_places(request))?;
+        let request = self.request_of_form(request)?;
         let state = NegotiationOfferState::Advisory;
         let placed = self
             .offer_from_request(party, request, OfItself::default(), state, None, None)
@@ -134,7 +131,7 @@ impl Service {
             Some(opened) => opened,
             None => {
                 let first = FirstRequest {
-                    request: self.request_of_form((request.clone(), places_of_change(request)))?,
+                    request: self.request_of_change(request.clone())?,
                     opening: OpeningRequest {
                         expires: Some(self.clock.now() + GOES_ON),
                         agreement: Some(agreement),
@@ -206,7 +203,7 @@ impl Service {
         let target = format!("an answer of the portal in {negotiation}");
         let said = format!("{}{of_itself:?}", text_to_keep(request));
         let key = RequestKey::new(&instance.party, &once.to_string(), &target, said.as_bytes());
-        let request = self.request_of_form((request.clone(), places_of_change(request)))?;
+        let request = self.request_of_change(request.clone())?;
         self.exchange_read_offer(&instance, request, of_itself, key).await
     }
 
@@ -228,23 +225,6 @@ impl Service {
             .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| read_offer(&offer)));
         Ok((view, said.collect::<Result<Vec<_>>>()?))
     }
-
-    /// The wish of a form, as a request that was read.
-    fn request_of_form(&self, (wish, places): (Request, ValuePlaces)) -> Result<ReadRequest> {
-        Ok(ReadRequest {
-            wish,
-            places,
-            named: None,
-            offered: self.first_template()?,
-            decision: DecisionTime::Now,
-        })
-    }
-}
-
-/// The request of a whole form, with the places of all that it may say.
-fn with_places(request: Request) -> (Request, ValuePlaces) {
-    let places = places_of_form(&request);
-    (request, places)
 }
 
 fn read_offer(said: &WordedOffer) -> ReadOffer {

@@ -27,8 +27,8 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violations};
 
+use super::codec::read_request_to_end;
 use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use super::request::read_request_to_end;
 use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use super::{Error, Input, RequestKey, Result, Scope, Service, error};
 use crate::negotiation::codec::kept::read_kept;

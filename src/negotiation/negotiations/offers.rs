@@ -23,9 +23,9 @@ use super::counter::{
 };
 use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
+use crate::negotiation::codec::json::TOKEN_MAX;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::{read_kept_answer, text_to_keep};
-use crate::negotiation::request::json::TOKEN_MAX;
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;

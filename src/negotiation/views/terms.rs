@@ -10,7 +10,7 @@ use wsag::time::DateTime;
 
 use super::conditions::view_resources;
 use super::{scheduling, staging};
-use crate::negotiation::request::json::{Json, Members};
+use crate::negotiation::codec::json::{Json, Members};
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
 pub(in crate::negotiation) fn view_context(read_context: &Context) -> Json {

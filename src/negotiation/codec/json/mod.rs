@@ -1,6 +1,9 @@
 //! JSON from the network: read into a tree within bounds, and the tree into typed values, where everything wrong is
 //! collected, each with its JSON pointer (RFC 6901). Answers that only a client reads are written as such a tree.
 
+pub(in crate::negotiation) mod request;
+mod staging;
+
 use std::cell::Cell;
 use std::fmt;
 

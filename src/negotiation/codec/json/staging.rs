@@ -3,7 +3,7 @@
 use wsag::NamedValue;
 use wsag::job::{CreationFlag, DataStaging};
 
-use super::json::{Json, JsonCheck, LocatedValue, whole_number};
+use super::{Json, JsonCheck, LocatedValue, whole_number};
 
 /// Reads the list of files.
 pub(super) fn read_staged_files(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Vec<DataStaging> {
