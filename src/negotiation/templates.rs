@@ -20,7 +20,6 @@ use wsag::templates::Template;
 use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
 
-use super::idempotency::text_to_keep;
 use super::views::agreement::TemplateView;
 use crate::negotiation::request::guarantee_values::values_of_guarantee;
 
@@ -442,7 +441,8 @@ impl OfferedTemplate {
     }
 
     fn new(template: Template, text: &TemplateText) -> Self {
-        let kept = text_to_keep(&template);
+        // A template is strings, numbers and lists of such: writing it cannot fail.
+        let kept = serde_json::to_string(&template).expect("a template is JSON");
         let digest: [u8; 32] = Sha256::digest(&kept).into();
         let mut version = [0; 16];
         version.copy_from_slice(&digest[..16]);

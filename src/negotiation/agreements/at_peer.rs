@@ -16,10 +16,10 @@ use wsag::ValuePlaces;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::NegotiationOfferState;
 
-use super::accept::AcceptanceInput;
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::flat_offers::{OfItself, offer_in_negotiation};
 use crate::negotiation::negotiations::offers::{Arrival, IncomingOffer};

@@ -13,8 +13,8 @@ use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
 use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
-use super::accept::{ACCEPT_WITHIN, AcceptanceInput};
 use super::repeated_offers::OfferIdentity;
+use crate::negotiation::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
 use crate::negotiation::codec::form::places_of_form;
 use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::codec::kept::{KeptOffer, wording_of_request};

@@ -14,7 +14,8 @@ use wsag::Fragment;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement_input};
 
-use super::accept::{AcceptanceCheck, AcceptanceInput};
+use super::accept::AcceptanceCheck;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 

@@ -5,7 +5,7 @@ use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, 
 use store::AgreementFilter;
 use uuid::Uuid;
 
-use super::accept::AcceptanceInput;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::codec::kept::KeptOffer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};

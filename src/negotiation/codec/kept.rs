@@ -4,6 +4,7 @@
 
 use domain::agreement::{NegotiationOffer, Wording};
 use domain::request::Request;
+use planner::OfferWords;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -94,6 +95,14 @@ impl WordedOffer {
     pub(in crate::negotiation) fn read(row: NegotiationOffer, kept: &str) -> Result<Self> {
         let words = read_kept(kept)?;
         Ok(Self { row, words })
+    }
+
+    /// The offer as the planner stores it.
+    pub(in crate::negotiation) fn to_store(&self) -> OfferWords {
+        OfferWords {
+            offer: self.row.clone(),
+            document: text_to_keep(&self.words),
+        }
     }
 }
 

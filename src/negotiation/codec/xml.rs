@@ -5,7 +5,7 @@ use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue};
 
-use crate::negotiation::agreements::accept::AcceptanceInput;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::codec::kept::KeptOffer;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::negotiations::id_in_address;

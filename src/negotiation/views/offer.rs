@@ -2,7 +2,7 @@
 //! the stored words and their present state.
 
 use domain::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
-use planner::{OfferLoss, OfferWords};
+use planner::OfferLoss;
 use scheduler::Time;
 use serde::Serialize;
 use serde_json::Value;
@@ -20,7 +20,6 @@ use super::agreement::PieceView;
 use super::conditions::{AttributesView, ConditionView, view_conditions};
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
-use crate::negotiation::idempotency::text_to_keep;
 
 /// An offer or counter offer.
 #[derive(Debug, Clone, Serialize)]
@@ -273,14 +272,6 @@ pub(in crate::negotiation) fn stored_offer_state(state: NegotiationOfferState) -
 }
 
 impl WordedOffer {
-    /// The offer as the planner stores it.
-    pub(in crate::negotiation) fn to_store(&self) -> OfferWords {
-        OfferWords {
-            offer: self.row.clone(),
-            document: text_to_keep(&self.words),
-        }
-    }
-
     /// As a flat value.
     pub(in crate::negotiation) fn view(&self) -> OfferView {
         let (row, items) = (&self.row, &self.words.constraints.items);
