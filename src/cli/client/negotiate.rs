@@ -7,9 +7,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use wsag::time::DateTime;
 
+use crate::cli::client::options::OptionOfMember;
 use crate::cli::client::{
-    DryRun, IdOrName, OptionOfMember, Query, Server, amount_with_currency, how_to_explain, list_or_empty,
-    parse_amount, print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
+    DryRun, IdOrName, Query, Server, amount_with_currency, how_to_explain, list_or_empty, parse_amount,
+    print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
 };
 use crate::cli::times::{FORMS, check_times_in_order, parse_time};
 use crate::cli::{Failure, parse_duration, print_rows, row, split_headings};
