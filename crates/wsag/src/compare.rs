@@ -54,7 +54,12 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     }
     for (namespace, local, value) in offered.attributes() {
         let given = sent.attribute(namespace, local);
-        if !given.is_some_and(|given| say_the_same(given, value)) {
+        // The attributes of WS-Agreement are strings.
+        let is_same = |given: &str| match namespace {
+            WSAG => collapse_space(given) == collapse_space(value),
+            _ => say_the_same(given, value),
+        };
+        if !given.is_some_and(is_same) {
             return here(&format!("its {local} was offered as {value:?}"));
         }
     }
