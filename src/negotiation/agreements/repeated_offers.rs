@@ -13,11 +13,6 @@ use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 /// An offer with an AgreementId, by which the same offer is known when it comes again.
 pub(in crate::negotiation) struct OfferIdentity {
     id: String,
-    said: OfferContent,
-}
-
-/// The content of an offer that makes it the same as another.
-struct OfferContent {
     words: Wording,
     /// Whether it asks to be decided later.
     is_pending: bool,
@@ -29,10 +24,8 @@ impl OfferIdentity {
     pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
         Some(Self {
             id: kept.offer.agreement_id.clone()?,
-            said: OfferContent {
-                words: kept.wording(),
-                is_pending,
-            },
+            words: kept.wording(),
+            is_pending,
         })
     }
 }
@@ -56,7 +49,7 @@ impl Service {
         let Some(first) = self.store.first_with_id(party, &named.id).await? else {
             return Ok(None);
         };
-        match self.answer_of(&first, &named.said).await? {
+        match self.answer_of(&first, &named.words, named.is_pending).await? {
             None => Err(Error::IdTaken(named.id.clone())),
             answer => Ok(answer),
         }
@@ -87,9 +80,8 @@ impl Service {
                 None => None,
             },
         };
-        let said = OfferContent { words, is_pending };
         match first.filter(|agreement| agreement.party == party && agreement.initiator_id == id) {
-            Some(first) => self.answer_of(&first, &said).await,
+            Some(first) => self.answer_of(&first, &words, is_pending).await,
             None => Ok(None),
         }
     }
@@ -150,12 +142,17 @@ impl Service {
     }
 
     /// The answer to an offer that an agreement was made of; none where its words or its operation were others.
-    async fn answer_of(&self, first: &Agreement, said: &OfferContent) -> Result<Option<AcceptedView>> {
-        let words = self.store.agreement_document(first.id).await?;
+    async fn answer_of(
+        &self,
+        first: &Agreement,
+        words: &Wording,
+        is_pending: bool,
+    ) -> Result<Option<AcceptedView>> {
+        let kept = self.store.agreement_document(first.id).await?;
         // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
         let events = self.store.timeline(first.id).await?;
         let was_pending = events.iter().any(|event| event.kind == EventKind::Offered.word());
-        if words.as_ref() != Some(&said.words) || was_pending != said.is_pending {
+        if kept.as_ref() != Some(words) || was_pending != is_pending {
             return Ok(None);
         }
         if was_pending {
