@@ -1,5 +1,7 @@
 //! What somebody wants, read from any form, and the offer that asks for it: a template's terms with the request in them.
 
+pub mod filters;
+
 use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
@@ -12,8 +14,6 @@ use wsag::scheduling::Scheduling;
 use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
-
-pub mod filters;
 
 use self::filters::{attributes_of_job, put_attributes};
 
