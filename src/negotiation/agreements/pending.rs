@@ -228,8 +228,7 @@ pub(super) fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) 
 }
 
 fn call_back_parameters(target: &CallBackTarget) -> Option<Fragment> {
-    // They were read in the same way when they came.
-    Fragment::parse(target.endpoint.parameters.as_deref()?).ok()
+    target.endpoint.parameters.as_deref().map(Fragment::of_kept)
 }
 
 fn call_back_reference(target: &CallBackTarget) -> EndpointReference {

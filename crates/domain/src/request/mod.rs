@@ -63,6 +63,7 @@ pub struct CatalogueJob {
     /// Its name.
     pub name: String,
     /// Its version, where one is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its arguments.
     pub arguments: Vec<String>,

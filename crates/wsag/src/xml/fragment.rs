@@ -15,6 +15,11 @@ impl Fragment {
         &self.0
     }
 
+    /// Takes the text of a fragment that was kept.
+    pub fn of_kept(text: impl Into<String>) -> Fragment {
+        Fragment(text.into())
+    }
+
     /// As a document of its own.
     pub(crate) fn to_document(&self) -> String {
         format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{self}")
