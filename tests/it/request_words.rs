@@ -9,7 +9,7 @@ use crate::support::run;
 use crate::support::server::Server;
 
 /// The prefixes of elements.
-pub(crate) const PREFIXES: [&str; 8] = [
+const PREFIXES: [&str; 8] = [
     "jsdl:",
     "jsdl-posix:",
     "wsag:",
@@ -22,7 +22,7 @@ pub(crate) const PREFIXES: [&str; 8] = [
 
 /// Asserts that a text names no element of XML.
 #[track_caller]
-pub(crate) fn assert_no_elements(text: &str, about: &str) {
+fn assert_no_elements(text: &str, about: &str) {
     for prefix in PREFIXES {
         assert!(!text.contains(prefix), "{prefix} is told about {about}: {text}");
     }
