@@ -117,6 +117,7 @@ fn term_in_json(term: &Term) -> Value {
                 "name": term.name,
                 "obligated": term.obligated.name(),
                 "services": services,
+                "kpiName": term.objective.kpi_name,
                 "objective": term.objective.level.text,
             });
         }

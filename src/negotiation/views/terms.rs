@@ -118,6 +118,8 @@ fn view_job_term(job: &JobDefinition) -> Members {
             "staging",
             (!job.staging.is_empty()).then(|| staging::view_staged_files(&job.staging)),
         )
+        .with_any("jobName", job.job_name.clone())
+        .with_any("description", job.description.clone())
         .with("nodesMin", sizes.map(|(least, _)| least))
         .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
         .with_any("nodesListed", listed)
@@ -135,6 +137,7 @@ fn view_job_term(job: &JobDefinition) -> Members {
 fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
     let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
+    let custom: Vec<String> = term.values.custom.iter().map(ToString::to_string).collect();
     view_term_kind("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
@@ -143,9 +146,12 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
             "qualifyingCondition",
             condition.map(|condition| condition.text.trim()),
         )
+        .with_any("kpiName", term.objective.kpi_name.clone())
         .with("objective", term.objective.level.text.trim())
+        .with_any("importance", term.values.importance)
         .holding_any("penalties", view_compensations(&term.values.penalties))
         .holding_any("rewards", view_compensations(&term.values.rewards))
+        .with_any("custom", (!custom.is_empty()).then_some(custom))
 }
 
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.
