@@ -127,21 +127,21 @@ impl Service {
             &target,
             text_to_keep(request).as_bytes(),
         );
-        let opened = match self.earlier_answer(Some(&key)).await? {
-            Some(opened) => opened,
-            None => {
-                let first = FirstRequest {
-                    request: self.request_of_change(request.clone())?,
-                    opening: OpeningRequest {
-                        expires: Some(self.clock.now() + GOES_ON),
-                        agreement: Some(agreement),
-                    },
-                    constraints: NegotiationConstraints::default(),
-                    is_held: true,
-                    answers_max: usize::MAX,
-                };
-                self.open_with_request(party, first, Some(key)).await?
-            }
+        let before = self.earlier_answer::<OpenedNegotiation>(Some(&key)).await?;
+        let opened = if let Some(opened) = before {
+            opened
+        } else {
+            let first = FirstRequest {
+                request: self.request_of_change(request.clone())?,
+                opening: OpeningRequest {
+                    expires: Some(self.clock.now() + GOES_ON),
+                    agreement: Some(agreement),
+                },
+                constraints: NegotiationConstraints::default(),
+                is_held: true,
+                answers_max: usize::MAX,
+            };
+            self.open_with_request(party, first, Some(key)).await?
         };
         let Some(refusal) = refusal_in_answer(&opened.json) else {
             return Ok(Ok(opened.id));
