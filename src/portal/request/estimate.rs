@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use domain::agreement::OfferKind;
 
 use crate::http::{Api, use_cases_of};
-use crate::negotiation::{self, EstimateView, Request, MoneyView};
+use crate::negotiation::{self, EstimateView, MoneyView, Request};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::fields::{OfferForm, ProblemLine};

@@ -17,7 +17,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::negotiation::{self, Request, RefusalView};
+use crate::negotiation::{self, RefusalView, Request};
 use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
 use crate::portal::request::form::{FormPart, Problem};

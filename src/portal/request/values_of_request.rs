@@ -4,7 +4,7 @@ use domain::catalogue::Catalogue;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, Request, RelaxationView};
+use crate::negotiation::{Attribute, RelaxationView, Request};
 use crate::portal::request::attributes::{self, NODE_NUMBERS};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};

@@ -585,7 +585,11 @@ fn mistakes_in_a_form_are_told_by_its_fields() {
                     assert!(!answer.body.contains(prefix), "{field}: {answer:?}");
                 }
                 if field == "nodes" || field == "pieces" || field == "name" {
-                    assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{field}: {answer:?}");
+                    assert_eq!(
+                        answer.status,
+                        StatusCode::UNPROCESSABLE_ENTITY,
+                        "{field}: {answer:?}"
+                    );
                 }
             }
         }
