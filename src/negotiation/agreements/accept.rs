@@ -3,7 +3,6 @@
 use domain::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
 };
-use domain::change::AcceptanceEndpoint;
 use planner::{Acceptance, OfferLoss, Request};
 use scheduler::Time;
 use uuid::Uuid;
