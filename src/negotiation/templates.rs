@@ -35,9 +35,11 @@ pub(super) struct OfferedTemplate {
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
     pub(super) document: String,
+    /// The values that offers are made of, as they are kept with its version.
+    kept: String,
     /// Words that name it in a message.
     what: String,
-    /// Its version, which a change of it changes: the beginning of the digest of its document.
+    /// Its version, which a change of it changes: the beginning of the digest of what is kept of it.
     pub(super) version: Uuid,
     /// The probability that a slot is long enough for its work, where an offer names no duration.
     pub(super) slot_probability: f64,
@@ -326,10 +328,10 @@ impl Templates {
         self.offered.iter().map(Arc::as_ref)
     }
 
-    /// The versions of the offered templates, each with its document.
+    /// The versions of the offered templates, each with what is kept of it.
     pub fn versions(&self) -> Vec<(Uuid, &str)> {
         self.all()
-            .map(|template| (template.version, template.document.as_str()))
+            .map(|template| (template.version, template.kept.as_str()))
             .collect()
     }
 }
@@ -439,8 +441,9 @@ impl OfferedTemplate {
     }
 
     fn new(template: Template, text: &TemplateText) -> Self {
-        let document = template.to_xml();
-        let digest: [u8; 32] = Sha256::digest(&document).into();
+        // A template is strings, numbers and lists of such: writing it cannot fail.
+        let kept = serde_json::to_string(&template).expect("a template is JSON");
+        let digest: [u8; 32] = Sha256::digest(&kept).into();
         let mut version = [0; 16];
         version.copy_from_slice(&digest[..16]);
         Self {
@@ -453,7 +456,8 @@ impl OfferedTemplate {
                 id: template.template_id.clone(),
                 name: template.name.clone().unwrap_or_default(),
             },
-            document,
+            document: template.to_xml(),
+            kept,
             compiled: CompiledTemplate::compile(&template),
             template,
         }

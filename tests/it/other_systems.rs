@@ -357,3 +357,35 @@ fn a_variable_in_another_language_is_bound_in_an_offer_that_came_in_json() {
         server.assert_verified();
     });
 }
+
+#[test]
+fn a_guarantee_with_content_of_another_language_is_that_of_the_template_in_any_writing() {
+    run(async {
+        let valued = |document: &str, worth: &str| {
+            document.replace(
+                "<wsag:BusinessValueList/>",
+                &format!(
+                    "<wsag:BusinessValueList><wsag:CustomBusinessValue>{worth}</wsag:CustomBusinessValue>\
+                     </wsag:BusinessValueList>"
+                ),
+            )
+        };
+        let template = file("templates/agreements/advance-reservation.xml");
+        let worth = "<w:Worth xmlns:w=\"urn:example:worth\" kind=\"x\" of=\"y\"><w:Sum>1</w:Sum></w:Worth>";
+        let (_folder, server) = server(Some(&valued(&template, worth)));
+        let client = server.client();
+        let offer = Offer::reserve(1, 60).xml();
+        let written = "<Worth xmlns=\"urn:example:worth\" of=\"y\" kind=\"x\">\n  <Sum>1</Sum>\n</Worth>";
+        for same in [worth, written] {
+            client.post("/agreements", valued(&offer, same)).await.created();
+        }
+        for other in [
+            worth.replace(">1<", ">2<"),
+            worth.replace("kind=\"x\"", "kind=\"z\""),
+        ] {
+            let (status, path) = refused(&client, valued(&offer, &other)).await;
+            assert_eq!(status, 422, "{other}");
+            assert!(path.ends_with("/wsag:GuaranteeTerm"), "{path}");
+        }
+    });
+}

@@ -1,5 +1,7 @@
 //! Offers of agreements (GFD.192, section 4).
 
+use serde::{Deserialize, Serialize};
+
 use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
@@ -7,11 +9,13 @@ use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, element, named_va
 
 element! {
     /// `wsag:AgreementOffer`.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct AgreementOffer {
         /// The identity that the initiator asks for; the responder assigns one where it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_id: Option<String> = @"wsag:AgreementId" by parse_token,
         /// For people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = "wsag:Name",
         /// The sides of the agreement, and its template.
         pub context: Context = "wsag:Context",
@@ -22,21 +26,27 @@ element! {
 
 element! {
     /// `wsag:Context`.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Context declares ["wsag"] {
         /// The initiator, verbatim: any text or element.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_initiator: Option<Fragment> = "wsag:AgreementInitiator",
         /// The responder, verbatim: any text or element.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_responder: Option<Fragment> = "wsag:AgreementResponder",
         /// Which of the two provides the service.
         pub service_provider: Role = "wsag:ServiceProvider",
         /// When the agreement ends to be valid.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expiration_time: Option<DateTime> = "wsag:ExpirationTime",
         /// The template that an offer is made from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub template_id: Option<String> = "wsag:TemplateId" by parse_token,
         /// The name of that template.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub template_name: Option<String> = "wsag:TemplateName" by parse_token,
         /// Foreign elements, verbatim. They describe and ask for nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub extensions: Vec<Fragment> = "wsag:*",
     }
 }

@@ -1,5 +1,7 @@
 //! When it is to run: `arp:AllocationTimeConstraint`.
 
+use serde::{Deserialize, Serialize};
+
 use crate::languages::TimeLanguage;
 use crate::xml::datatypes::parse_integer;
 use crate::xml::{DateTime, Xml, element};
@@ -8,13 +10,16 @@ element! {
     /// `arp:AllocationTimeConstraint`: run `duration` seconds anywhere between `start` and `end`. Each part may be absent; whether
     /// it then has a default is the service's decision. That the end lies after the start is a rule of the service
     /// ([`crate::rules`]), not of the document.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub struct AllocationTimeConstraint declares ["arp"] {
         /// Earliest start. Round up ([`DateTime::ceil`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<DateTime> = "arp:StartTime",
         /// Latest completion. Round down ([`DateTime::floor`]).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub end: Option<DateTime> = "arp:EndTime",
         /// Seconds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub duration: Option<i32> = "arp:Duration" by parse_seconds,
     }
 }

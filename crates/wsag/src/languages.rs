@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::xml::ns::{ARP, usual_prefix};
 
 /// The names of the elements of one language. All are of one namespace.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLanguage {
     /// The namespace.
     pub namespace: String,
@@ -31,7 +33,7 @@ const PARTS: [&str; 3] = ["StartTime", "EndTime", "Duration"];
 pub(crate) type TermMeaning = (&'static str, Option<&'static str>);
 
 /// The languages that a reader knows besides our own. Cheap to clone.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeLanguages(Arc<[Arc<TimeLanguage>]>);
 
 impl TimeLanguage {
@@ -115,15 +117,6 @@ impl TimeLanguages {
             }
         }
         all.into_iter().collect()
-    }
-
-    /// The languages that a text may have been written in which was kept before some of these were known: all of them, each by itself,
-    /// none.
-    pub fn of_kept_texts(&self) -> impl Iterator<Item = TimeLanguages> {
-        let single = self.0.iter().filter(|_| self.0.len() > 1);
-        let single = single.map(|single| TimeLanguages::from_iter([Arc::clone(single)]));
-        let none = (!self.is_empty()).then(TimeLanguages::default);
-        std::iter::once(self.clone()).chain(single).chain(none)
     }
 
     /// What a name of a Location in one of the languages means.

@@ -1,5 +1,7 @@
 //! Agreement templates and the factory's list of them (GFD.192, section 5).
 
+use serde::{Deserialize, Serialize};
+
 use crate::agreements::Context;
 use crate::expression::Expression;
 use crate::languages::TimeLanguages;
@@ -10,11 +12,12 @@ use crate::xml::{Document, DocumentCheck, Fragment, Node, Readable, Xml};
 
 /// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
 /// [`crate::constraints::CompiledTemplate`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Template {
     /// Identity at the provider.
     pub template_id: String,
     /// For people, and for `wsag:TemplateName` in offers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The context that offers start from.
     pub context: Context,

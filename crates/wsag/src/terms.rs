@@ -7,6 +7,8 @@ use std::sync::Arc;
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
 pub(crate) use alternatives::{term_nodes, terms_below};
 
+use serde::{Deserialize, Serialize};
+
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::GuaranteeTerm;
@@ -21,14 +23,15 @@ use crate::xml::{
 };
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Terms {
     /// Members of the `All`; None where there is no `All` and so nothing is agreed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<Vec<TermTree>>,
 }
 
 /// A member of a compositor.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TermTree {
     /// All members hold.
     All(Vec<TermTree>),
@@ -41,7 +44,7 @@ pub enum TermTree {
 }
 
 /// A term.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Term {
     /// The description of the service.
     ServiceDescription(ServiceDescriptionTerm),
@@ -66,7 +69,7 @@ impl Term {
 }
 
 /// `wsag:ServiceDescriptionTerm`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceDescriptionTerm {
     /// Name of the term.
     pub name: String,
@@ -75,11 +78,12 @@ pub struct ServiceDescriptionTerm {
     /// The one element in it.
     pub content: ServiceDescription,
     /// The language in which it says when. None where that is our own, or it says something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<Arc<TimeLanguage>>,
 }
 
 /// The term languages that the service knows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ServiceDescription {
     /// The job: `jsdl:JobDefinition`.
     JobDefinition(Box<JobDefinition>),
@@ -102,7 +106,7 @@ impl ServiceDescription {
 }
 
 /// An element of a language that is not known here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherContent {
     /// Its namespace.
     pub namespace: String,
@@ -113,7 +117,7 @@ pub struct OtherContent {
 }
 
 /// `wsag:ServiceReference`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceReference {
     /// Name of the term.
     pub name: String,
@@ -124,23 +128,26 @@ pub struct ServiceReference {
 }
 
 /// `wsag:ServiceProperties`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceProperties {
     /// Name of the term.
     pub name: String,
     /// The service that is measured.
     pub service_name: String,
     /// At least one variable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
 }
 
 element! {
     /// `wsag:Variable`: a name for something measured.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Variable {
         /// Name, for expressions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = @"wsag:Name" by parse_token,
         /// Its type or unit, such as `xs:dateTime`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub metric: Option<String> = @"wsag:Metric" by parse_token,
         /// XPath to where it stands.
         pub location: String = "wsag:Location",

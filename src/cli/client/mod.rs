@@ -9,6 +9,7 @@ mod ids;
 pub(super) mod negotiate;
 pub(super) mod negotiations;
 pub(super) mod offer;
+mod options;
 pub(super) mod output;
 pub(super) mod predict;
 pub(super) mod show;
@@ -273,8 +274,11 @@ impl Server {
     }
 
     async fn receive(&self, request: RequestBuilder) -> Result<Value, Failure> {
-        let bytes = self.send(request).await?;
-        serde_json::from_slice(&bytes).map_err(|why| {
+        self.read_content(&self.send(request).await?)
+    }
+
+    fn read_content(&self, bytes: &[u8]) -> Result<Value, Failure> {
+        serde_json::from_slice(bytes).map_err(|why| {
             Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
     }

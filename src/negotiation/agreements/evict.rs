@@ -5,9 +5,9 @@ use planner::{EvictedAgreement, Eviction};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::negotiation::codec::json::request::read_budget;
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
-use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
 

@@ -13,6 +13,7 @@ use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Te
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
+use crate::negotiation::codec::members::tell_in_words_of;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::granted_duration::DurationBounds;
 use crate::negotiation::request::offer::unwritable_offer;
@@ -164,10 +165,10 @@ pub(in crate::negotiation) fn make_counter_offer(
         broken.push(violation_at_path(places.below("/wsag:Terms"), why));
     }
     if broken.is_empty() {
-        Ok(Counter { offer, unmet })
-    } else {
-        Err(broken)
+        return Ok(Counter { offer, unmet });
     }
+    tell_in_words_of(places, &mut broken);
+    Err(broken)
 }
 
 /// The offer with a candidate's numbers in place of its own, where they differ.

@@ -11,10 +11,11 @@ use wsag::languages::TimeLanguages;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::AnswersView;
+use super::flat_offers::{AnswersView, OfItself};
 use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
+use crate::negotiation::codec::ReadRequest;
+use crate::negotiation::codec::json::{Json, JsonCheck};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Input, RequestKey, Result, Scope, Service};
@@ -48,6 +49,8 @@ enum RawOffer {
     Unsupported(Box<IncomingOffer>, Vec<Violation>),
     /// A request, and the pointer to it.
     Flat(Json, String),
+    /// A request that was read, with its own properties in the negotiation.
+    Read(Box<(ReadRequest, OfItself)>),
 }
 
 impl Service {
@@ -82,6 +85,26 @@ impl Service {
             OfferMessage::Advertise => self.advertise(&instance, offers).await?,
         };
         self.keep_answer(key, told).await
+    }
+
+    /// Answers one offer that was read from a form, once under its key.
+    ///
+    /// # Errors
+    /// Those of [`Service::exchange_offers`] for such an offer.
+    pub(in crate::negotiation) async fn exchange_read_offer(
+        &self,
+        instance: &NegotiationInstance,
+        request: ReadRequest,
+        of_itself: OfItself,
+        key: RequestKey,
+    ) -> Result<StoredAnswer> {
+        if let Some(told) = self.earlier_answer(Some(&key)).await? {
+            return Ok(told);
+        }
+        let given = RawOffer::Read(Box::new((request, of_itself)));
+        let offers = vec![(given, Some(key.step(0)))];
+        let told = self.negotiate(instance, Form::Request, offers).await?;
+        self.keep_answer(Some(key), told).await
     }
 
     /// Answers offers, each on its own.
@@ -157,14 +180,7 @@ impl Service {
                     if self.planner.is_dry() {
                         // It will be in no store.
                         for incoming in bargain.incoming.iter().cloned() {
-                            views.push(
-                                WordedOffer::read(
-                                    incoming.offer,
-                                    &incoming.document,
-                                    &self.templates.languages(),
-                                )?
-                                .view(),
-                            );
+                            views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
                         }
                     }
                     let put = bargain
@@ -244,14 +260,16 @@ impl Service {
         given: RawOffer,
         asked: OfferMessage,
     ) -> Result<IncomingOffer> {
+        let otherwise = match asked {
+            OfferMessage::Negotiate => NegotiationOfferState::Solicited,
+            OfferMessage::Advertise => NegotiationOfferState::Advisory,
+        };
         match given {
             RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),
-            RawOffer::Flat(request, pointer) => {
-                let otherwise = match asked {
-                    OfferMessage::Negotiate => NegotiationOfferState::Solicited,
-                    OfferMessage::Advertise => NegotiationOfferState::Advisory,
-                };
-                self.flat_offer(instance, request, pointer, otherwise).await
+            RawOffer::Flat(request, pointer) => self.flat_offer(instance, request, pointer, otherwise).await,
+            RawOffer::Read(read) => {
+                let (request, of_itself) = *read;
+                self.offer_in_tree(instance, request, of_itself, otherwise).await
             }
         }
     }

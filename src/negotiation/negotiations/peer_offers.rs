@@ -6,6 +6,7 @@ use domain::agreement::{
     AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
     OfferTerms, Shape, Slots,
 };
+use domain::request::change_each_description;
 use domain::resources::Scaling;
 use planner::{Candidate, OfferRequest, Quote, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
@@ -20,7 +21,6 @@ use wsag::travel::Travel;
 
 use crate::federation::client::Peer;
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
-use crate::negotiation::request::flat_request::change_each_description;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Result, Service};
 

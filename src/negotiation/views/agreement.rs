@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::TrailLine;
 use uuid::Uuid;
 
+use super::conditions::{AttributesView, ConditionView, view_filters};
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 
 /// A template, as far as one needs to know it to choose.
@@ -49,6 +50,12 @@ pub struct AgreementView {
     pub resource: Option<String>,
     /// Nodes granted.
     pub nodes: u32,
+    /// What each of them must have.
+    #[serde(default, skip_serializing_if = "AttributesView::is_empty")]
+    pub attributes: AttributesView,
+    /// The other conditions on them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionView>,
     /// Contract duration in seconds.
     pub duration_seconds: i64,
     /// Earliest start.
@@ -324,6 +331,7 @@ pub struct TimelineView {
 impl AgreementView {
     pub(in crate::negotiation) fn of(agreement: &Agreement) -> Self {
         let place = agreement.is_placed().then(|| agreement.placement());
+        let (attributes, conditions) = view_filters(&agreement.constraints.filters);
         Self {
             id: agreement.id,
             agreement_id: agreement.initiator_id.clone(),
@@ -335,6 +343,8 @@ impl AgreementView {
             service_state: agreement.service.word().to_owned(),
             resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
+            attributes,
+            conditions,
             duration_seconds: agreement.duration,
             ready: second_as_date_time(agreement.ready),
             deadline: second_as_date_time(agreement.deadline),

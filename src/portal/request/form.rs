@@ -8,7 +8,7 @@ use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, CatalogueJob, FlatRequest};
+use crate::negotiation::{Attribute, CatalogueJob, Request};
 use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;
 use crate::portal::text;
@@ -83,7 +83,7 @@ pub(in crate::portal) const CHOICES_MAX: u32 = 6;
 #[derive(Debug, PartialEq)]
 pub(in crate::portal) struct ReadForm {
     /// Its request, without the values that cannot be written into an offer.
-    pub(in crate::portal) wish: FlatRequest,
+    pub(in crate::portal) wish: Request,
     /// The most offers that its sender wants to see.
     pub(in crate::portal) choices: usize,
     /// All that cannot be written into an offer.
@@ -103,7 +103,7 @@ pub(in crate::portal) fn read_form(
     let start = form.second(field::START, FormPart::Start);
     let duration = form.duration();
     let end = form.deadline(start, duration);
-    let wish = FlatRequest {
+    let wish = Request {
         // Files that are moved are named in documents and requests in JSON.
         staging: None,
         name: form

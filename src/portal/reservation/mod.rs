@@ -17,7 +17,7 @@ use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
-    AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, FlatRequest,
+    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
     FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
 };
 use crate::portal::error::Failure;
@@ -182,7 +182,7 @@ fn address_as_before(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
-    request: FlatRequest,
+    request: negotiation::Request,
     now: i64,
 ) -> Option<String> {
     let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
@@ -191,7 +191,7 @@ fn address_as_before(
         return None;
     }
     let latest = |end: &DateTime| end.floor() - view.duration_seconds;
-    let request = FlatRequest {
+    let request = negotiation::Request {
         start: request.start.filter(|at| at.floor() > now),
         end: request.end.filter(|end| latest(end) > now),
         ..request

@@ -71,7 +71,7 @@ impl Store {
             .await
     }
 
-    /// The offer that an agreement was made from, as it came.
+    /// The offer that an agreement was made from, as it is kept.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -93,7 +93,7 @@ impl Store {
         Ok(())
     }
 
-    /// The document of a version of a template.
+    /// A version of a template, as it is kept.
     ///
     /// # Errors
     /// [`Error::Unavailable`].

@@ -66,30 +66,6 @@ impl<'a> Document<'a> {
         Ok(Document { tree })
     }
 
-    /// The same, of a message that was kept: its negotiation constraints on the whole are `wsag:Constraint`, also where they were
-    /// written as `wsag-neg:Constraint`, before they were held to the published schemas.
-    ///
-    /// # Errors
-    /// The fault of a text that this crate has not written.
-    pub fn kept_in(text: &'a str, languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
-        let mut document = Document::written_in(text, languages)?;
-        let mut declarations = document.tree.declarations.iter();
-        let Some(wsag) = declarations.position(|(_, namespace)| namespace == ns::WSAG) else {
-            return Ok(document);
-        };
-        let nodes = document.root().descendants();
-        let earlier = nodes.filter(|node| {
-            let parent = node.parent();
-            node.is(ns::WSAG_NEG, "Constraint")
-                && parent.is_some_and(|parent| parent.is(ns::WSAG_NEG, "NegotiationConstraints"))
-        });
-        let earlier: Vec<u32> = earlier.map(Node::id).collect();
-        for id in earlier {
-            document.tree.elements[id as usize].name.namespace = u32::try_from(wsag).unwrap_or(NONE);
-        }
-        Ok(document)
-    }
-
     /// The tree of an offer that was put together from values, to be checked: it has no text, so that nothing is cut out of
     /// it. Its faults are reported at `places`.
     ///
@@ -112,6 +88,11 @@ impl<'a> Document<'a> {
     /// Whether its fragments needed [`INHERITED_MAX`] or more, so that not all of them can stand alone.
     pub(crate) fn inherits_too_much(&self) -> bool {
         self.tree.inheritable.get() == 0
+    }
+
+    /// Lets fragments need as many bytes of declarations again as those of one document may.
+    pub(crate) fn renew_inheritable(&self) {
+        self.tree.inheritable.set(INHERITED_MAX);
     }
 
     /// The root element. No tree is built without one.

@@ -1,10 +1,12 @@
-//! The wish of a request in any form, and the offer that asks for it: a template's terms with the wish in them. A flat
-//! request in JSON and the form of the portal become offers here, and are checked, shown and stored as any other.
+//! What somebody wants, read from any form, and the offer that asks for it: a template's terms with the request in them.
+
+pub mod filters;
 
 use std::collections::BTreeMap;
 
 use scheduler::domain::Attribute;
 use scheduler::{Seconds, Time};
+use serde::{Deserialize, Serialize};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::allocation::AllocationTimeConstraint;
 use wsag::job::{Application, DataStaging, JobDefinition, PosixApplication, RangeValue};
@@ -13,7 +15,7 @@ use wsag::templates::Template;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
-use super::filters::{attributes_of_job, put_attributes};
+use self::filters::{attributes_of_job, put_attributes};
 
 /// A time that has begun is meant from so long after the present on, in seconds: until then it is decided on.
 const DECIDED_WITHIN: Seconds = 10;
@@ -23,35 +25,45 @@ const JOB_TERM: &str = "JOB";
 const TIME_TERM: &str = "TIME";
 const SCHEDULING_TERM: &str = "SCHEDULING";
 
-/// The wish. The template gives the members that it leaves out.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct FlatRequest {
+/// What somebody wants. A template gives what it leaves out.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Request {
     /// For the requester's own list.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The job to run; none where only nodes are reserved.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub run: Option<CatalogueJob>,
     /// The files that are moved for it; none where nothing is said of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub staging: Option<Vec<DataStaging>>,
     /// How many nodes, least and greatest.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<(u32, u32)>,
     /// What each node must have: at least this of a number, and the word as it is.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", with = "kept_attributes")]
     pub attributes: BTreeMap<String, Attribute>,
     /// Earliest start.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<DateTime>,
     /// Latest completion.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<DateTime>,
     /// For how many seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<i32>,
     /// How it may be planned.
     pub scheduling: Scheduling,
 }
 
 /// An application of the catalogue and its arguments.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CatalogueJob {
     /// Its name.
     pub name: String,
     /// Its version, where one is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Its arguments.
     pub arguments: Vec<String>,
@@ -71,7 +83,7 @@ impl CatalogueJob {
 
 /// The seconds that a start and an end mean for nodes alone where no duration is said: all of the time between them, or what is left
 /// of it. `None` where one of them is not said, or nothing is left.
-pub(super) fn seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time) -> Option<i32> {
+pub fn seconds_between(start: Option<DateTime>, end: Option<DateTime>, now: Time) -> Option<i32> {
     let (start, end) = (start?.ceil(), end?.floor());
     let from = if start > now.seconds() {
         start
@@ -82,10 +94,11 @@ pub(super) fn seconds_between(start: Option<DateTime>, end: Option<DateTime>, no
     seconds.filter(|seconds| *seconds > 0)
 }
 
-impl FlatRequest {
-    /// The same with its duration said, where a start and an end say it (see [`seconds_between`]). The duration of an application is
+impl Request {
+    /// This request with its duration said, where a start and an end say it (see [`seconds_between`]). The duration of an application is
     /// predicted, and follows from a law of scaling, of the wish or of its template.
-    pub(in crate::negotiation) fn saying_duration(&self, template: &Template, now: Time) -> Self {
+    #[must_use]
+    pub fn saying_duration(&self, template: &Template, now: Time) -> Self {
         let follows = self.run.is_some() || has_law(&self.scheduling) || terms_have_law(&template.terms);
         let meant = seconds_between(self.start, self.end, now).filter(|_| !follows);
         Self {
@@ -94,7 +107,7 @@ impl FlatRequest {
         }
     }
 
-    /// The same for a change of an offer of nodes alone that says no duration. The duration that it means stays where its window
+    /// This request for a change of an offer of nodes alone that says no duration. The duration that it means stays where its window
     /// changes.
     fn keeping_duration(&self, offer: &AgreementOffer, template: Option<&Template>) -> Self {
         let said = Self::of_offer(offer);
@@ -296,10 +309,7 @@ fn terms_have_law(terms: &Terms) -> bool {
 }
 
 /// Changes every service description in these trees.
-pub(in crate::negotiation) fn change_each_description(
-    trees: &mut [TermTree],
-    change: &mut impl FnMut(&mut ServiceDescription),
-) {
+pub fn change_each_description(trees: &mut [TermTree], change: &mut impl FnMut(&mut ServiceDescription)) {
     for tree in trees {
         match tree {
             TermTree::All(members) | TermTree::ExactlyOne(members) | TermTree::OneOrMore(members) => {
@@ -352,6 +362,46 @@ fn tree_has_term(tree: &TermTree, content: &ServiceDescription) -> bool {
 
 fn is_same_kind(one: &ServiceDescription, other: &ServiceDescription) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
+}
+
+/// Attributes as they are kept: numbers and words.
+mod kept_attributes {
+    use std::collections::BTreeMap;
+
+    use scheduler::domain::Attribute;
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::Value;
+
+    pub(super) fn serialize<S: Serializer>(
+        attributes: &BTreeMap<String, Attribute>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let value = |attribute: &Attribute| match attribute {
+            Attribute::Word(word) => Value::from(word.as_str()),
+            Attribute::Number(number) => Value::from(*number),
+        };
+        serializer.collect_map(
+            attributes
+                .iter()
+                .map(|(name, attribute)| (name, value(attribute))),
+        )
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<String, Attribute>, D::Error> {
+        let kept = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let attribute = |(name, value): (String, Value)| {
+            let read = match &value {
+                Value::String(word) => Some(Attribute::Word(word.clone())),
+                number => number.as_i64().map(Attribute::Number),
+            };
+            let read = read.ok_or_else(|| D::Error::custom(format!("{value} is no value of {name}")));
+            read.map(|read| (name, read))
+        };
+        kept.into_iter().map(attribute).collect()
+    }
 }
 
 #[cfg(test)]

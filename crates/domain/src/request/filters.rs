@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use domain::agreement::{Filter, Measure};
-use domain::resources::ARCHITECTURE;
 use scheduler::domain::Attribute;
 use scheduler::prediction::whole_as_real;
 use wsag::NamedValue;
 use wsag::job::{self, Bound, FilterKind, RangeValue, Resources};
 
+use crate::agreement::{Filter, Measure};
+use crate::resources::ARCHITECTURE;
+
 /// The filters of a job. A range without parts asks for nothing.
-pub(in crate::negotiation) fn filters_of_job(resources: &Resources) -> Vec<Filter> {
+pub fn filters_of_job(resources: &Resources) -> Vec<Filter> {
     let architecture = resources.cpu_architecture.as_ref().map(|name| Filter::Word {
         attribute: ARCHITECTURE.to_owned(),
         is: name.clone(),
@@ -44,10 +45,7 @@ fn attribute_of_filter(kind: FilterKind) -> (&'static str, Measure) {
 
 /// Has a job ask for what each node must have, in place of its own conditions on the same: at least so much of a number, and a
 /// word as it is.
-pub(in crate::negotiation) fn put_attributes(
-    attributes: &BTreeMap<String, Attribute>,
-    resources: &mut Resources,
-) {
+pub(super) fn put_attributes(attributes: &BTreeMap<String, Attribute>, resources: &mut Resources) {
     for (name, attribute) in attributes {
         match attribute {
             Attribute::Word(word) => resources.cpu_architecture = Some(word.clone()),
@@ -71,7 +69,7 @@ pub(in crate::negotiation) fn put_attributes(
 }
 
 /// What each node must have by a job, as far as [`put_attributes`] can say it.
-pub(in crate::negotiation) fn attributes_of_job(resources: &Resources) -> BTreeMap<String, Attribute> {
+pub(super) fn attributes_of_job(resources: &Resources) -> BTreeMap<String, Attribute> {
     let mut attributes = BTreeMap::new();
     for filter in filters_of_job(resources) {
         match filter {
@@ -137,10 +135,10 @@ fn nearest_whole_number(value: f64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use domain::resources::NUMBERS;
     use wsag::job::Exact;
 
     use super::*;
+    use crate::resources::NUMBERS;
 
     #[test]
     fn a_range_allows_the_whole_numbers_that_it_contains() {

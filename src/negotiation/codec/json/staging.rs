@@ -3,7 +3,7 @@
 use wsag::NamedValue;
 use wsag::job::{CreationFlag, DataStaging};
 
-use super::json::{Json, JsonCheck, LocatedValue};
+use super::{Json, JsonCheck, LocatedValue, whole_number};
 
 /// Reads the list of files.
 pub(super) fn read_staged_files(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Vec<DataStaging> {
@@ -44,9 +44,10 @@ fn read_staged_file(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Data
 }
 
 fn read_byte_count(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<u64> {
-    let number = match at.value {
-        Json::Number(number) => number.as_u64(),
-        _ => None,
+    let expected = "a whole number from 0 on";
+    let Json::Number(number) = at.value else {
+        return check.expected(at, expected);
     };
-    number.or_else(|| check.wrong(at, "a whole number from 0 on is expected"))
+    let message = || format!("{expected} is expected, not {number}");
+    whole_number(number).or_else(|| check.wrong(at, message()))
 }

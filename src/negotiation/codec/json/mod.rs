@@ -1,6 +1,10 @@
 //! JSON from the network: read into a tree within bounds, and the tree into typed values, where everything wrong is
 //! collected, each with its JSON pointer (RFC 6901). Answers that only a client reads are written as such a tree.
 
+mod members;
+pub(in crate::negotiation) mod request;
+mod staging;
+
 use std::cell::Cell;
 use std::fmt;
 
@@ -9,6 +13,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use wsag::time::DateTime;
 use wsag::{Violation, Violations};
+
+pub(in crate::negotiation) use members::Members;
 
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::{Error, Result};
@@ -45,53 +51,6 @@ fn write_members_in_order<S: Serializer>(
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
     serializer.collect_map(members.iter().map(|(name, value)| (name, value)))
-}
-
-/// The members of an object that is being made, in their order.
-#[derive(Debug, Default)]
-pub(in crate::negotiation) struct Members(Vec<(String, Json)>);
-
-impl Members {
-    /// With a value of one piece, or a list of such.
-    pub(in crate::negotiation) fn with(self, name: &str, value: impl Into<Value>) -> Self {
-        self.holding(name, value.into())
-    }
-
-    /// The same, where there is one.
-    pub(in crate::negotiation) fn with_any(self, name: &str, value: Option<impl Into<Value>>) -> Self {
-        self.holding_any(name, value.map(Into::into))
-    }
-
-    /// With texts, where there are any.
-    pub(in crate::negotiation) fn with_texts(self, name: &str, texts: &[String]) -> Self {
-        self.with_any(name, (!texts.is_empty()).then(|| texts.to_vec()))
-    }
-
-    /// With a value that has members itself.
-    pub(in crate::negotiation) fn holding(mut self, name: &str, value: impl Into<Json>) -> Self {
-        self.0.push((name.to_owned(), value.into()));
-        self
-    }
-
-    /// The same, where there is one.
-    pub(in crate::negotiation) fn holding_any(self, name: &str, value: Option<impl Into<Json>>) -> Self {
-        match value {
-            Some(value) => self.holding(name, value),
-            None => self,
-        }
-    }
-
-    /// With all of other members.
-    pub(in crate::negotiation) fn and(mut self, others: Self) -> Self {
-        self.0.extend(others.0);
-        self
-    }
-}
-
-impl From<Members> for Json {
-    fn from(Members(members): Members) -> Self {
-        Self::Object(members)
-    }
 }
 
 impl From<Value> for Json {
@@ -307,7 +266,8 @@ impl JsonCheck {
         None
     }
 
-    fn expected<T>(&mut self, at: &LocatedValue<'_>, what: &str) -> Option<T> {
+    /// Notes that a value of another kind is expected.
+    pub(in crate::negotiation) fn expected<T>(&mut self, at: &LocatedValue<'_>, what: &str) -> Option<T> {
         self.wrong(at, format!("{what} is expected, not {}", at.value.kind()))
     }
 
@@ -415,7 +375,7 @@ impl JsonCheck {
         let Json::Number(number) = at.value else {
             return self.expected(at, "a whole number");
         };
-        let value = number.as_u64().filter(|value| *value > 0);
+        let value = whole_number(number).filter(|value| *value > 0);
         let read = value
             .and_then(|value| T::try_from(value).ok())
             .filter(|value| *value <= max);
@@ -517,6 +477,24 @@ impl<'j> Object<'j> {
     }
 }
 
+/// The whole number from 0 on that a number is, also where it is written with a fraction of nothing, such as 600.0: JSON has one type
+/// of numbers.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a whole number within 64 bits, which is checked first"
+)]
+pub(in crate::negotiation) fn whole_number(number: &serde_json::Number) -> Option<u64> {
+    /// The first number that needs more than 64 bits.
+    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+    let written = || {
+        let value = number.as_f64()?;
+        let is_whole = (0.0..BEYOND).contains(&value) && value.fract() == 0.0;
+        is_whole.then_some(value as u64)
+    };
+    number.as_u64().or_else(written)
+}
+
 /// A pointer to a member.
 fn pointer_to_member(pointer: &str, name: &str) -> String {
     format!("{pointer}/{}", name.replace('~', "~0").replace('/', "~1"))
@@ -559,6 +537,26 @@ mod tests {
         assert!(Json::parse(b"\"\xff\"").is_err());
         let allowed = format!("{}1{}", "[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX));
         assert!(Json::parse(allowed.as_bytes()).is_ok());
+    }
+
+    #[test]
+    fn a_number_is_whole_however_it_is_written() {
+        for (text, whole) in [
+            ("600", Some(600)),
+            ("600.0", Some(600)),
+            ("6e2", Some(600)),
+            ("0.0", Some(0)),
+            ("600.5", None),
+            ("-1.0", None),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616.0", None),
+            ("1e300", None),
+        ] {
+            let Json::Number(number) = Json::parse(text.as_bytes()).unwrap() else {
+                panic!("{text} is no number");
+            };
+            assert_eq!(whole_number(&number), whole, "{text}");
+        }
     }
 
     #[test]
