@@ -2,8 +2,6 @@
 
 mod alternatives;
 
-use std::sync::Arc;
-
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
 pub(crate) use alternatives::{term_nodes, terms_below};
 
@@ -11,7 +9,6 @@ use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
-use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
@@ -74,8 +71,8 @@ pub struct ServiceDescriptionTerm {
     pub service_name: String,
     /// The one element in it.
     pub content: ServiceDescription,
-    /// The language in which it says when. None where that is our own, or it says something else.
-    pub language: Option<Arc<TimeLanguage>>,
+    /// Whether it says when in WSAG4J's words.
+    pub is_wsag4j: bool,
 }
 
 /// The term languages that the service knows.
@@ -338,7 +335,7 @@ pub(crate) fn read_description_term(
         name,
         service_name,
         content: content?,
-        language: child.language().cloned(),
+        is_wsag4j: child.is_renamed(),
     })
 }
 
@@ -439,10 +436,8 @@ fn write_term(xml: &mut Xml, term: &Term) {
             start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
                 ServiceDescription::JobDefinition(job) => job.put(xml, "jsdl:JobDefinition"),
-                ServiceDescription::AllocationTime(window) => match &term.language {
-                    Some(language) => window.write_in(xml, language),
-                    None => window.put(xml, "arp:AllocationTimeConstraint"),
-                },
+                ServiceDescription::AllocationTime(window) if term.is_wsag4j => window.write_for_wsag4j(xml),
+                ServiceDescription::AllocationTime(window) => window.put(xml, "arp:AllocationTimeConstraint"),
                 ServiceDescription::Other(other) => xml.insert(&other.source),
                 ServiceDescription::Scheduling(scheduling) => scheduling.put(xml, "bsp:Scheduling"),
             }

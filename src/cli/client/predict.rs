@@ -127,7 +127,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>().map_err(store::Error::from)?;
     settings.resources.retain(Resource::takes_new);
-    let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
+    let templates = Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     let barred = bar_others_than(options.resource.as_deref(), &settings)?;
     let knowledge = learn_from_store(&store, config.predictions(), clock.now()).await?;

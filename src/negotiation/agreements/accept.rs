@@ -13,7 +13,6 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::NegotiationOfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue, ValuePlaces, Violations};
@@ -280,7 +279,7 @@ impl Service {
                 let text = offered.to_xml();
                 (offered, Wording::from(text))
             }
-            Some(words) => read_words_as_offered(words, &offered, &self.templates.languages())?,
+            Some(words) => read_words_as_offered(words, &offered)?,
         };
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
@@ -364,15 +363,10 @@ impl Service {
     }
 }
 
-/// The content of the words that accept a counter offer: the same as the offer, except for the name. They may say when in these
-/// languages.
-fn read_words_as_offered(
-    words: &str,
-    offered: &AgreementOffer,
-    languages: &TimeLanguages,
-) -> Result<(AgreementOffer, Wording)> {
-    let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
-    let (offered, places) = (offered.make(languages), ValuePlaces::document(""));
+/// The content of the words that accept a counter offer: the same as the offer, except for the name.
+fn read_words_as_offered(words: &str, offered: &AgreementOffer) -> Result<(AgreementOffer, Wording)> {
+    let document = Document::parse(words.as_bytes()).map_err(Error::Malformed)?;
+    let (offered, places) = (offered.make(), ValuePlaces::document(""));
     let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
     if let Some(difference) = first_difference(&document, &offered) {
         return Err(difference.into());

@@ -212,7 +212,7 @@ impl Service {
                 return refused("/counterOfferTo", message);
             };
             Some(Box::new(content_of_offer(
-                &WordedOffer::read(row, &document, &self.templates.languages())?.words,
+                &WordedOffer::read(row, &document)?.words,
             )))
         } else if let Some(agreement) = instance.agreement {
             Some(self.words_of(agreement).await?.offer()?)

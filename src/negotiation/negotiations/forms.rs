@@ -210,13 +210,10 @@ impl Service {
         let offers = self.store.offers(id).await?;
         let mut view = NegotiationView::of(&instance, self.clock.now());
         view.penalties = self.penalties_about(&instance).await?;
-        let said = self.run_document_work(move |this| {
-            let languages = this.templates.languages();
+        let said = self.run_document_work(move |_| {
             offers
                 .into_iter()
-                .map(|(row, document)| {
-                    WordedOffer::read(row, &document, &languages).map(|each| read_offer(&each))
-                })
+                .map(|(row, document)| WordedOffer::read(row, &document).map(|each| read_offer(&each)))
                 .collect::<Result<Vec<_>>>()
         });
         Ok((view, said.await??))

@@ -243,10 +243,9 @@ impl Service {
         let offers = self.store.offers(id).await?;
         let penalties = self.penalties_about(&instance).await?;
         self.run_document_work(move |this| {
-            let languages = this.templates.languages();
             let said = offers
                 .into_iter()
-                .map(|(row, document)| WordedOffer::read(row, &document, &languages));
+                .map(|(row, document)| WordedOffer::read(row, &document));
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;

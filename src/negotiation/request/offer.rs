@@ -131,7 +131,7 @@ impl Service {
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>> {
-        let made = offer.make(&self.templates.languages());
+        let made = offer.make();
         let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
         self.drafts(&document, offer, party, replaced)
     }

@@ -4,8 +4,6 @@
 use domain::agreement::{NegotiationOffer, Wording};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
-use wsag::languages::TimeLanguages;
-use wsag::terms::{ServiceDescription, Term, Terms};
 use wsag::{Document, Fragment, Message, ValuePlaces, guard};
 
 use super::flat_request::FlatRequest;
@@ -17,8 +15,8 @@ use crate::negotiation::{Error, Result, Service};
 /// The words of an offer, with all that they need to be read.
 #[derive(Debug, Clone)]
 pub(in crate::negotiation) enum Words {
-    /// A document as it came, and the languages in which it may say when.
-    Document(String, TimeLanguages),
+    /// A document as it came.
+    Document(String),
     /// The offer that a flat request makes of its template, and the places in the request.
     Offer(Box<AgreementOffer>, ValuePlaces),
 }
@@ -31,7 +29,7 @@ impl Words {
     pub(in crate::negotiation) fn offer(self) -> Result<Box<AgreementOffer>> {
         match self {
             Self::Offer(offer, _) => Ok(offer),
-            Self::Document(text, languages) => Ok(read_kept_offer(&text, &languages)?.1),
+            Self::Document(text) => Ok(read_kept_offer(&text)?.1),
         }
     }
 
@@ -45,8 +43,8 @@ impl Words {
                 let parts = (offer.context.to_fragment(), offer.terms.to_fragment());
                 Ok((offer, parts.0, parts.1))
             }
-            Self::Document(text, languages) => {
-                let (document, offer) = read_kept_offer(&text, &languages)?;
+            Self::Document(text) => {
+                let (document, offer) = read_kept_offer(&text)?;
                 let (context, terms) = document.offer_fragments().ok_or_else(another_document)?;
                 Ok((offer, context, terms))
             }
@@ -55,74 +53,40 @@ impl Words {
 }
 
 impl WordedOffer {
-    /// An offer of a negotiation as it was stored, with its words, which may say when in these languages.
+    /// An offer of a negotiation as it was stored, with its words.
     ///
     /// # Errors
     /// [`Error::Internal`] for a stored document that is none.
-    pub(in crate::negotiation) fn read(
-        row: NegotiationOffer,
-        document: &str,
-        languages: &TimeLanguages,
-    ) -> Result<Self> {
+    pub(in crate::negotiation) fn read(row: NegotiationOffer, document: &str) -> Result<Self> {
         let first = |message| match message {
             Message::NegotiateInput(offers)
             | Message::NegotiateOutput(offers)
             | Message::AdvertiseInput(offers) => offers.into_iter().next(),
             _ => None,
         };
-        let (_, words) = read_kept(document, languages, first, |offer| &offer.terms)?;
+        let (_, words) = read_kept(document, first)?;
         Ok(Self { row, words })
     }
 }
 
-fn read_kept_offer<'t>(
-    text: &'t str,
-    languages: &TimeLanguages,
-) -> Result<(Document<'t>, Box<AgreementOffer>)> {
+fn read_kept_offer(text: &str) -> Result<(Document<'_>, Box<AgreementOffer>)> {
     let offer = |message| match message {
         Message::AgreementOffer(offer) => Some(offer),
         _ => None,
     };
-    read_kept(text, languages, offer, |offer| &offer.terms)
+    read_kept(text, offer)
 }
 
-/// Reads a text that was kept, and the content of its message with the terms of an offer, in the languages in which it was written. A
-/// language that is known since then may have a name for an element that meant something else. So these are the first in which the text
-/// is valid, and says when once at most; where rules have become stricter since, the first in which it can be read so.
+/// Reads a text that was kept, and the content of its message. Where rules have become stricter since, what they have against it does not
+/// count.
 ///
 /// # Errors
 /// [`Error::Internal`] where it cannot be read.
-fn read_kept<'t, T>(
-    text: &'t str,
-    languages: &TimeLanguages,
-    content: impl Fn(Message) -> Option<T>,
-    terms: impl Fn(&T) -> &Terms,
-) -> Result<(Document<'t>, T)> {
-    let (mut ambiguous, mut wrong) = (None, None);
-    for read in [wsag::read as fn(&Document<'_>) -> _, wsag::read_again] {
-        for languages in languages.of_kept_texts() {
-            let document = Document::kept_in(text, &languages).map_err(unreadable_wording)?;
-            match read(&document) {
-                Err(why) => drop(wrong.get_or_insert(why)),
-                Ok(message) => {
-                    let content = content(message).ok_or_else(another_document)?;
-                    if says_when_once(terms(&content)) {
-                        return Ok((document, content));
-                    }
-                    ambiguous.get_or_insert((document, content));
-                }
-            }
-        }
-    }
-    ambiguous.ok_or_else(|| wrong.map_or_else(another_document, unreadable_wording))
-}
-
-/// Whether each way to read an offer says at most once when.
-fn says_when_once(terms: &Terms) -> bool {
-    let is_time = |term: &&&Term| matches!(&***term, Term::ServiceDescription(description) if matches!(description.content, ServiceDescription::AllocationTime(_)));
-    let ways = terms.alternatives().unwrap_or_default();
-    ways.iter()
-        .all(|way| way.terms.iter().filter(is_time).count() <= 1)
+fn read_kept<T>(text: &str, content: impl FnOnce(Message) -> Option<T>) -> Result<(Document<'_>, T)> {
+    let document = Document::kept(text).map_err(unreadable_wording)?;
+    let message = wsag::read_again(&document).map_err(unreadable_wording)?;
+    let content = content(message).ok_or_else(another_document)?;
+    Ok((document, content))
 }
 
 fn unreadable_wording(why: impl std::fmt::Display) -> Error {
@@ -156,8 +120,8 @@ impl Service {
     pub(in crate::negotiation) fn drafts_again(&self, words: Words, party: &str) -> Result<Vec<Draft>> {
         match words {
             Words::Offer(offer, places) => self.drafts_of(&offer, &places, party, None),
-            Words::Document(text, languages) => {
-                let (document, offer) = read_kept_offer(&text, &languages)?;
+            Words::Document(text) => {
+                let (document, offer) = read_kept_offer(&text)?;
                 self.drafts(&document, &offer, party, None)
             }
         }
@@ -172,7 +136,7 @@ impl Service {
     /// The content of stored words.
     pub(in crate::negotiation) async fn words(&self, wording: Wording) -> Result<Words> {
         let (version, request) = match wording {
-            Wording::Document(text) => return Ok(Words::Document(text, self.templates.languages())),
+            Wording::Document(text) => return Ok(Words::Document(text)),
             Wording::Request { template, request } => (template, request),
         };
         let (wish, places) = FlatRequest::from_json(&request).map_err(unreadable_wording)?;
@@ -182,13 +146,12 @@ impl Service {
         // The template has changed since.
         let text = self.store.template_version(version).await?;
         let text = text.ok_or_else(|| unreadable_wording("its template is not there"))?;
-        let offer = self.run_document_work(move |this| {
+        let offer = self.run_document_work(move |_| {
             let offer = |message| match message {
                 Message::Template(template) => Some(Box::new(wish.offer(&template))),
                 _ => None,
             };
-            let read = read_kept(&text, &this.templates.languages(), offer, |offer| &offer.terms);
-            read.map(|(_, offer)| offer)
+            read_kept(&text, offer).map(|(_, offer)| offer)
         });
         Ok(Words::Offer(offer.await??, places))
     }

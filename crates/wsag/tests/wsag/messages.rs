@@ -291,7 +291,7 @@ fn constraints_under_their_earlier_name_are_read_again_and_nothing_else_changes(
         );
     let plain = Document::written(&kept).expect("a document");
     assert!(read(&plain).is_err(), "the published name is another one");
-    let document = Document::kept_in(&kept, &wsag::languages::TimeLanguages::default()).expect("a document");
+    let document = Document::kept(&kept).expect("a document");
     let Ok(wsag::Message::NegotiateInput(offers)) = read(&document) else {
         panic!("offers are expected: {:?}", read(&document));
     };

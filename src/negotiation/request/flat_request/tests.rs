@@ -1,4 +1,3 @@
-use wsag::languages::TimeLanguages;
 use wsag::scheduling::Moldability;
 use wsag::templates::ADVANCE_RESERVATION;
 
@@ -14,7 +13,7 @@ fn tree(name: &str, content: ServiceDescription) -> TermTree {
         name: name.to_owned(),
         service_name: "S".to_owned(),
         content,
-        language: None,
+        is_wsag4j: false,
     })))
 }
 
@@ -134,8 +133,7 @@ fn every_way_to_read_a_changed_offer_says_what_the_change_says() {
     ]);
     assert_eq!(said(&deviation().change(&some, None), plans), [[Some(0.2)]; 5]);
     // A window beside a job alone is named as the template does.
-    let built_in = templates::read_template(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default())
-        .expect("a template");
+    let built_in = templates::read_template(ADVANCE_RESERVATION.as_bytes()).expect("a template");
     let template = Template {
         terms: offer(vec![job("WHAT", "sleep"), window("WHEN", 1)]).terms,
         ..built_in
@@ -164,7 +162,7 @@ fn every_way_to_read_a_changed_offer_says_what_the_change_says() {
 
 #[test]
 fn a_start_and_an_end_mean_all_the_time_between_them_for_nodes_alone() {
-    let template = templates::read_template(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default());
+    let template = templates::read_template(ADVANCE_RESERVATION.as_bytes());
     let template = template.expect("a template");
     let nodes = FlatRequest {
         start: Some(at(5_000)),
@@ -209,7 +207,7 @@ fn the_duration_that_an_offer_means_stays_where_its_window_changes() {
         };
         offer(vec![tree("TIME", ServiceDescription::AllocationTime(window))])
     };
-    let template = templates::read_template(ADVANCE_RESERVATION.as_bytes(), &TimeLanguages::default());
+    let template = templates::read_template(ADVANCE_RESERVATION.as_bytes());
     let template = template.expect("a template");
     let later = FlatRequest {
         end: Some(at(9_000)),
