@@ -163,7 +163,7 @@ enum Command {
 
 /// The commands that work on files and the store with all commands below them, and ask no service unless an option of [`WITH_SERVICE`]
 /// says so.
-const WITHOUT_SERVICE: [&str; 15] = [
+const WITHOUT_SERVICE: [&str; 14] = [
     "serve",
     "health",
     "config",
