@@ -177,7 +177,7 @@ impl Terms {
     }
 
     /// The service properties in document order.
-    pub fn properties(&self) -> impl Iterator<Item = &ServiceProperties> {
+    pub(crate) fn properties(&self) -> impl Iterator<Item = &ServiceProperties> {
         self.flatten().into_iter().filter_map(|term| match term {
             Term::ServiceProperties(term) => Some(term),
             _ => None,
