@@ -289,7 +289,7 @@ impl Config {
         self.execution.check()?;
         self.history.check_ranges()?;
         self.staging.check()?;
-        self.trail.check()?;
+        self.trail.check_ranges()?;
         resources::check_resources(&self.resources)?;
         self.federation.check(&self.peers, &self.resource_names())?;
         for (index, template) in self.templates.iter().enumerate() {
