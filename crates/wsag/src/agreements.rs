@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
 use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, element, named_values};
@@ -87,16 +86,10 @@ impl AgreementOffer {
         self.document("wsag:AgreementOffer", &["wsag"]).finish()
     }
 
-    /// As a document of its own that is checked, without being written: `Document::made`. It is read in these languages and in those
-    /// in which it says when.
-    pub fn make(&self, languages: &TimeLanguages) -> BuiltOffer {
-        let own = self
-            .terms
-            .descriptions()
-            .filter_map(|description| description.language.clone());
+    /// As a document of its own that is checked, without being written: `Document::made`.
+    pub fn make(&self) -> BuiltOffer {
         BuiltOffer {
             pieces: self.document("wsag:AgreementOffer", &["wsag"]).pieces(),
-            languages: languages.with(own),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::languages::TimeLanguage;
+use crate::languages;
 use crate::xml::datatypes::parse_integer;
 use crate::xml::{DateTime, Xml, element};
 
@@ -25,29 +25,25 @@ element! {
 }
 
 impl AllocationTimeConstraint {
-    /// Writes it in a language of another system.
-    pub(crate) fn write_in(&self, xml: &mut Xml, language: &TimeLanguage) {
+    /// Writes it as WSAG4J's time constraint.
+    pub(crate) fn write_for_wsag4j(&self, xml: &mut Xml) {
         xml.start_as(
             "arp:AllocationTimeConstraint",
-            &language.element,
-            Some(&language.namespace),
+            languages::ELEMENT,
+            Some(languages::WSAG4J),
         );
-        let mut part = |meant, written: &str, value: Option<String>| {
+        let mut part = |meant, written, value: Option<String>| {
             if let Some(value) = value {
                 xml.start_as(meant, written, None);
                 xml.text(&value);
                 xml.end();
             }
         };
-        part(
-            "arp:StartTime",
-            &language.start,
-            self.start.map(|at| at.to_string()),
-        );
-        part("arp:EndTime", &language.end, self.end.map(|at| at.to_string()));
+        part("arp:StartTime", "StartTime", self.start.map(|at| at.to_string()));
+        part("arp:EndTime", "EndTime", self.end.map(|at| at.to_string()));
         part(
             "arp:Duration",
-            &language.duration,
+            "Duration",
             self.duration.map(|duration| duration.to_string()),
         );
         xml.end();

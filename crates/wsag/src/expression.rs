@@ -17,7 +17,7 @@ use crate::xml::{DateTime, Duration, NamedValue, list_names, named_values, short
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
 /// Longest expression, in bytes.
-pub const LENGTH_MAX: usize = 2_000;
+const LENGTH_MAX: usize = 2_000;
 /// Deepest nesting of brackets and `not`.
 pub const NESTING_MAX: usize = 32;
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::agreements::Context;
 use crate::expression::Expression;
-use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
@@ -25,8 +24,6 @@ pub struct Template {
     pub terms: Terms,
     /// The whole template, verbatim.
     pub source: Fragment,
-    /// The languages that it was read in, and its constraints are.
-    pub languages: TimeLanguages,
 }
 
 /// The template that is offered out of the box, as a document of its own.
@@ -108,7 +105,6 @@ impl Readable for Template {
                 context: context?,
                 terms: terms?,
                 source: node.fragment(),
-                languages: node.languages().clone(),
             })
         })
     }

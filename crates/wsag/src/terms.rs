@@ -2,8 +2,6 @@
 
 mod alternatives;
 
-use std::sync::Arc;
-
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
 pub(crate) use alternatives::{term_nodes, terms_below};
 
@@ -13,7 +11,6 @@ use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
-use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
@@ -77,9 +74,9 @@ pub struct ServiceDescriptionTerm {
     pub service_name: String,
     /// The one element in it.
     pub content: ServiceDescription,
-    /// The language in which it says when. None where that is our own, or it says something else.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub language: Option<Arc<TimeLanguage>>,
+    /// Whether it says when in WSAG4J's words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wsag4j: bool,
 }
 
 /// The term languages that the service knows.
@@ -187,7 +184,7 @@ impl Terms {
     }
 
     /// The service properties in document order.
-    pub fn properties(&self) -> impl Iterator<Item = &ServiceProperties> {
+    pub(crate) fn properties(&self) -> impl Iterator<Item = &ServiceProperties> {
         self.flatten().into_iter().filter_map(|term| match term {
             Term::ServiceProperties(term) => Some(term),
             _ => None,
@@ -345,7 +342,7 @@ pub(crate) fn read_description_term(
         name,
         service_name,
         content: content?,
-        language: child.language().cloned(),
+        is_wsag4j: child.is_renamed(),
     })
 }
 
@@ -446,10 +443,8 @@ fn write_term(xml: &mut Xml, term: &Term) {
             start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
                 ServiceDescription::JobDefinition(job) => job.put(xml, "jsdl:JobDefinition"),
-                ServiceDescription::AllocationTime(window) => match &term.language {
-                    Some(language) => window.write_in(xml, language),
-                    None => window.put(xml, "arp:AllocationTimeConstraint"),
-                },
+                ServiceDescription::AllocationTime(window) if term.is_wsag4j => window.write_for_wsag4j(xml),
+                ServiceDescription::AllocationTime(window) => window.put(xml, "arp:AllocationTimeConstraint"),
                 ServiceDescription::Other(other) => xml.insert(&other.source),
                 ServiceDescription::Scheduling(scheduling) => scheduling.put(xml, "bsp:Scheduling"),
             }

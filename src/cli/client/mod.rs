@@ -235,11 +235,6 @@ impl Server {
         Ok(())
     }
 
-    /// Whether answers are printed as JSON.
-    pub(super) fn prints_json(&self) -> bool {
-        self.json
-    }
-
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
         let key = self.caller_key()?;
         // One provider for the process; a second call finds it installed.

@@ -8,7 +8,6 @@ use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
-use wsag::languages::TimeLanguages;
 use wsag::{Document, ValuePlaces, Violations};
 
 use crate::negotiation::codec::DecisionTime;
@@ -226,7 +225,7 @@ impl Service {
         let kept = match words {
             None => KeptOffer::of_values(offered),
             Some(words) => {
-                check_words_as_offered(&words.offer, &offered, &self.templates.languages())?;
+                check_words_as_offered(&words.offer, &offered)?;
                 words
             }
         };
@@ -312,14 +311,10 @@ impl Service {
     }
 }
 
-/// Checks the words that accept a counter offer: the same as the offer, except for the name. They may say when in these languages.
-fn check_words_as_offered(
-    words: &AgreementOffer,
-    offered: &AgreementOffer,
-    languages: &TimeLanguages,
-) -> Result<()> {
+/// Checks the words that accept a counter offer: the same as the offer, except for the name.
+fn check_words_as_offered(words: &AgreementOffer, offered: &AgreementOffer) -> Result<()> {
     let places = ValuePlaces::document(OFFER);
-    let (words_made, offered_made) = (words.make(languages), offered.make(languages));
+    let (words_made, offered_made) = (words.make(), offered.make());
     let sent = Document::made(&words_made, &places).map_err(Error::Malformed)?;
     let offered = Document::made(&offered_made, &places).map_err(Error::Malformed)?;
     if let Some(difference) = first_difference(&sent, &offered) {

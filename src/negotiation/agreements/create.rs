@@ -221,7 +221,7 @@ impl Service {
             Input::Xml(body) => body,
             Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
         };
-        let document = Document::parse_in(body, &self.templates.languages()).map_err(Error::Malformed)?;
+        let document = Document::parse(body).map_err(Error::Malformed)?;
         let mut decision = DecisionTime::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => offer,

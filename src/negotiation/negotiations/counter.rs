@@ -142,7 +142,7 @@ pub(in crate::negotiation) fn make_counter_offer(
             message,
         )]);
     }
-    let made = offer.make(&offered.template.languages);
+    let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
     let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;
     let mut broken = wsag::rules::check_rules(&document);

@@ -7,7 +7,6 @@ use domain::agreement::{NegotiationInstance, OfferState};
 use planner::Bargain;
 use serde_json::json;
 use uuid::Uuid;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
@@ -76,7 +75,7 @@ impl Service {
             return Ok(told);
         }
         let (form, offers) = self
-            .run_document_work(move |this| read_offer_message(&input, message, &this.templates.languages()))
+            .run_document_work(move |_| read_offer_message(&input, message))
             .await??;
         let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
         let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
@@ -276,14 +275,10 @@ impl Service {
 }
 
 /// The offers of a message, and its form.
-fn read_offer_message(
-    input: &Input,
-    asked: OfferMessage,
-    languages: &TimeLanguages,
-) -> Result<(Form, Vec<RawOffer>)> {
+fn read_offer_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<RawOffer>)> {
     let body = match input {
         Input::Xml(body) => {
-            return Ok((Form::Document, read_offers(body, asked, languages)?));
+            return Ok((Form::Document, read_offers(body, asked)?));
         }
         Input::Json(body) => body,
     };
@@ -312,8 +307,8 @@ fn read_offer_message(
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<RawOffer>> {
-    let document = Document::parse_in(body, languages).map_err(Error::Malformed)?;
+fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
+    let document = Document::parse(body).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",
         OfferMessage::Advertise => "AdvertiseInput",

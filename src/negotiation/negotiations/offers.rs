@@ -11,7 +11,6 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::guard;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
     negotiate_input,
@@ -75,7 +74,7 @@ impl CheckedOffer {
         let none = NegotiationConstraints::default();
         Self {
             state: OfferState::Advisory,
-            demands: Arc::new(CompiledConstraints::compile(&none, &TimeLanguages::default())),
+            demands: Arc::new(CompiledConstraints::compile(&none)),
             about: OfferOrigin::Opening(Box::new(instance.clone())),
         }
     }
@@ -92,7 +91,7 @@ impl CheckedOffer {
     ) -> Self {
         Self {
             state: OfferState::Solicited,
-            demands: Arc::new(CompiledConstraints::compile(demands, &TimeLanguages::default())),
+            demands: Arc::new(CompiledConstraints::compile(demands)),
             about: OfferOrigin::Proposal(Box::new(suggestion)),
         }
     }
@@ -178,8 +177,8 @@ impl Service {
         }
         let WordedOffer { row, words: offer } = self.worded_offer(parent).await?;
         let (offer, demands) = self
-            .run_document_work(move |this| {
-                let demands = CompiledConstraints::compile(&offer.constraints, &this.templates.languages());
+            .run_document_work(move |_| {
+                let demands = CompiledConstraints::compile(&offer.constraints);
                 (offer, Arc::new(demands))
             })
             .await?;
@@ -487,8 +486,8 @@ impl Service {
         };
         let said = offer.clone();
         let (demands, checked, document) = self
-            .run_document_work(move |this| {
-                let demands = CompiledConstraints::compile(&said.constraints, &this.templates.languages());
+            .run_document_work(move |_| {
+                let demands = CompiledConstraints::compile(&said.constraints);
                 // It is cut out of its message, and written anew where it is shown: there it must still pass a guard.
                 let written = negotiate_input(std::slice::from_ref(&said));
                 let checked = guard::guard_document(written.as_bytes()).map(|_| ());

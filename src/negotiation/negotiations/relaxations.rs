@@ -24,7 +24,7 @@ impl Service {
         let places = ValuePlaces::document("");
         let keeps = |relaxation: &RelaxationView| {
             let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
-            let made = changed.make(&offered.template.languages);
+            let made = changed.make();
             let ways = changed.terms.alternatives().unwrap_or_default();
             let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
                 let left_out = way.left_out(&changed.terms, document, ways.len());

@@ -133,7 +133,7 @@ impl Service {
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>> {
-        let made = offer.make(&self.templates.languages());
+        let made = offer.make();
         let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
         let drafts = self.drafts(&document, offer, party, replaced);
         drafts.map_err(|why| told_in_words_of(places, why))

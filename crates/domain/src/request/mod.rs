@@ -218,7 +218,7 @@ impl Request {
                 name: known.map_or(name, |known| &known.name).to_owned(),
                 service_name: first.map_or_else(String::new, |each| each.service_name.clone()),
                 content,
-                language: known.and_then(|known| known.language.clone()),
+                is_wsag4j: known.is_some_and(|known| known.is_wsag4j),
             };
             add_term_to_members(&mut members, &term);
         }

@@ -24,7 +24,7 @@ fn tree(name: &str, content: ServiceDescription) -> TermTree {
         name: name.to_owned(),
         service_name: "S".to_owned(),
         content,
-        language: None,
+        is_wsag4j: false,
     })))
 }
 

@@ -21,6 +21,5 @@ mod template;
 mod types;
 mod whole;
 
-pub use item::ITEMS_MAX;
 pub use negotiation::{CompiledConstraints, ConstraintOutcome};
 pub use template::CompiledTemplate;

@@ -37,7 +37,7 @@ impl CompiledTemplate {
             problems: Vec::new(),
         };
         // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
-        match Document::written_in(template.source.as_str(), &template.languages) {
+        match Document::written(template.source.as_str()) {
             Ok(document) => {
                 (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {

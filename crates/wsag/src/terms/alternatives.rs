@@ -216,7 +216,7 @@ mod tests {
             name: name.to_owned(),
             service_name: "S".to_owned(),
             content: ServiceDescription::AllocationTime(AllocationTimeConstraint::default()),
-            language: None,
+            is_wsag4j: false,
         })))
     }
 

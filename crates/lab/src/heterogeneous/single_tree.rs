@@ -8,7 +8,7 @@
 
 use super::balanced::{LEFT, NIL, Order, RIGHT, Tree};
 use super::{Demand, IdlePeriod, Search};
-use crate::time::{Seconds, Time};
+use scheduler::{Seconds, Time};
 
 /// One red-black tree by start for each rate, searched slowest first. O(H log n) for H rates; an update O(log n).
 ///

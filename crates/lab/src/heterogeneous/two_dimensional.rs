@@ -11,7 +11,7 @@
 
 use super::balanced::{LEFT, NIL, Order, RIGHT, Tree};
 use super::{Demand, IdlePeriod, Search};
-use crate::time::{Seconds, Time};
+use scheduler::{Seconds, Time};
 use std::cmp::Reverse;
 
 /// FF-HA+: slowest rate first, in each the first feasible idle period that the two steps find. O(H log² n) for H rates.

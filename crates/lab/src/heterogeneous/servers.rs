@@ -1,14 +1,13 @@
 //! The servers, their idle periods, and the bookkeeping that all searches share.
 
 use super::{IdlePeriod, Job, Operations, Placement, Search};
-use crate::rate::Rate;
-use crate::time::{Interval, Time};
+use scheduler::{Interval, Rate, Time};
 use std::collections::BTreeMap;
 
 /// Servers of one node each and when they are idle, searched by `S`.
 ///
 /// ```
-/// use scheduler::heterogeneous::{Job, Servers, SingleTree};
+/// use lab::heterogeneous::{Job, Servers, SingleTree};
 /// use scheduler::{Interval, Rate, Time};
 /// let half = Rate::from_millionths(500_000).ok_or("zero")?;
 /// let planned = Interval::new(Time(0), Time(1_000));

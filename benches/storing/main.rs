@@ -1,25 +1,23 @@
-//! `bespeak bench service` and `bespeak bench commits`: how much a running service acknowledges in a second, and how often
-//! the database that it stands on commits at all.
+//! How much a running service acknowledges in a second: `cargo bench -p bespeak --bench storing -- --server URL --clients 16 --seconds 10`.
+//! Sends it offers, negotiates with it and accepts; prints a line of JSON, and beside pgbench the bars.
 
+mod pgbench;
+
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use clap::Args;
-use domain::agreement::{Note, NoteKind};
-use domain::change::Change;
+use clap::Parser;
 use domain::clock::{Clock, time_in_words};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use scheduler::Time;
 use scheduler::measure::{Bar, verdict_row};
 use serde_json::{Value, json};
-use store::Store;
 use tokio::task::JoinSet;
-use uuid::Uuid;
 
-use super::pgbench;
-use crate::cli::client::Server;
-use crate::cli::{Failure, StoreOptions};
+/// Why nothing could be measured.
+type Failure = Box<dyn Error + Send + Sync>;
 
 /// Offers that are held at a time between a phase that negotiates and one that accepts: fewer than a party may hold.
 const HELD_MAX: usize = 800;
@@ -27,10 +25,15 @@ const HELD_MAX: usize = 800;
 const DAYS: u64 = 300;
 const DAY: i64 = 86_400;
 
-/// Options of `bench service`. The configuration of the service must let one party hold 1,000 answers and have as many negotiations going on
-/// as are made.
-#[derive(Debug, Args)]
-pub(super) struct ServiceOptions {
+/// Measures a running service. Its configuration must let one party hold 1,000 answers and have as many negotiations going on as are made.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Address of the service.
+    #[arg(long, value_name = "URL")]
+    server: String,
+    /// API key.
+    #[arg(long, env = "BESPEAK_KEY", value_name = "KEY", hide_env_values = true)]
+    key: String,
     /// Clients that ask at the same time.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     clients: u32,
@@ -55,19 +58,6 @@ const OPENING: &str = r#"<wsag-neg:InitiateNegotiationInput
     <wsag-neg:AgreementResponder>NegotiationResponder</wsag-neg:AgreementResponder>
   </wsag-neg:NegotiationContext>
 </wsag-neg:InitiateNegotiationInput>"#;
-
-/// Options of `bench commits`.
-#[derive(Debug, Args)]
-pub(super) struct CommitsOptions {
-    #[command(flatten)]
-    store: StoreOptions,
-    /// Lines of the audit trail in each transaction; throw the database away afterwards.
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=10_000))]
-    lines: u32,
-    /// Duration.
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=3_600))]
-    seconds: u32,
-}
 
 /// The result of a phase.
 #[derive(Debug, Default)]
@@ -106,11 +96,18 @@ struct Asker {
 }
 
 impl Asker {
-    fn new(server: &Server) -> Result<Self, Failure> {
+    fn new(options: &Options) -> Result<Self, Failure> {
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // Services close connections that were idle for ten seconds; the client gives them up before.
+        let http = reqwest::Client::builder()
+            .timeout(Duration::from_mins(1))
+            .pool_idle_timeout(Duration::from_secs(5))
+            .no_proxy()
+            .build()?;
         Ok(Self {
-            http: super::http_client()?,
-            server: server.address.trim_end_matches('/').to_owned(),
-            key: server.caller_key()?.trim().to_owned(),
+            http,
+            server: options.server.trim_end_matches('/').to_owned(),
+            key: options.key.trim().to_owned(),
             now: Clock::system().now().seconds(),
             asked: AtomicU64::new(0),
         })
@@ -118,18 +115,17 @@ impl Asker {
 
     /// Opens negotiations in which nothing is asked.
     async fn open(&self, clients: u32, many: u32) -> Result<(), Failure> {
-        let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
         let open = |_| async move {
             let request = self.http.post(format!("{}/negotiations", self.server));
             let request = request
                 .bearer_auth(&self.key)
                 .header("content-type", "application/xml");
-            let answer = request.body(OPENING).send().await.map_err(unavailable)?;
+            let answer = request.body(OPENING).send().await?;
             if answer.status().is_success() {
                 return Ok(());
             }
-            let text = answer.text().await.map_err(unavailable)?;
-            Err(Failure::Refused(format!("/negotiations: {text}")))
+            let text = answer.text().await?;
+            Err(Failure::from(format!("/negotiations: {text}")))
         };
         let opened = stream::iter(0..many).map(open);
         opened.buffer_unordered(clients as usize).try_collect().await
@@ -151,18 +147,17 @@ impl Asker {
 
     /// Whether it was granted, with the answer.
     async fn post(&self, path: &str, body: &Value) -> Result<Option<Value>, Failure> {
-        let unavailable = |why: reqwest::Error| Failure::Unavailable(why.to_string());
         let request = self.http.post(format!("{}{path}", self.server));
         let request = request
             .bearer_auth(&self.key)
             .header("accept", "application/json")
             .json(body);
-        let answer = request.send().await.map_err(unavailable)?;
+        let answer = request.send().await?;
         let status = answer.status();
-        let bytes = answer.bytes().await.map_err(unavailable)?;
+        let bytes = answer.bytes().await?;
         if status.is_client_error() && status != reqwest::StatusCode::CONFLICT {
             let text = String::from_utf8_lossy(&bytes);
-            return Err(Failure::Refused(format!("{path}: {status}: {text}")));
+            return Err(format!("{path}: {status}: {text}").into());
         }
         let value = serde_json::from_slice(&bytes).unwrap_or_default();
         Ok(status.is_success().then_some(value))
@@ -198,7 +193,7 @@ async fn run_bench_phase(
     }
     let mut granted = Vec::new();
     while let Some(joined) = tasks.join_next().await {
-        let measured = joined.map_err(Failure::unavailable)??;
+        let measured = joined??;
         for (took, answer) in measured {
             match answer {
                 Some(answer) => {
@@ -213,9 +208,11 @@ async fn run_bench_phase(
     Ok(granted)
 }
 
-/// Measures a service: offers, then negotiations and acceptances in turn. Prints a line of JSON.
-pub(super) async fn measure_service(options: ServiceOptions, server: &Server) -> Result<(), Failure> {
-    let asker = Arc::new(Asker::new(server)?);
+#[tokio::main]
+async fn main() -> Result<(), Failure> {
+    // Cargo says that it is a benchmark.
+    let options = Options::parse_from(std::env::args().filter(|argument| argument != "--bench"));
+    let asker = Arc::new(Asker::new(&options)?);
     let limit = Duration::from_secs(options.seconds.into());
     let clients = options.clients;
     let requests = || (0..HELD_MAX).map(|_| asker.request()).collect::<Vec<_>>();
@@ -313,37 +310,4 @@ fn print_bench_verdicts(seen: &Value) {
         let what = format!("storing, {} negotiations open: {what}", seen["open"]);
         println!("{}", verdict_row(&what, bar, ratio));
     }
-}
-
-/// Measures a database: transactions one after the other, each of which changes one row and appends a number of lines to the
-/// audit trail. Prints a line of JSON.
-pub(super) async fn measure_commits(options: CommitsOptions) -> Result<(), Failure> {
-    let store = Store::open(&options.store.database_url()).await?;
-    let lease = store.acquire_lease().await?;
-    let line = || {
-        Change::Note(Note {
-            at: Clock::system().micros(),
-            kind: NoteKind::Asked,
-            subject: Uuid::now_v7(),
-            negotiation: Some(Uuid::now_v7()),
-            party: None,
-            detail: "as long as the detail of an offer: 2 nodes of local from one instant to another one"
-                .to_owned(),
-        })
-    };
-    let until = Instant::now() + Duration::from_secs(options.seconds.into());
-    let begun = Instant::now();
-    let mut phase = Phase::default();
-    while Instant::now() < until {
-        let batch: Vec<Change> = (0..options.lines).map(|_| line()).collect();
-        let asked = Instant::now();
-        store.commit(lease.epoch, &batch).await?;
-        phase.took.push(asked.elapsed());
-    }
-    phase.spent = begun.elapsed();
-    println!(
-        "{}",
-        json!({ "lines": options.lines, "commits": phase.summary() })
-    );
-    Ok(())
 }

@@ -10,9 +10,8 @@
 use super::{
     FirstFitAware, FirstFitUnaware, IdlePeriod, Job, Placement, Search, Servers, SingleTree, TwoDimensional,
 };
-use crate::rate::Rate;
-use crate::time::{Interval, Time};
 use proptest::prelude::*;
+use scheduler::{Interval, Rate, Time};
 
 /// The naive plan: whether each server works at each second.
 struct PerSecond {

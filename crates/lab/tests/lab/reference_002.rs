@@ -2,10 +2,10 @@
 //! every piece to the second and the profit to every digit given. The data stays where it is; without
 //! `BESPEAK_REFERENCE_DATA` the test says that it was skipped.
 
-use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+use lab::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
-use scheduler::pricing::{Price, Tariff, Usage};
+use scheduler::pricing::{Price, Tariff};
 use scheduler::{Fraction, Interval, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ fn check(rows: &[Row], name: &str, expected: &Value) {
         let Some(pieces) = outcome.pieces.get(&row.id) else {
             continue;
         };
-        let usage = Usage::of(&mode.request(row), row.submitted, pieces);
+        let usage = mode.request(row).usage(row.submitted, pieces);
         let tariff = Tariff {
             profile: Fraction::percent(100 * row.profile),
             ..Tariff::PUBLISHED

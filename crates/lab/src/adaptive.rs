@@ -6,12 +6,12 @@
 //! request without a place. Then the old plan stands and the newcomer is tried in the rest of it: an accepted request is never
 //! lost.
 
-use crate::moldable::{Shapes, WHOLE_PPM};
-use crate::preemptive::{Piece, Preemption};
-use crate::refusal::Reason;
-use crate::slot_tree::SlotTree;
-use crate::time::{Interval, Time};
 use std::collections::BTreeMap;
+
+use scheduler::moldable::{Shapes, WHOLE_PPM};
+use scheduler::preemptive::{Piece, Preemption};
+use scheduler::pricing::Usage;
+use scheduler::{Interval, Reason, SlotTree, Time};
 
 /// The most searches of the plan to place one request once. At about a microsecond each this bounds the time that one requester
 /// can make all others wait.
@@ -58,6 +58,21 @@ impl AdaptiveRequest {
     /// The cuts.
     pub fn preemption(&self) -> &Preemption {
         &self.preemption
+    }
+
+    /// What it uses that is charged, where it was submitted at `submitted` and runs in `pieces`.
+    pub fn usage(&self, submitted: Time, pieces: &[Piece]) -> Usage {
+        let area =
+            |piece: &Piece| u128::from(piece.nodes) * u128::from(piece.interval.duration().unsigned_abs());
+        let completion = pieces.last().map_or(submitted, |piece| piece.interval.end);
+        Usage {
+            node_seconds: pieces.iter().map(area).sum(),
+            completion: completion - submitted,
+            fastest: self.shapes.largest().1,
+            deadline: self.window.end - submitted,
+            preemptive: self.preemption.pieces_max() > 1,
+            shapes: flexibility_factor(self.shapes.len(), &self.preemption),
+        }
     }
 
     fn place(&self, slots: &SlotTree, now: Time, started: &[Piece]) -> Option<Vec<Piece>> {
@@ -138,7 +153,7 @@ impl Booking {
 /// Time is an argument of every call and never goes back: an earlier time counts as the latest one.
 ///
 /// ```
-/// use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
+/// use lab::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 /// use scheduler::moldable::Shapes;
 /// use scheduler::preemptive::Preemption;
 /// use scheduler::{Interval, Time};
@@ -167,7 +182,7 @@ impl Plan {
     /// A resource of `capacity` nodes with nothing accepted.
     ///
     /// # Panics
-    /// If `capacity` exceeds [`crate::slot_tree::MAX_CAPACITY`].
+    /// If `capacity` exceeds [`scheduler::slot_tree::MAX_CAPACITY`].
     pub fn new(capacity: u32, policy: Policy) -> Self {
         Self {
             slots: SlotTree::new(capacity),
@@ -280,4 +295,22 @@ fn free_pieces(slots: &mut SlotTree, pieces: &[Piece]) {
         let done = slots.release(piece.interval, piece.nodes);
         debug_assert_eq!(done, Ok(()), "a piece gives back the nodes that it took");
     }
+}
+
+/// The flexibility factor (section 3.2): the number of shapes that a request of this many sizes allows, counting every way to cut
+/// it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
+pub fn flexibility_factor(sizes: usize, preemption: &Preemption) -> u64 {
+    let sizes = sizes as u128;
+    let cuts = u128::from(preemption.parts() - 1);
+    let mut shapes: u128 = 0;
+    // Ways to make `made` cuts, and sizes of that many pieces and one.
+    let (mut ways, mut choices) = (1_u128, sizes);
+    for made in 0..u128::from(preemption.pieces_max()) {
+        shapes = shapes.saturating_add(ways.saturating_mul(choices));
+        ways = ways.saturating_mul(cuts - made) / (made + 1);
+        if preemption.independent() {
+            choices = choices.saturating_mul(sizes);
+        }
+    }
+    u64::try_from(shapes).unwrap_or(u64::MAX)
 }

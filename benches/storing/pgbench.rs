@@ -6,7 +6,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::cli::Failure;
+use crate::Failure;
 
 /// Tables like ours, with their indexes.
 const TABLES: &str = "DROP SCHEMA IF EXISTS bench CASCADE;
@@ -68,7 +68,7 @@ pub(super) async fn measure_commit(url: &str, seconds: u32) -> Result<Value, Fai
 
 /// Runs a script. Returns the transactions a second that it reports.
 async fn run_pgbench(url: &str, script: &str, arguments: &[&str]) -> Result<f64, Failure> {
-    let unavailable = |why: std::io::Error| Failure::Unavailable(format!("pgbench: {why}"));
+    let unavailable = |why: std::io::Error| format!("pgbench: {why}");
     let mut file = create_script_file().map_err(unavailable)?;
     file.1.write_all(script.as_bytes()).map_err(unavailable)?;
     let done = Command::new("pgbench")
@@ -87,7 +87,7 @@ async fn run_pgbench(url: &str, script: &str, arguments: &[&str]) -> Result<f64,
     });
     rate.filter(|_| done.status.success()).ok_or_else(|| {
         let why = String::from_utf8_lossy(&done.stderr);
-        Failure::Unavailable(format!("pgbench: {}", why.trim()))
+        format!("pgbench: {}", why.trim()).into()
     })
 }
 

@@ -10,7 +10,7 @@
 //! * [`SingleTree`] asks one tree a class in O(log n).
 //!
 //! [`Servers`] keeps the idle periods in step with the allocations and is the same for all of them. A plan of resources with many
-//! identical nodes is another matter: see [`SlotTree`](crate::SlotTree).
+//! identical nodes is another matter: see [`SlotTree`](scheduler::SlotTree).
 
 mod balanced;
 mod lists;
@@ -25,8 +25,7 @@ pub use servers::Servers;
 pub use single_tree::SingleTree;
 pub use two_dimensional::TwoDimensional;
 
-use crate::rate::Rate;
-use crate::time::{Interval, Seconds, Time};
+use scheduler::{Interval, Rate, Seconds, Time};
 
 /// A request (section II of the paper).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
