@@ -206,12 +206,17 @@ impl Period {
 }
 
 /// A second in a format of strftime; empty beyond the year 9999.
-pub(super) fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
+fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
     let at = Timestamp::from_second(at);
     at.map_or_else(
         |_| String::new(),
         |at| at.to_zoned(zone.clone()).strftime(format).to_string(),
     )
+}
+
+/// A second in a format of strftime, in the visitor's zone.
+pub(super) fn write_here(at: i64, format: &str) -> String {
+    write_second(at, &zone(), format)
 }
 
 /// The day of a second.

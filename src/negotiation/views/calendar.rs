@@ -1,9 +1,9 @@
 //! When nodes are free, and what of the rest is the viewer's own.
 
-use planner::{Picture, PicturedResource, PicturedSlot, Pricing, SlotOf};
+use planner::{Picture, PicturedResource, PicturedSlot, Pricing};
 use scheduler::{Fraction, Interval, Seconds, Time};
-use uuid::Uuid;
 
+use super::chart_slot::ChartSlotView;
 use super::values::MoneyView;
 use crate::negotiation::chart_rows::lanes_of_slots;
 
@@ -68,7 +68,7 @@ pub struct CalendarResourceView {
     /// The fewest nodes that are free in each part of each cell; none where that is over or not told.
     pub parts: Vec<Option<u32>>,
     /// The viewer's slots in the time that is shown.
-    pub slots: Vec<CalendarSlotView>,
+    pub slots: Vec<ChartSlotView>,
     /// How many more there are.
     pub more_slots: usize,
     /// When the wanted nodes are free next for long enough, from now on or from the first cell on.
@@ -88,27 +88,6 @@ pub struct CalendarCellView {
     pub node_hour: Option<MoneyView>,
     /// Whether asking for the wanted nodes makes sense.
     pub is_open: bool,
-}
-
-/// A slot that the viewer may see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CalendarSlotView {
-    /// The id of its agreement, or of the negotiation whose offers are held.
-    pub id: Uuid,
-    /// Whether it is only held.
-    pub is_held: bool,
-    /// Whether it has begun.
-    pub has_begun: bool,
-    /// The party that has it.
-    pub party: String,
-    /// How many nodes.
-    pub nodes: u32,
-    /// From when.
-    pub start: i64,
-    /// Until when.
-    pub end: i64,
-    /// Where it is drawn among the viewer's slots: ranges of the resource's rows.
-    pub rows: Vec<(u32, u32)>,
 }
 
 impl CalendarView {
@@ -242,30 +221,22 @@ impl CalendarContext<'_> {
         Interval::new(Time(down).max(now), Time(up))
     }
 
-    fn view_slots(&self, resource: &PicturedResource) -> (Vec<CalendarSlotView>, usize) {
+    fn view_slots(&self, resource: &PicturedResource) -> (Vec<ChartSlotView>, usize) {
         let period = self.query.period();
         let seen = resource
             .slots
             .iter()
             .filter(|slot| self.query.sees(slot) && slot.interval.meets(period));
-        let mut seen: Vec<PicturedSlot> = seen.cloned().collect();
+        let seen: Vec<&PicturedSlot> = seen.collect();
         let more = seen.len().saturating_sub(SLOTS_MAX);
-        seen.truncate(SLOTS_MAX);
         // Whichever nodes they have, the picture needs no gaps between them.
-        for slot in &mut seen {
-            slot.numbers.clear();
-        }
-        let lanes = lanes_of_slots(resource.capacity, &seen, &[]);
-        let views = seen.into_iter().zip(lanes).map(|(slot, rows)| CalendarSlotView {
-            id: slot.of.id(),
-            is_held: matches!(slot.of, SlotOf::HeldOffers(_)),
-            has_begun: matches!(slot.of, SlotOf::Agreement { has_begun: true, .. }),
-            party: slot.party,
-            nodes: slot.nodes,
-            start: slot.interval.start.seconds(),
-            end: slot.interval.end.seconds(),
-            rows: rows.into_iter().map(|rows| (rows.start, rows.end)).collect(),
+        let unbound = seen.iter().take(SLOTS_MAX).map(|slot| PicturedSlot {
+            numbers: Vec::new(),
+            ..(*slot).clone()
         });
+        let lanes = lanes_of_slots(resource.capacity, &unbound.collect::<Vec<_>>(), &[]);
+        let slots = seen.into_iter().zip(lanes);
+        let views = slots.map(|(slot, rows)| ChartSlotView::of(slot, rows));
         (views.collect(), more)
     }
 

@@ -20,13 +20,6 @@ pub(super) enum Span {
     Year,
 }
 
-/// An instant that is marked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) at: i64,
-    pub(super) label: String,
-}
-
 impl Span {
     pub(super) const ALL: [Self; 5] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
 
@@ -89,8 +82,8 @@ impl Span {
         at.clamp(now - FARTHEST, now + FARTHEST).div_euclid(whole) * whole
     }
 
-    /// The marks of the time from an instant on.
-    pub(super) fn marks(self, start: i64) -> Vec<Mark> {
+    /// The marks of the time from an instant on: seconds, and their labels.
+    pub(super) fn marks(self, start: i64) -> Vec<(i64, String)> {
         let zone = days::zone();
         let end = start + self.seconds();
         let format = match self {
@@ -110,8 +103,7 @@ impl Span {
         let mut marks = Vec::new();
         while at < end {
             if at >= start {
-                let label = days::write_second(at, &zone, format);
-                marks.push(Mark { at, label });
+                marks.push((at, days::write_here(at, format)));
             }
             at = match self {
                 Self::Hour | Self::Day => at + self.step(),
@@ -159,7 +151,7 @@ mod tests {
         }
         let year = Span::Year.marks(read_instant("2026-01-01").unwrap());
         assert_eq!(
-            (year[0].label.as_str(), year[11].label.as_str()),
+            (year[0].1.as_str(), year[11].1.as_str()),
             ("Jan 2026", "Dec 2026")
         );
     }

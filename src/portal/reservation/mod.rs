@@ -20,11 +20,11 @@ use crate::negotiation::{
     AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, FlatRequest,
     FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
 };
+use crate::portal::chart::spans::Picture;
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
 use crate::portal::path::Path;
 use crate::portal::request::values_of_request::{form_address, values_of_request};
-use crate::portal::reservation::picture::Picture;
 use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, plain};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
@@ -146,7 +146,7 @@ pub(in crate::portal) async fn show_agreement_page(
         outcome: outcome_in_words(&view),
         charged: price.map(|price| words::charged(&timeline, &price.currency)),
         again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
-        picture: Picture::large(
+        picture: picture::draw_reservation(
             (&view, room.as_ref(), has_deadline),
             &timeline,
             instant.as_second(),

@@ -1,5 +1,7 @@
 use domain::agreement::Currency;
+use planner::SlotOf;
 use scheduler::SlotTree;
+use uuid::Uuid;
 
 use super::*;
 
