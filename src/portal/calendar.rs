@@ -133,7 +133,7 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelec
     let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
     let earliest = today.saturating_sub(DAYS_BACK.days());
     let latest = today.saturating_add(DAYS_AHEAD.days());
-    let extent = Extent::of_word(values.trimmed("view"));
+    let extent = Extent::from_word(values.trimmed("view")).unwrap_or(Extent::Week);
     let nodes = values
         .trimmed(field::NODES)
         .parse()
@@ -168,11 +168,7 @@ impl CalendarSelection {
 
     fn link(&self, extent: Extent) -> Link {
         Link {
-            word: match extent {
-                Extent::Day => "Day",
-                Extent::Week => "Week",
-                Extent::Month => "Month",
-            },
+            word: text::capitalised(extent.word()),
             address: self.address(extent, self.day_in_sight(), 0),
             is_here: extent == self.extent,
         }

@@ -89,7 +89,7 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
 impl ChartSelection {
     /// Reads the query of the page; values without sense count as left out.
     fn read(values: &Values, now: i64) -> Self {
-        let span = Span::of_word(values.trimmed("span"));
+        let span = Span::from_word(values.trimmed("span")).unwrap_or(Span::Day);
         let number = |name| values.trimmed(name).parse().unwrap_or(0);
         Self {
             resource: values.trimmed("resource").to_owned(),
@@ -126,7 +126,7 @@ fn view_gantt(frame: Frame, asked: &ChartSelection, view: GanttView, changes: Ve
     let seconds = asked.span.seconds();
     let at = |start| asked.address(asked.span, start, nodes);
     let spans = Span::ALL.map(|span| Link {
-        word: span.title(),
+        word: text::capitalised(span.word()),
         // What is in the middle stays there.
         address: asked.address(span, asked.start + (seconds - span.seconds()) / 2, nodes),
         is_here: span == asked.span,

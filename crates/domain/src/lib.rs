@@ -8,3 +8,5 @@ pub mod change;
 pub mod clock;
 pub mod past;
 pub mod resources;
+
+pub use scheduler::worded;

@@ -30,7 +30,7 @@ pub(super) struct Paging {
 
 /// A link to the picture of another length of time.
 pub(super) struct Link {
-    pub(super) word: &'static str,
+    pub(super) word: String,
     pub(super) address: String,
     pub(super) is_here: bool,
 }

@@ -10,47 +10,19 @@ const DAY: i64 = 24 * HOUR;
 /// Years around now beyond which nothing is looked for.
 const FARTHEST: i64 = 20 * 366 * DAY;
 
-/// How long the time is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
-    Hour,
-    Day,
-    Week,
-    Month,
-    Year,
+domain::worded! {
+    /// How long the time is, with its word in an address.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Span {
+        Hour = "hour",
+        Day = "day",
+        Week = "week",
+        Month = "month",
+        Year = "year",
+    }
 }
 
 impl Span {
-    pub(super) const ALL: [Self; 5] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
-
-    /// The word in an address.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-            Self::Year => "year",
-        }
-    }
-
-    /// The word on a page.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Hour => "Hour",
-            Self::Day => "Day",
-            Self::Week => "Week",
-            Self::Month => "Month",
-            Self::Year => "Year",
-        }
-    }
-
-    /// The span with a word in an address; a day where there is none with it.
-    pub(super) fn of_word(word: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|each| each.word() == word);
-        found.unwrap_or(Self::Day)
-    }
-
     pub(super) fn seconds(self) -> i64 {
         match self {
             Self::Hour => HOUR,
