@@ -335,17 +335,20 @@ fn attachment(file: &str) -> String {
     format!("attachment; filename=\"{file}\"")
 }
 
-/// GET /portal/agreements/{id}/document.xml: the same document as the API's.
+/// The agreement that the visitor of a request asks for.
+async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<AgreementDetails, Failure> {
+    let visitor = session::signed_in(api, headers, Some(id)).await?;
+    let scope = scope_of_caller(&visitor.caller);
+    Ok(api.negotiation.show_agreement(scope, id).await?)
+}
+
+/// GET /portal/agreements/{id}/document.xml: the document that the API answers with, too.
 pub(in crate::portal) async fn get_agreement_document(
     State(api): State<Api>,
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    let shown = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?;
+    let shown = read_agreement(&api, &headers, id).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/xml; charset=utf-8".to_owned()),
         (
@@ -356,17 +359,13 @@ pub(in crate::portal) async fn get_agreement_document(
     Ok((headers, shown.document(None)).into_response())
 }
 
-/// GET /portal/agreements/{id}/document.json: the same value as the API's.
+/// GET /portal/agreements/{id}/document.json: the value that the API answers with, too.
 pub(in crate::portal) async fn get_agreement_value(
     State(api): State<Api>,
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    let shown = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?;
+    let shown = read_agreement(&api, &headers, id).await?;
     let headers = [(
         header::CONTENT_DISPOSITION,
         attachment(&format!("reservation-{id}.json")),
