@@ -1,6 +1,8 @@
 //! When nodes are free, and what of the rest is the viewer's own.
 
-use planner::{Picture, PicturedResource, PicturedSlot, Pricing};
+use std::borrow::Cow;
+
+use planner::{Allowance, Picture, PicturedResource, PicturedSlot, Pricing};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::chart_slot::ChartSlotView;
@@ -82,7 +84,7 @@ pub struct CalendarCellView {
     pub start: i64,
     /// The second after its last.
     pub end: i64,
-    /// The fewest and the most nodes that are free at a time in it; none where that is over or not told.
+    /// The fewest and the most nodes that are free for the viewer at a time in it; none where that is over or not told.
     pub free: Option<(u32, u32)>,
     /// The price of a node for an hour in it, where it has one.
     pub node_hour: Option<MoneyView>,
@@ -111,6 +113,7 @@ impl CalendarView {
             query,
             is_published,
             step: if query.sees_all { 1 } else { picture.step },
+            allowance: (!query.sees_all).then(|| picture.allowance(&query.party)),
             pricing: pricing.map(|pricing| Pricing {
                 busy: if is_published {
                     pricing.busy
@@ -157,16 +160,19 @@ struct CalendarContext<'a> {
     query: &'a CalendarQuery,
     is_published: bool,
     step: Seconds,
+    /// What the quotas of the viewer leave it; none where it sees all.
+    allowance: Option<Allowance>,
     pricing: Option<Pricing>,
 }
 
 impl CalendarContext<'_> {
     fn view_resource(&self, resource: &PicturedResource) -> CalendarResourceView {
+        let free = self.limited(resource);
         let cells = self
             .query
             .cells
             .iter()
-            .map(|cell| self.view_cell(resource, *cell));
+            .map(|cell| self.view_cell((resource, &free), *cell));
         let parts = self
             .query
             .cells
@@ -178,15 +184,29 @@ impl CalendarContext<'_> {
             nodes: resource.capacity,
             takes_new: resource.takes_new,
             cells: cells.collect(),
-            parts: parts.map(|part| Some(self.free(resource, part)?.0)).collect(),
+            parts: parts.map(|part| Some(self.free(&free, part)?.0)).collect(),
             slots,
             more_slots,
-            next_free: self.next_free(resource),
+            next_free: self.next_free(&free),
         }
     }
 
-    fn view_cell(&self, resource: &PicturedResource, (start, end): (i64, i64)) -> CalendarCellView {
-        let free = self.free(resource, (start, end));
+    /// The resource with no more free nodes than the viewer may use for as long as it wants them.
+    fn limited<'r>(&self, resource: &'r PicturedResource) -> Cow<'r, PicturedResource> {
+        let Some(allowance) = &self.allowance else {
+            return Cow::Borrowed(resource);
+        };
+        let now = self.picture.taken;
+        let end = self.picture.horizon.max(self.query.period().end).max(now);
+        Cow::Owned(resource.limited_to(allowance, self.query.wanted, Interval::new(now, end)))
+    }
+
+    fn view_cell(
+        &self,
+        (resource, limited): (&PicturedResource, &PicturedResource),
+        (start, end): (i64, i64),
+    ) -> CalendarCellView {
+        let free = self.free(limited, (start, end));
         let is_ahead = end > self.picture.taken.seconds() && start < self.picture.horizon.seconds();
         let has_room = free.is_none_or(|(_, most)| most >= self.query.wanted.0);
         let fits = resource.capacity >= self.query.wanted.0;

@@ -192,6 +192,7 @@ mod tests {
             party: "ann".to_owned(),
             interval: Interval::of(Time(start), 10),
             nodes,
+            choice: None,
             numbers: Vec::new(),
         };
         let down = UnusedNodes {
