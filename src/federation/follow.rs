@@ -53,7 +53,7 @@ pub struct Follower {
     clock: Clock,
     /// When each is looked at next.
     next: BTreeMap<Uuid, Instant>,
-    /// Those that were found to be over here, or to be ended.
+    /// The agreements that were found to be over here, or to be ended.
     left: BTreeSet<Uuid>,
     /// The looks that go on,
     looks: JoinSet<(String, Uuid, Duration)>,
@@ -154,7 +154,7 @@ impl Follower {
     fn look_at_due(&mut self, followed: &FollowedAgreements) {
         let now = Instant::now();
         let all = followed.all();
-        let present: BTreeSet<Uuid> = all.iter().map(|each| each.row.id).collect();
+        let present: BTreeSet<Uuid> = all.iter().map(|following| following.row.id).collect();
         self.next.retain(|id, _| present.contains(id));
         self.left.retain(|id| present.contains(id));
         for following in all {

@@ -29,7 +29,7 @@ impl Executors {
         }
     }
 
-    /// Those of the resources with these names.
+    /// The executors of the resources with these names.
     pub fn of(executors: impl IntoIterator<Item = (String, SharedExecutor)>) -> Self {
         let known: BTreeMap<String, SharedExecutor> = executors.into_iter().collect();
         Self::made_by(move |resource| {
@@ -43,7 +43,7 @@ impl Executors {
         read(&self.present).get(resource).cloned()
     }
 
-    /// The clusters among them.
+    /// The executors of clusters.
     pub fn clusters(&self) -> Vec<(String, SharedExecutor)> {
         let present = read(&self.present);
         let clusters = present.iter().filter(|(_, present)| present.is_cluster());
@@ -52,7 +52,7 @@ impl Executors {
             .collect()
     }
 
-    /// Those among them that judge jobs before they are promised.
+    /// The executors that judge jobs before they are promised.
     pub fn judges(&self) -> Vec<(String, SharedExecutor)> {
         let present = read(&self.present);
         let judges = present.iter().filter(|(_, executor)| executor.judges_jobs());

@@ -143,7 +143,7 @@ impl LeaderQuestion {
     /// Asks the planner of this process. Of the agreements with a job all are named, on whichever resource.
     ///
     /// # Errors
-    /// Those of the planner's verbs.
+    /// The errors of the planner's verbs.
     pub async fn ask(self, planner: &Planner) -> Result<LeaderAnswer, planner::Error> {
         let noted = match self {
             Self::Running(_) => return planner.running().await.map(LeaderAnswer::Agreements),

@@ -101,7 +101,9 @@ impl TimeLanguages {
         namespace: &str,
         local: &str,
     ) -> Option<&'static str> {
-        let language = self.get(number).filter(|each| each.namespace == namespace)?;
+        let language = self
+            .get(number)
+            .filter(|language| language.namespace == namespace)?;
         language.part(local)
     }
 
@@ -143,7 +145,7 @@ impl TimeLanguages {
 
     /// What a name without a namespace means where it is that of a part in one of the languages.
     pub(crate) fn meaning_of_local(&self, local: &str) -> Option<&'static str> {
-        self.0.iter().find_map(|each| each.part(local))
+        self.0.iter().find_map(|language| language.part(local))
     }
 }
 

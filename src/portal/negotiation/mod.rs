@@ -161,7 +161,7 @@ fn is_providers(offer: &ReadOffer) -> bool {
 
 /// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.
 fn is_request(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
-    let is_answered = || all.iter().any(|each| each.is.counter_offer_to == offer.is.id);
+    let is_answered = || all.iter().any(|said| said.is.counter_offer_to == offer.is.id);
     !is_providers(offer) && (offer.is.state != "Rejected" || is_answered())
 }
 

@@ -160,7 +160,7 @@ struct Effects {
 
 impl Verb {
     fn of_word(word: &str) -> Option<Self> {
-        VERBS.iter().find(|each| each.1 == word).map(|each| each.0)
+        VERBS.iter().find(|verb| verb.1 == word).map(|verb| verb.0)
     }
 
     /// Its word, question, button and page. Every verb is in the table.

@@ -39,7 +39,7 @@ const STANDINGS: [(&str, &str); 9] = [
 struct Reservations {
     frame: Frame,
     filter: FilterForm,
-    /// Those for which the provider proposes another place.
+    /// The reservations for which the provider proposes another place.
     proposed: Vec<ReservationLine>,
     coming: Vec<ReservationLine>,
     past: Vec<ReservationLine>,

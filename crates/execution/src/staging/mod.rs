@@ -117,7 +117,7 @@ struct Task {
 }
 
 impl Stager {
-    /// One for the jobs in these folders.
+    /// A stager for the jobs in these folders.
     pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
         let shared = StagerState {
             line: RwLock::new(Arc::new(TransferLimits::under(rules))),
@@ -135,7 +135,7 @@ impl Stager {
         *write(&self.0.line) = Arc::new(TransferLimits::under(rules));
     }
 
-    /// The same for the jobs of a cluster, or of no cluster.
+    /// This stager for the jobs of a cluster, or of no cluster.
     pub(super) fn on_cluster(&self, is_cluster: OnCluster) -> Self {
         Self(Arc::clone(&self.0), is_cluster)
     }

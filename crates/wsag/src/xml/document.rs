@@ -37,7 +37,7 @@ impl<'a> Document<'a> {
         Document::parse_in(bytes, &TimeLanguages::default())
     }
 
-    /// The same, of a document that may say when in these languages.
+    /// Guards the bytes of a document that may say when in these languages, and builds the tree.
     ///
     /// # Errors
     /// The errors of the guard.
@@ -56,7 +56,7 @@ impl<'a> Document<'a> {
         Document::written_in(text, &TimeLanguages::default())
     }
 
-    /// The same, of a text that may say when in these languages.
+    /// Takes a text that this crate has written and that may say when in these languages.
     ///
     /// # Errors
     /// The fault of a text that this crate has not written.
@@ -66,7 +66,7 @@ impl<'a> Document<'a> {
         Ok(Document { tree })
     }
 
-    /// The same, of a message that was kept: its negotiation constraints on the whole are `wsag:Constraint`, also where they were
+    /// Takes the text of a message that was kept: its negotiation constraints on the whole are `wsag:Constraint`, also where they were
     /// written as `wsag-neg:Constraint`, before they were held to the published schemas.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl UnchosenTerms {
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
         let before = self.elements.partition_point(|element| element.start <= node.id);
         let last = self.elements[..before].last();
-        last.is_some_and(|each| each.contains(&node.id))
+        last.is_some_and(|element| element.contains(&node.id))
     }
 
     pub(crate) fn ways(&self) -> usize {
@@ -231,9 +231,13 @@ impl<'d> Node<'d> {
 
     /// Attributes other than namespace declarations: namespace, local name, value.
     pub(crate) fn attributes(self) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
-        self.own_attributes()
-            .iter()
-            .map(move |one| (self.namespace_of(one.name), one.name.local, one.value.as_ref()))
+        self.own_attributes().iter().map(move |attribute| {
+            (
+                self.namespace_of(attribute.name),
+                attribute.name.local,
+                attribute.value.as_ref(),
+            )
+        })
     }
 
     pub(crate) fn attribute(self, namespace: &str, local: &str) -> Option<&'d str> {
@@ -388,7 +392,8 @@ impl<'d> Node<'d> {
         self.element().name.prefix == prefix
             || (!prefix.is_empty()
                 && (mentions(&self.text())
-                    || attributes.any(|one| one.name.prefix == prefix || mentions(&one.value))))
+                    || attributes
+                        .any(|attribute| attribute.name.prefix == prefix || mentions(&attribute.value))))
             || self.children().any(|child| child.needs(prefix))
     }
 

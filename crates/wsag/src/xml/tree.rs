@@ -61,7 +61,10 @@ pub(crate) struct Tree<'a> {
 impl<'a> Tree<'a> {
     /// How an element is named in the document, where it is known here by another name.
     pub(crate) fn renamed(&self, id: u32) -> Option<&RenamedElement<'a>> {
-        let at = self.renamed.binary_search_by_key(&id, |each| each.id).ok()?;
+        let at = self
+            .renamed
+            .binary_search_by_key(&id, |element| element.id)
+            .ok()?;
         self.renamed.get(at)
     }
 }

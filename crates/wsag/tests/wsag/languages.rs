@@ -319,17 +319,20 @@ fn names_that_would_be_no_language_are_refused() {
         language.check().unwrap_err()
     };
     for (said, wrong) in [
-        ("namespace:", language_with(|each| each.namespace.clear())),
+        ("namespace:", language_with(|language| language.namespace.clear())),
         (
             "namespace:",
-            language_with(|each| wsag::ns::ARP.clone_into(&mut each.namespace)),
+            language_with(|language| wsag::ns::ARP.clone_into(&mut language.namespace)),
         ),
         (
             "element:",
-            language_with(|each| "w:When".clone_into(&mut each.element)),
+            language_with(|language| "w:When".clone_into(&mut language.element)),
         ),
-        ("end:", language_with(|each| each.end.clear())),
-        ("start:", language_with(|each| "For".clone_into(&mut each.start))),
+        ("end:", language_with(|language| language.end.clear())),
+        (
+            "start:",
+            language_with(|language| "For".clone_into(&mut language.start)),
+        ),
     ] {
         assert!(wrong.starts_with(said), "{wrong}");
     }

@@ -38,7 +38,7 @@ pub(super) struct Entry {
 /// Writes the header of an entry. The bytes of a file follow, and then [`write_padding`].
 ///
 /// # Errors
-/// Those of writing.
+/// The errors of writing.
 pub(super) fn write_entry(to: &mut impl Write, entry: &Entry) -> io::Result<()> {
     let (kind, size, target) = match &entry.kind {
         Kind::File(size) => (b'0', *size, &[][..]),
@@ -61,7 +61,7 @@ pub(super) fn write_entry(to: &mut impl Write, entry: &Entry) -> io::Result<()> 
 /// Writes the zero bytes between a file and the next entry.
 ///
 /// # Errors
-/// Those of writing.
+/// The errors of writing.
 pub(super) fn write_padding(to: &mut impl Write, size: u64) -> io::Result<()> {
     to.write_all(&[0; BLOCK][..padding(size)])
 }
@@ -69,7 +69,7 @@ pub(super) fn write_padding(to: &mut impl Write, size: u64) -> io::Result<()> {
 /// Writes the end of an archive.
 ///
 /// # Errors
-/// Those of writing.
+/// The errors of writing.
 pub(super) fn write_end(to: &mut impl Write) -> io::Result<()> {
     to.write_all(&[0; 2 * BLOCK])
 }
@@ -172,7 +172,7 @@ impl<R: Read> Reader<R> {
     /// Copies the bytes of the file whose entry was read last.
     ///
     /// # Errors
-    /// Those of reading and writing, and where the archive is cut off.
+    /// The errors of reading and writing, and where the archive is cut off.
     pub(super) fn copy_to(&mut self, to: &mut impl Write) -> io::Result<()> {
         let copied = io::copy(&mut (&mut self.from).take(self.left.0), to)?;
         if copied < self.left.0 {
