@@ -470,7 +470,7 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
     let Some(price) = price else { return 0 };
     let own = sums.iter().filter(|sum| sum.currency == price.currency);
-    let sum = own.fold(0_i64, |sum, each| sum.saturating_add(each.micros));
+    let sum = own.fold(0_i64, |sum, money| sum.saturating_add(money.micros));
     // People settle the rest of what a peer claims.
     let most = price.micros.saturating_mul(TIMES_PRICE_MAX);
     sum.clamp(0, most.clamp(0, AMOUNT_MAX))

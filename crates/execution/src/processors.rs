@@ -34,8 +34,8 @@ pub(super) fn processors_of_nodes<'r>(
     let mut processors = Vec::with_capacity(nodes.len() * share);
     for node in nodes {
         let node = usize::try_from(*node).ok().filter(|node| *node < capacity)?;
-        let from = (first + node) * each;
-        processors.extend(own.get(from..from + each)?);
+        let from = (first + node) * share;
+        processors.extend(own.get(from..from + share)?);
     }
     (!processors.is_empty()).then_some(processors)
 }

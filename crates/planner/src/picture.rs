@@ -110,8 +110,8 @@ impl Picture {
     pub fn allowance(&self, party: &str) -> Allowance {
         let quotas = self.policies.quotas_of_parties.get(party);
         let slots = || {
-            let each = self.resources.iter();
-            each.flat_map(|resource| resource.slots.iter().map(|slot| (resource.name.as_str(), slot)))
+            let resources = self.resources.iter();
+            resources.flat_map(|resource| resource.slots.iter().map(|slot| (resource.name.as_str(), slot)))
         };
         let is_of_other =
             |slot: &PicturedSlot| slot.party != party && matches!(slot.of, SlotOf::Agreement { .. });

@@ -174,7 +174,7 @@ impl JobFolders {
         let known = lock(&self.known);
         let own = known.values().filter(|known| known.party == party);
         // Of one that cannot be looked into there is more than can be counted.
-        let found = own.fold(0, |sum: u64, each| sum.saturating_add(each.bytes));
+        let found = own.fold(0, |sum: u64, folder| sum.saturating_add(folder.bytes));
         (found > most).then_some(Excess {
             limit: Limit::Files,
             found,
