@@ -18,7 +18,7 @@ CREATE TABLE bench.lease (LIKE public.lease INCLUDING ALL);
 INSERT INTO bench.lease (id, epoch) VALUES (1, 1);
 ";
 
-/// One offer, as many bytes as ours.
+/// The transaction of an offer, with as many bytes as ours.
 const OFFER: &str = r"\set a random(1, 9000000000000000000)
 \set b random(1, 9000000000000000000)
 BEGIN;

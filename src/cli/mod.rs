@@ -185,9 +185,9 @@ const WITH_SERVICE: [&str; 2] = ["remote", "running"];
 
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
-    let command = Cli::command().mut_subcommands(|each| {
-        let (name, examples) = (each.get_name().to_owned(), help_after(&each));
-        each.mut_subcommands(|below| {
+    let command = Cli::command().mut_subcommands(|command| {
+        let (name, examples) = (command.get_name().to_owned(), help_after(&command));
+        command.mut_subcommands(|below| {
             if below.get_after_help().is_some() {
                 return below;
             }

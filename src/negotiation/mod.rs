@@ -55,16 +55,13 @@ pub use views::agreement::{
     ProposalView, StagedView, TemplateView, TimelineView,
 };
 pub use views::availability::AvailabilityQuery;
-pub use views::calendar::{
-    CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
-};
+pub use views::calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
+pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
-pub use views::gantt::{
-    GanttQuery, GanttResourceView, GanttSlotView, GanttUnusedView, GanttView, PlanChangeView,
-};
+pub use views::gantt::{GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{OfferView, QuotationView};

@@ -9,3 +9,5 @@ pub mod clock;
 pub mod past;
 pub mod request;
 pub mod resources;
+
+pub use scheduler::worded;

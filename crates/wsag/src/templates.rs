@@ -30,7 +30,7 @@ pub struct Template {
 pub const ADVANCE_RESERVATION: &str = include_str!("../../../templates/agreements/advance-reservation.xml");
 
 impl Template {
-    /// The same template with the upper bounds of some items lowered to the provider's nodes: the items with a name that starts
+    /// The template with the upper bounds of some items lowered to the provider's nodes: the items with a name that starts
     /// with `nodes`. Bounds that are lower already stay.
     #[must_use]
     pub fn with_nodes_max(&self, nodes: u32) -> Template {
@@ -70,7 +70,7 @@ impl Template {
         self.source.to_document()
     }
 
-    /// The same template as `wsag-neg:NegotiableTemplate`, which has the same type under another name.
+    /// The template as `wsag-neg:NegotiableTemplate`, which has the same type under another name.
     pub(crate) fn negotiable(&self) -> Fragment {
         let text = self.source.as_str();
         let end = text.find([' ', '\t', '\r', '\n', '/', '>']).unwrap_or(text.len());

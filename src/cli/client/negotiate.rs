@@ -283,7 +283,7 @@ fn why_not_taken(wanted: &RequestOptions, quote: &Value, shown: &[Value]) -> Opt
     let costs = total_cost(quote)?;
     let before = shown.iter().filter(is_the_same);
     // One without a price costs nothing.
-    let before = before.map(|each| (total_cost(each).unwrap_or_default(), each));
+    let before = before.map(|offer| (total_cost(offer).unwrap_or_default(), offer));
     let (least, cheapest) = before.min_by_key(|(least, _)| *least)?;
     (costs > least).then(|| {
         format!(

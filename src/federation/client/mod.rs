@@ -36,7 +36,7 @@ use crate::federation::settings::PeerSettings;
 pub use breaker::PeerHealth;
 pub use files::PeerFile;
 pub use list::ListedAgreement;
-pub use words::{PeerAnswer, PeerOffer, PeerStatus};
+pub use words::{PeerAnswer, PeerOffer, PeerStatus, money_of_sum};
 
 /// How long the name of a peer's template is believed.
 const TEMPLATE_KNOWN: Micros = 300 * MICROS_PER_SECOND;

@@ -112,7 +112,8 @@ impl PeerStatus {
     }
 }
 
-fn money_of_sum(sum: &Budget) -> Option<Money> {
+/// The money that a document names; none where its currency is none.
+pub fn money_of_sum(sum: &Budget) -> Option<Money> {
     Some(Money::new(sum.amount_micros, Currency::parse(&sum.currency)?))
 }
 

@@ -150,7 +150,7 @@ impl FormReader<'_> {
         let text = self.values.get(field);
         if text
             .chars()
-            .any(|one| one.is_control() || matches!(one, '\u{fffe}' | '\u{ffff}'))
+            .any(|character| character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}'))
         {
             self.problem(
                 place,
@@ -432,7 +432,7 @@ pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
     Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
 }
 
-/// The same form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
+/// The form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
 /// does not tell stays in its own.
 pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
     let own = zone_of_form(&values);

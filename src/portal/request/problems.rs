@@ -58,7 +58,7 @@ fn place_in_form(violation: &Violation) -> FormPart {
             Some(ARCHITECTURE) => FormPart::Architecture,
             name => NODE_NUMBERS
                 .iter()
-                .position(|each| Some(each.attribute) == name)
+                .position(|number| Some(number.attribute) == name)
                 .map_or(FormPart::Whole, FormPart::NodeNumber),
         },
         "preemption" => FormPart::Pieces,

@@ -162,7 +162,7 @@ pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
     filled.fold(values, |values, (name, value)| values.with(name, value))
 }
 
-/// The same form for another number of nodes.
+/// The form for another number of nodes.
 pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
     values
@@ -170,7 +170,7 @@ pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Va
         .with(field::NODES_MAX, most.unwrap_or_default())
 }
 
-/// The same form for another number of seconds.
+/// The form for another number of seconds.
 pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
     let part = |amount: i64| {
         if amount == 0 {
@@ -186,12 +186,12 @@ pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
         .with(field::SECONDS, part(seconds % 60))
 }
 
-/// The same form with another earliest start, in seconds since the epoch; None leaves it open.
+/// The form with another earliest start, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn with_start(values: Values, at: Option<i64>) -> Values {
     with_instant(values, field::START, at)
 }
 
-/// The same form with another deadline, in seconds since the epoch; None leaves it open.
+/// The form with another deadline, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Values {
     with_instant(values.without(field::EXACT), field::DEADLINE, at)
 }
@@ -206,7 +206,7 @@ fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>)
     values.with(date, day).with(time, clock)
 }
 
-/// The same form with a change that would let its request in.
+/// The form with a change that would let its request in.
 fn with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if values.has(field::EXACT) {

@@ -67,9 +67,7 @@ impl<'t> Parser<'t, '_> {
 
     /// Takes `literal` if it comes next.
     fn take(&mut self, literal: &str) -> bool {
-        let rest = self.rest.strip_prefix(literal);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
+        super::take(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {

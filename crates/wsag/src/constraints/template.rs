@@ -121,7 +121,7 @@ impl CompiledTemplate {
         self.check_view(document, None)
     }
 
-    /// The same for one way to read the offer, as if it had no other terms.
+    /// Checks one way to read the offer, as if it had no other terms.
     pub fn check_way(&self, document: &Document<'_>, left_out: &UnchosenTerms) -> Vec<Violation> {
         self.check_view(document, Some(left_out))
     }

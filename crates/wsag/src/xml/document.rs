@@ -102,7 +102,7 @@ impl UnchosenTerms {
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
         let before = self.elements.partition_point(|element| element.start <= node.id);
         let last = self.elements[..before].last();
-        last.is_some_and(|each| each.contains(&node.id))
+        last.is_some_and(|element| element.contains(&node.id))
     }
 
     pub(crate) fn ways(&self) -> usize {
@@ -191,9 +191,13 @@ impl<'d> Node<'d> {
 
     /// Attributes other than namespace declarations: namespace, local name, value.
     pub(crate) fn attributes(self) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
-        self.own_attributes()
-            .iter()
-            .map(move |one| (self.namespace_of(one.name), one.name.local, one.value.as_ref()))
+        self.own_attributes().iter().map(move |attribute| {
+            (
+                self.namespace_of(attribute.name),
+                attribute.name.local,
+                attribute.value.as_ref(),
+            )
+        })
     }
 
     pub(crate) fn attribute(self, namespace: &str, local: &str) -> Option<&'d str> {
@@ -336,7 +340,8 @@ impl<'d> Node<'d> {
         self.element().name.prefix == prefix
             || (!prefix.is_empty()
                 && (mentions(&self.text())
-                    || attributes.any(|one| one.name.prefix == prefix || mentions(&one.value))))
+                    || attributes
+                        .any(|attribute| attribute.name.prefix == prefix || mentions(&attribute.value))))
             || self.children().any(|child| child.needs(prefix))
     }
 

@@ -43,7 +43,7 @@ pub(super) struct Count {
 /// empty.
 ///
 /// # Errors
-/// Those of writing. What cannot be read is counted.
+/// The errors of writing. What cannot be read is counted.
 pub(super) fn pack<W: Write>(
     folder: &Path,
     wanted: impl Fn(&str) -> bool,

@@ -3,17 +3,14 @@
 
 use std::ops::Range;
 
-use super::times::Span;
-use super::words_of_rows;
-use crate::negotiation::{GanttResourceView, GanttSlotView};
-use crate::portal::slots::{add_box, address_of_slot, count, state_of_slot};
-use crate::portal::{days, text};
+use super::{Axis, Bar, Grid, NAME_MAX, Rectangle, count, words_of_rows};
+use crate::negotiation::{ChartSlotView, GanttResourceView};
 
 /// The width of the time, and of the labels left of it.
 const WIDTH: f64 = 1_000.0;
-pub(super) const LEFT: f64 = 120.0;
+const LEFT: f64 = 120.0;
 /// The height of the marks above.
-pub(super) const TOP: f64 = 22.0;
+const TOP: f64 = 22.0;
 /// The height of a node where they are few, and of all of them where they are many.
 const NODE_HEIGHT: f64 = 22.0;
 const HEIGHT_MAX: f64 = 640.0;
@@ -28,98 +25,79 @@ const BOXES_MAX: usize = 2_000;
 const PIECE: (f64, f64) = (5.0, 16.0);
 /// Shades of the pieces.
 const SHADES: usize = 4;
-/// The characters of a party's name in a picture.
-const NAME_MAX: usize = 24;
 
 /// The picture.
-pub(super) struct Drawing {
-    pub(super) width: f64,
-    pub(super) height: f64,
-    pub(super) marks: Vec<Label>,
-    pub(super) labels: Vec<Label>,
-    pub(super) unused: Vec<Area>,
+pub(in crate::portal) struct Drawing {
+    pub(in crate::portal) width: f64,
+    pub(in crate::portal) height: f64,
+    /// Where the nodes begin, below the marks.
+    pub(in crate::portal) top: f64,
+    pub(in crate::portal) marks: Vec<Label>,
+    pub(in crate::portal) labels: Vec<Label>,
+    pub(in crate::portal) unused: Vec<Area>,
     /// The outlines of the pieces with a share of thin slots, from the lightest shade to the darkest.
-    pub(super) shades: Vec<String>,
+    pub(in crate::portal) shades: Vec<String>,
     /// How many slots these are.
-    pub(super) thin: usize,
-    pub(super) bars: Vec<Bar>,
+    pub(in crate::portal) thin: usize,
+    pub(in crate::portal) bars: Vec<Bar>,
     /// Where the present is, if it is shown.
-    pub(super) now: Option<f64>,
+    pub(in crate::portal) now: Option<f64>,
 }
 
 /// A text beside the picture, with the place that it marks.
-pub(super) struct Label {
-    pub(super) at: f64,
-    pub(super) text: String,
+pub(in crate::portal) struct Label {
+    pub(in crate::portal) at: f64,
+    pub(in crate::portal) text: String,
     /// The page of a group of nodes.
-    pub(super) address: Option<String>,
+    pub(in crate::portal) address: Option<String>,
 }
 
 /// Nodes that are not used for a time.
-pub(super) struct Area {
-    pub(super) class: &'static str,
-    pub(super) title: String,
-    pub(super) outline: String,
-}
-
-/// A slot.
-pub(super) struct Bar {
-    pub(super) class: &'static str,
-    pub(super) address: String,
-    pub(super) title: String,
-    pub(super) outline: String,
-    /// The party's name, where there is room, with its place.
-    pub(super) name: Option<(f64, f64, String)>,
-}
-
-/// From seconds and nodes to places.
-struct Scale {
-    period: (i64, i64),
-    first: u32,
-    node: f64,
-}
-
-/// A rectangle: its left upper corner, and its size.
-#[derive(Clone, Copy)]
-struct Rectangle {
-    at: (f64, f64),
-    size: (f64, f64),
+pub(in crate::portal) struct Area {
+    pub(in crate::portal) class: &'static str,
+    pub(in crate::portal) title: String,
+    pub(in crate::portal) outline: String,
 }
 
 impl Drawing {
-    /// Draws a resource for a time; `address` has the page of some nodes by the first and their number.
-    pub(super) fn of(
+    /// Draws a resource for a time with marks at some of its seconds; `address` has the page of some nodes by the first and their number.
+    pub(in crate::portal) fn of(
         is: &GanttResourceView,
         period: (i64, i64),
-        span: Span,
+        marks: impl IntoIterator<Item = (i64, String)>,
         now: i64,
         address: impl Fn(u32, u32) -> String,
     ) -> Self {
         let many = f64::from(is.nodes.1 - is.nodes.0);
-        let scale = Scale {
-            period,
-            first: is.nodes.0,
-            node: NODE_HEIGHT.min(HEIGHT_MAX / many),
+        let grid = Grid {
+            axis: Axis {
+                stretches: vec![period],
+                left: LEFT,
+                width: WIDTH,
+            },
+            first: (is.nodes.0, TOP),
+            row: NODE_HEIGHT.min(HEIGHT_MAX / many),
         };
-        let height = scale.node * many;
-        let (bars, thin) = choose_bars(is, &scale);
-        let marks = span.marks(period.0).into_iter();
+        let height = grid.row * many;
+        let (bars, thin) = choose_bars(is, &grid);
+        let marks = marks.into_iter();
         Self {
             width: LEFT + WIDTH,
             height: TOP + height,
+            top: TOP,
             marks: marks
-                .map(|mark| Label::of(scale.x(mark.at), mark.label))
+                .map(|(at, text)| Label::of(grid.axis.place(at), text))
                 .collect(),
-            labels: label_nodes(is, &scale, address),
+            labels: label_nodes(is, &grid, address),
             unused: is
                 .unused
                 .iter()
-                .map(|unused| area(unused.why, (unused.start, unused.end), &unused.rows, &scale))
+                .map(|unused| area(unused.why, (unused.start, unused.end), &unused.rows, &grid))
                 .collect(),
             shades: shades(&thin, height),
             thin: thin.len(),
             bars: bars.into_iter().map(|(slot, boxes)| bar(slot, &boxes)).collect(),
-            now: (period.0..period.1).contains(&now).then(|| scale.x(now)),
+            now: (period.0..period.1).contains(&now).then(|| grid.axis.place(now)),
         }
     }
 }
@@ -134,47 +112,20 @@ impl Label {
     }
 }
 
-impl Scale {
-    fn x(&self, at: i64) -> f64 {
-        let seconds = |seconds: i64| f64::from(i32::try_from(seconds).unwrap_or(i32::MAX));
-        let (start, end) = self.period;
-        LEFT + WIDTH * seconds(at.clamp(start, end) - start) / seconds(end - start)
-    }
-
-    fn rectangle(&self, (start, end): (i64, i64), rows: &Range<u32>) -> Rectangle {
-        let left = self.x(start);
-        let above = f64::from(rows.start - self.first);
-        Rectangle {
-            at: (left, TOP + self.node * above),
-            size: (self.x(end) - left, self.node * f64::from(rows.end - rows.start)),
-        }
-    }
-}
-
-impl Rectangle {
-    fn area(&self) -> f64 {
-        self.size.0 * self.size.1
-    }
-
-    fn is_seen(&self) -> bool {
-        self.size.0 >= SEEN && self.size.1 >= SEEN
-    }
-}
-
 /// A slot with its places, and whether all of them are large enough to be seen.
-type PlacedSlot<'a> = (&'a GanttSlotView, Vec<Rectangle>);
+type PlacedSlot<'a> = (&'a ChartSlotView, Vec<Rectangle>);
 
 /// The slots that are drawn by themselves, in order of time, and the others.
-fn choose_bars<'a>(is: &'a GanttResourceView, scale: &Scale) -> (Vec<PlacedSlot<'a>>, Vec<PlacedSlot<'a>>) {
+fn choose_bars<'a>(is: &'a GanttResourceView, grid: &Grid) -> (Vec<PlacedSlot<'a>>, Vec<PlacedSlot<'a>>) {
     let placed = is.slots.iter().map(|slot| {
         let boxes = slot
             .rows
             .iter()
-            .map(|rows| scale.rectangle((slot.start, slot.end), rows));
+            .map(|rows| grid.rectangle((slot.start, slot.end), rows, (0.0, 0.0)));
         (slot, boxes.collect::<Vec<Rectangle>>())
     });
     let (mut seen, mut thin): (Vec<PlacedSlot<'_>>, Vec<_>) =
-        placed.partition(|(_, boxes)| boxes.iter().any(Rectangle::is_seen));
+        placed.partition(|(_, boxes)| boxes.iter().any(is_seen));
     let area = |slot: &PlacedSlot<'_>| slot.1.iter().map(Rectangle::area).sum::<f64>();
     // Equal ones stay in order of time.
     seen.sort_by(|one, other| area(other).total_cmp(&area(one)));
@@ -189,60 +140,38 @@ fn choose_bars<'a>(is: &'a GanttResourceView, scale: &Scale) -> (Vec<PlacedSlot<
     (seen, thin)
 }
 
-fn bar(slot: &GanttSlotView, boxes: &[Rectangle]) -> Bar {
-    let party: String = slot.party.chars().take(NAME_MAX).collect();
-    let state = state_of_slot(slot.is_held, slot.has_begun);
-    let which = if slot.is_bound {
-        ""
-    } else {
-        ", nodes not yet known"
-    };
-    let zone = days::zone();
-    let at = |second| days::write_second(second, &zone, "%a %-d %b %H:%M");
-    let title = format!(
-        "{party}, {}, {} to {}, {state}{which}",
-        text::nodes(slot.nodes),
-        at(slot.start),
-        at(slot.end)
-    );
-    let mut outline = String::new();
-    for rectangle in boxes {
-        add_box(&mut outline, rectangle.at, rectangle.size);
+fn is_seen(rectangle: &Rectangle) -> bool {
+    rectangle.size.0 >= SEEN && rectangle.size.1 >= SEEN
+}
+
+fn bar(slot: &ChartSlotView, boxes: &[Rectangle]) -> Bar {
+    let mut bar = Bar::of(slot, boxes);
+    if !slot.is_bound {
+        bar.title += ", nodes not yet known";
     }
     let largest = boxes
         .iter()
         .max_by(|one, other| one.area().total_cmp(&other.area()));
-    let name = largest
+    bar.name = largest
         .filter(|largest| largest.size.0 >= 60.0 && largest.size.1 >= 14.0)
         .map(|rectangle| {
             // About as wide as a digit.
             let fits = (1..=NAME_MAX)
                 .rev()
                 .find(|many| count(*many) * 8.0 + 8.0 <= rectangle.size.0);
-            let name: String = party.chars().take(fits.unwrap_or(0)).collect();
+            let name = slot.party.chars().take(fits.unwrap_or(0)).collect();
             (
                 rectangle.at.0 + 4.0,
                 rectangle.at.1 + rectangle.size.1 / 2.0 + 4.0,
                 name,
             )
         });
-    Bar {
-        class: state,
-        address: address_of_slot(slot.id, slot.is_held),
-        title,
-        outline,
-        name,
-    }
+    bar
 }
 
-fn area(why: &'static str, time: (i64, i64), rows: &Range<u32>, scale: &Scale) -> Area {
-    let rectangle = scale.rectangle(time, rows);
+fn area(why: &'static str, time: (i64, i64), rows: &Range<u32>, grid: &Grid) -> Area {
     let mut outline = String::new();
-    add_box(
-        &mut outline,
-        rectangle.at,
-        (rectangle.size.0.max(1.0), rectangle.size.1.max(1.0)),
-    );
+    grid.rectangle(time, rows, (1.0, 1.0)).add_to(&mut outline);
     let words = match why {
         "others" => "used by others",
         known => known,
@@ -279,7 +208,8 @@ fn shades(thin: &[PlacedSlot<'_>], height: f64) -> Vec<String> {
         for same in shares.chunk_by(|one, other| shade(*one) == shade(*other)) {
             if let Some(outline) = shade(same[0]).and_then(|shade| outlines.get_mut(shade)) {
                 let at = (LEFT + count(column) * PIECE.0, TOP + count(row) * PIECE.1);
-                add_box(outline, at, (count(same.len()) * PIECE.0, high));
+                let size = (count(same.len()) * PIECE.0, high);
+                Rectangle { at, size }.add_to(outline);
             }
             column += same.len();
         }
@@ -309,12 +239,12 @@ fn common_length((start, end): (f64, f64), piece: usize, length: f64) -> f64 {
 }
 
 /// Labels of single nodes where these are few, else of groups, which lead to a page of their own.
-fn label_nodes(is: &GanttResourceView, scale: &Scale, address: impl Fn(u32, u32) -> String) -> Vec<Label> {
+fn label_nodes(is: &GanttResourceView, grid: &Grid, address: impl Fn(u32, u32) -> String) -> Vec<Label> {
     let (first, end) = is.nodes;
     let group = (end - first).div_ceil(LABELS);
     let place =
-        |node: u32, many: u32| TOP + scale.node * (f64::from(node - first) + f64::from(many) / 2.0) + 4.0;
-    if scale.node >= NODE_HEIGHT || is.nodes.1 - is.nodes.0 <= LABELS {
+        |node: u32, many: u32| TOP + grid.row * (f64::from(node - first) + f64::from(many) / 2.0) + 4.0;
+    if grid.row >= NODE_HEIGHT || is.nodes.1 - is.nodes.0 <= LABELS {
         let named = (first..end).zip(&is.node_names);
         return named
             .map(|(node, name)| Label::of(place(node, 1), name.chars().take(16).collect()))
@@ -332,13 +262,15 @@ fn label_nodes(is: &GanttResourceView, scale: &Scale, address: impl Fn(u32, u32)
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::portal) mod tests {
     use uuid::Uuid;
 
     use super::*;
 
-    fn slot(number: u32, start: i64, end: i64, rows: Range<u32>) -> GanttSlotView {
-        GanttSlotView {
+    const DAY: i64 = 86_400;
+
+    fn slot(number: u32, start: i64, end: i64, rows: Range<u32>) -> ChartSlotView {
+        ChartSlotView {
             id: Uuid::from_u128(number.into()),
             is_held: false,
             has_begun: false,
@@ -351,7 +283,7 @@ pub(super) mod tests {
         }
     }
 
-    fn resource(capacity: u32, slots: Vec<GanttSlotView>) -> GanttResourceView {
+    fn resource(capacity: u32, slots: Vec<ChartSlotView>) -> GanttResourceView {
         GanttResourceView {
             name: "local".to_owned(),
             capacity,
@@ -362,14 +294,14 @@ pub(super) mod tests {
         }
     }
 
-    fn draw(is: &GanttResourceView, span: Span) -> Drawing {
-        Drawing::of(is, (0, span.seconds()), span, 10, |first, many| {
+    fn draw(is: &GanttResourceView, seconds: i64) -> Drawing {
+        Drawing::of(is, (0, seconds), Vec::new(), 10, |first, many| {
             format!("{first}+{many}")
         })
     }
 
     /// Ten thousand slots of a year on a thousand nodes.
-    pub(in crate::portal::gantt) fn many_slots() -> GanttResourceView {
+    pub(in crate::portal) fn many_slots() -> GanttResourceView {
         let mut seed = 5_u64;
         let mut draw_number = move |below: u32| {
             seed = seed
@@ -395,7 +327,7 @@ pub(super) mod tests {
             slot(2, 50_000, 50_060, 2..3),
             slot(3, -90, 200, 3..4),
         ];
-        let drawing = draw(&resource(4, slots), Span::Day);
+        let drawing = draw(&resource(4, slots), DAY);
         assert_eq!((drawing.bars.len(), drawing.thin), (2, 1));
         assert_eq!(
             drawing.bars[0].outline, "M120.0 88.0h2.3v22.0h-2.3z",
@@ -419,7 +351,7 @@ pub(super) mod tests {
     #[test]
     fn each_of_many_slots_is_drawn_somehow() {
         let is = many_slots();
-        let year = draw(&is, Span::Year);
+        let year = draw(&is, 366 * DAY);
         assert_eq!((year.bars.len(), year.thin), (BARS_MAX, 10_000 - BARS_MAX));
         assert_eq!(year.labels.len(), 16);
         assert_eq!(year.labels[1].address.as_deref(), Some("63+63"));
