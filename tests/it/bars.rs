@@ -263,7 +263,9 @@ fn lived(slot: Interval, node: i64) -> [Change; 7] {
     let job = over.job.clone().expect("it has a job");
     let accepted = Change::CreateAgreement {
         agreement: Box::new(over.clone()),
-        document: format!("<Offer xmlns=\"urn:as-long-as-an-offer\">{:2000}</Offer>", ' ').into(),
+        document: format!("<Offer xmlns=\"urn:as-long-as-an-offer\">{:2000}</Offer>", ' ')
+            .as_str()
+            .into(),
         events: vec![event(start, EventKind::Accepted)],
     };
     (over.service, over.started, over.version) = (ServiceState::Processing, Some(start), 2);

@@ -12,9 +12,12 @@ use crate::xml::datatypes::{Decimal, parse_boolean, parse_double, preserve_space
 use crate::xml::ns::{JSDL, JSDL_POSIX, WSAG};
 use crate::xml::{DateTime, Document, Fragment, Node, Violation, ViolationKind, collapse_space};
 
+/// How white space counts in the values of a type.
+type Whitespace = fn(&str) -> Cow<'_, str>;
+
 /// The elements with a string in which white space counts, with their types: a normalizedString has spaces in place of other white
 /// space.
-const STRINGS: [(&str, &str, fn(&str) -> Cow<'_, str>); 11] = [
+const STRINGS: [(&str, &str, Whitespace); 11] = [
     (WSAG, "Name", preserve_space),
     (JSDL, "JobName", preserve_space),
     (JSDL, "Description", preserve_space),

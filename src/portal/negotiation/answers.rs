@@ -76,9 +76,11 @@ pub(in crate::portal) async fn reject_offer(
     let scope = own_scope(&visitor);
     let found = api.negotiation.offer_by_id(&scope, id).await?;
     let offer = (found.negotiation, found.offer.id.as_str());
-    api.negotiation
-        .reject_from_form(&scope, offer, once_of_form(&values))
-        .await?;
+    Box::pin(
+        api.negotiation
+            .reject_from_form(&scope, offer, once_of_form(&values)),
+    )
+    .await?;
     Ok(to_negotiation(found.negotiation))
 }
 

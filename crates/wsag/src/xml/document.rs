@@ -315,7 +315,7 @@ impl<'d> Node<'d> {
 
     /// Whether another element has the same name in paths.
     fn is_alike(self, other: Node<'_>) -> bool {
-        match (self.tree.renamed(self.id), other.tree.renamed(other.id)) {
+        match (self.tree.written_name(self.id), other.tree.written_name(other.id)) {
             (None, None) => self.is(other.namespace(), other.local()),
             _ => self.name_in_paths() == other.name_in_paths(),
         }

@@ -27,7 +27,7 @@ pub(crate) const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
 /// Prefixes that stand for a namespace in paths, in written documents, and in XPath expressions even where a document does not
 /// declare them.
-pub(crate) const PREFIXES: [(&str, &str); 9] = [
+pub const PREFIXES: [(&str, &str); 9] = [
     ("wsag", WSAG),
     ("wsag-neg", WSAG_NEG),
     ("arp", ARP),

@@ -40,7 +40,7 @@ fn the_samples_are_kept_as_they_were() {
         match wsag::read(&document) {
             Ok(Message::AgreementOffer(offer)) => assert_kept(&offer),
             Ok(Message::CreateAgreementInput(input) | Message::CreatePendingAgreementInput(input)) => {
-                assert_kept(&input.offer)
+                assert_kept(&input.offer);
             }
             Ok(Message::Template(template)) => assert_kept(&template),
             Ok(
