@@ -1,11 +1,13 @@
 //! Accounts: the debts and the credits of the caller.
 
+use axum::Json;
+use axum::response::IntoResponse;
 use serde::Deserialize;
 use uuid::Uuid;
 
 use super::Answer;
 use super::call::Call;
-use super::format::Format;
+use super::format::JsonTaken;
 use super::path::Query;
 
 /// Which entries are listed.
@@ -18,10 +20,9 @@ pub(super) struct ListQuery {
 }
 
 /// GET /accounts: the caller's own, for an operator those of all parties, with entries a page at a time.
-pub(super) async fn get_accounts(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+pub(super) async fn get_accounts(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
     let scope = call.scope_of(query.party)?;
-    let accounts = call.negotiation.accounts(scope, query.after, query.limit).await?;
-    let view = accounts.view();
-    let answer = format.answer(&view, || accounts.document());
-    Ok(call.paged(answer, view.next))
+    let view = call.negotiation.accounts(scope, query.after, query.limit).await?;
+    let next = view.next;
+    Ok(call.paged(Json(view).into_response(), next))
 }

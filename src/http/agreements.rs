@@ -17,7 +17,7 @@ use super::availability::read_instant_of_query;
 use super::body::{self, PostedBody};
 use super::call::Call;
 use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
-use super::format::{Format, xml_response};
+use super::format::{Format, JsonTaken, xml_response};
 use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
 use super::resources::{ChangeParameters, read_true_or_false, require_operator};
 use super::{Answer, Api, Error};
@@ -98,7 +98,7 @@ pub(super) async fn post_agreement(
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
-pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+pub(super) async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
     let start = read_instant_of_query("start", query.start.as_deref())?;
     let end = read_instant_of_query("end", query.end.as_deref())?;
     let words = AgreementState::ALL.map(AgreementState::word);
@@ -113,8 +113,8 @@ pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Que
         .negotiation
         .list_agreements(filter, query.after, query.limit)
         .await?;
-    let answer = format.answer(&page.view, || page.document(&call.base));
-    Ok(call.paged(answer, page.view.next))
+    let next = page.next;
+    Ok(call.paged(Json(page).into_response(), next))
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
@@ -133,9 +133,9 @@ pub(super) fn get_agreement_part(one_part: Option<Part>) -> MethodRouter<Api> {
 }
 
 /// GET /agreements/{id}/events: the timeline.
-pub(super) async fn get_agreement_events(call: Call, format: Format, Id(id): Id) -> Answer {
-    let (view, timeline) = call.negotiation.timeline(call.scope(), id).await?;
-    Ok(format.answer(&view, || timeline.to_xml()))
+pub(super) async fn get_agreement_events(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
+    let timeline = call.negotiation.timeline(call.scope(), id).await?;
+    Ok(Json(timeline).into_response())
 }
 
 /// GET /agreements/{id}/ending: the cost of ending it now.
@@ -149,9 +149,9 @@ pub(super) async fn get_agreement_ending(
 }
 
 /// GET /agreements/{id}/files: the files that the job has written.
-pub(super) async fn get_agreement_files(call: Call, format: Format, Id(id): Id) -> Answer {
+pub(super) async fn get_agreement_files(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
     let files = call.negotiation.outputs(call.scope(), id).await?;
-    Ok(format.answer(&files, || files.document()))
+    Ok(Json(files).into_response())
 }
 
 /// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.

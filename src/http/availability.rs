@@ -1,10 +1,12 @@
 //! GET /availability.
 
+use axum::Json;
+use axum::response::IntoResponse;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
 use super::call::Call;
-use super::format::Format;
+use super::format::JsonTaken;
 use super::path::Query;
 use super::{Answer, Error};
 use crate::negotiation::AvailabilityQuery;
@@ -22,7 +24,7 @@ pub(super) struct AvailabilityParameters {
 /// The times in which a class of resources has nodes free, and never the parties that have the others.
 pub(super) async fn get_availability(
     call: Call,
-    format: Format,
+    _: JsonTaken,
     Query(asked): Query<AvailabilityParameters>,
 ) -> Answer {
     if asked.nodes == Some(0) {
@@ -37,7 +39,7 @@ pub(super) async fn get_availability(
         kind: asked.kind,
     };
     match call.negotiation.availability(call.party(), query).await? {
-        Some(view) => Ok(format.answer(&view, || view.document())),
+        Some(view) => Ok(Json(view).into_response()),
         None => Err(Error::NotFound(
             "this provider does not publish when nodes are free".to_owned(),
         )),

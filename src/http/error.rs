@@ -34,9 +34,9 @@ pub enum Error {
     /// The path does not take this method.
     #[error("this path does not take {0}")]
     MethodNotAllowed(String),
-    /// The client accepts neither representation.
-    #[error("answers are in application/xml or application/json")]
-    NotAcceptable,
+    /// The client accepts no representation of the answer; with it, those that there are.
+    #[error("this is answered in {0}")]
+    NotAcceptable(&'static str),
     /// The body did not come in time.
     #[error("the body did not arrive in time")]
     BodyTimeout,
@@ -93,7 +93,7 @@ impl Error {
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Self::NotFound(_) | Self::Negotiation(N::NotFound) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
-            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
+            Self::NotAcceptable(_) => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "BODY_TIMEOUT"),
             Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
             Self::TargetTooLong(_) => (StatusCode::URI_TOO_LONG, "TARGET_TOO_LONG"),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
@@ -9,15 +10,15 @@ use axum::response::IntoResponse;
 use futures_util::{Stream, TryStreamExt};
 
 use super::call::Call;
-use super::format::Format;
+use super::format::JsonTaken;
 use super::path::{NoParameters, Path, Query};
 use super::{Answer, Api, Error, body};
 use crate::negotiation::Upload;
 
 /// GET /files: the caller's own, by name.
-pub(super) async fn get_files(call: Call, format: Format) -> Answer {
+pub(super) async fn get_files(call: Call, _: JsonTaken) -> Answer {
     let files = call.negotiation.files(call.party()).await?;
-    Ok(format.answer(&files, || files.document()))
+    Ok(Json(files).into_response())
 }
 
 /// PUT /files/{name}: 201 where it is new, 204 where it replaces one.

@@ -12,7 +12,7 @@ use super::agreements::read_filter_word;
 use super::availability::read_instant_of_query;
 use super::body::PostedBody;
 use super::call::Call;
-use super::format::Format;
+use super::format::{Format, JsonTaken};
 use super::path::{Id, Query};
 use super::resources::ChangeParameters;
 use super::{Answer, Api, Error};
@@ -55,7 +55,7 @@ pub(super) struct ListQuery {
 }
 
 /// GET /negotiations: the caller's own, for an operator those of all parties, a page at a time.
-pub(super) async fn get_negotiations(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+pub(super) async fn get_negotiations(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
     let start = read_instant_of_query("start", query.start.as_deref())?;
     let end = read_instant_of_query("end", query.end.as_deref())?;
     let words = NegotiationState::ALL.map(NegotiationState::word);
@@ -73,8 +73,8 @@ pub(super) async fn get_negotiations(call: Call, format: Format, Query(query): Q
         .negotiation
         .negotiations(&filter, query.after, query.limit)
         .await?;
-    let answer = format.answer(&page, || page.document(&call.base));
-    Ok(call.paged(answer, page.next))
+    let next = page.next;
+    Ok(call.paged(Json(page).into_response(), next))
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.

@@ -5,7 +5,7 @@ use axum::response::IntoResponse;
 use serde::Deserialize;
 
 use super::call::Call;
-use super::format::Format;
+use super::format::JsonTaken;
 use super::path::{Id, Query};
 use super::{Answer, Error};
 use crate::access::Role;
@@ -21,9 +21,9 @@ pub(super) struct EventsQuery {
     limit: Option<u32>,
 }
 
-/// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs were told, in
-/// JSON alone.
-pub(super) async fn get_trail_events(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
+/// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs
+/// were told.
+pub(super) async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQuery>) -> Answer {
     let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
         let events = call
@@ -32,9 +32,8 @@ pub(super) async fn get_trail_events(call: Call, format: Format, Query(asked): Q
             .await?;
         (events.next, Json(events).into_response())
     } else {
-        let page = call.negotiation.trail(asked.after, asked.limit).await?;
-        let view = page.view();
-        (view.next, format.answer(&view, || page.document()))
+        let trail = call.negotiation.trail(asked.after, asked.limit).await?;
+        (trail.next, Json(trail).into_response())
     };
     Ok(call.paged(answer, next))
 }

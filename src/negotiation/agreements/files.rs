@@ -5,7 +5,6 @@ use std::io::Read;
 
 use domain::agreement::{Agreement, Run};
 use domain::catalogue::is_file_name;
-use domain::clock::Micros;
 use execution::ExecutionError;
 use execution::files::FileEntry;
 use execution::files::inputs::{self, MirrorError, UploadError};
@@ -15,8 +14,6 @@ use execution::job::folder::Folder;
 use execution::job::shortage::is_shortage;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use wsag::listings::{FileList, ListedFile};
-use wsag::time::DateTime;
 
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
@@ -42,8 +39,6 @@ pub struct FileView {
     pub bytes: u64,
     /// When it was written.
     pub modified: String,
-    #[serde(skip)]
-    written: Micros,
 }
 
 /// An upload under way: dropped before its end it leaves nothing behind.
@@ -111,29 +106,12 @@ impl Output {
     }
 }
 
-impl FilesView {
-    /// As a document.
-    pub fn document(&self) -> String {
-        let files = self.files.iter().map(|file| ListedFile {
-            name: file.name.clone(),
-            bytes: file.bytes,
-            modified: DateTime::from_micros(file.written),
-        });
-        FileList {
-            files: files.collect(),
-            quota_bytes: self.quota_bytes,
-        }
-        .to_xml()
-    }
-}
-
 impl FileView {
     fn of(file: FileEntry) -> Self {
         Self {
             name: file.name,
             bytes: file.bytes,
             modified: instant_as_date_time(file.modified),
-            written: file.modified,
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use scheduler::{Interval, Time};
 use serde::Serialize;
-use wsag::listings;
 use wsag::time::DateTime;
 
 use super::values::second_as_date_time;
@@ -86,17 +85,5 @@ impl Service {
                 })
                 .collect(),
         }))
-    }
-}
-
-impl AvailabilityView {
-    /// As a document.
-    pub fn document(&self) -> String {
-        let free: Vec<(&str, &str)> = self
-            .free
-            .iter()
-            .map(|free| (free.start.as_str(), free.end.as_str()))
-            .collect();
-        listings::availability_listing(self.nodes, self.kind.as_deref(), (&self.start, &self.end), &free)
     }
 }

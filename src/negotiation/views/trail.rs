@@ -3,8 +3,6 @@
 use serde::{Deserialize, Serialize};
 use store::TrailLine;
 use uuid::Uuid;
-use wsag::listings::{self, TrailedLine};
-use wsag::time::DateTime;
 
 use super::values::instant_as_date_time;
 use crate::negotiation::service::{cut_page, length_of_page};
@@ -14,12 +12,6 @@ use crate::negotiation::{Error, Result, Scope, Service};
 const PAGE: (u32, u32) = (100, 1_000);
 
 /// A page of the audit trail.
-pub struct TrailPage {
-    lines: Vec<TrailLine>,
-    next: Option<i64>,
-}
-
-/// The same as a flat value.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TrailView {
     /// In the order of the chain.
@@ -79,32 +71,6 @@ impl TrailLineView {
     }
 }
 
-impl TrailPage {
-    /// As a flat value.
-    pub fn view(&self) -> TrailView {
-        TrailView {
-            lines: self.lines.iter().map(TrailLineView::of).collect(),
-            next: self.next,
-        }
-    }
-
-    /// As a document.
-    pub fn document(&self) -> String {
-        let lines = self.lines.iter().map(|line| TrailedLine {
-            number: line.number,
-            at: DateTime::from_micros(line.at),
-            kind: &line.kind,
-            subject: line.subject.to_string(),
-            negotiation: line.negotiation.map(|id| id.to_string()),
-            party: line.party.as_deref(),
-            detail: Some(line.detail.as_str()).filter(|detail| !detail.is_empty()),
-            hash: &line.hash,
-        });
-        let lines: Vec<_> = lines.collect();
-        listings::audit_trail_listing(&lines, self.next)
-    }
-}
-
 impl Service {
     /// Why a request was refused, by the id that its refusal told.
     ///
@@ -128,11 +94,14 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Unavailable`].
-    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage> {
+    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailView> {
         let limit = length_of_page(limit, PAGE)?;
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
         let (lines, next) = cut_page(lines, limit, |each| each.number);
-        Ok(TrailPage { lines, next })
+        Ok(TrailView {
+            lines: lines.iter().map(TrailLineView::of).collect(),
+            next,
+        })
     }
 
     /// The lines of the audit trail before the one with a number, or the last ones: at most `limit`, newest first. For operators.
