@@ -2,28 +2,71 @@
 
 use axum::Json;
 use axum::response::IntoResponse;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::call::Call;
 use super::format::JsonTaken;
+use super::operation::Operation;
 use super::path::{Id, Query};
+use super::routes::Routes;
 use super::{Answer, Error};
 use crate::access::Role;
-use crate::negotiation::RefusedView;
+use crate::negotiation::{EventsView, RefusedView, TrailView};
 
 /// Which events are listed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EventsQuery {
-    /// The party whose events are asked for; of others than operators only their own.
+struct EventsQuery {
+    /// The party whose events are asked for; only operators may name another than their own.
     party: Option<String>,
+    /// The cursor of the event, or the number of the line, before the first.
+    #[schemars(range(min = i64::MIN, max = i64::MAX))]
     after: Option<i64>,
+    /// How many at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
+}
+
+/// A page of events: of a party, or of the audit trail.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "each is answered as it is")]
+enum EventsOrTrail {
+    Events(EventsView),
+    Trail(TrailView),
+}
+
+/// The routes of what has happened.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/events",
+            get_trail_events,
+            Operation::new(
+                "listTrail",
+                "operation",
+                "The events of your party, as its call-backs were told them; for operators everything that has happened, in the \
+                 order of the audit trail, or the events of one party",
+            )
+            .query::<EventsQuery>()
+            .answers_page::<EventsOrTrail>(),
+        )
+        .get(
+            "/refusals/{id}",
+            get_refusal,
+            Operation::new(
+                "getRefusal",
+                "negotiations",
+                "The reason for a refusal, by the id in the refusal",
+            )
+            .answers::<RefusedView>(),
+        )
 }
 
 /// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs
 /// were told.
-pub(super) async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQuery>) -> Answer {
+async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQuery>) -> Answer {
     let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
         let events = call
@@ -39,7 +82,7 @@ pub(super) async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Que
 }
 
 /// GET /refusals/{id}. In JSON alone: WS-Agreement knows nothing of offers that were refused.
-pub(super) async fn get_refusal(call: Call, Id(id): Id) -> Result<Json<RefusedView>, Error> {
+async fn get_refusal(call: Call, Id(id): Id) -> Result<Json<RefusedView>, Error> {
     let refused = call.negotiation.show_refusal(&call.scope(), id).await?;
     Ok(Json(refused))
 }

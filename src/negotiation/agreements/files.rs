@@ -12,32 +12,38 @@ use execution::files::outputs::Stream;
 use execution::files::retention::Removal;
 use execution::job::folder::Folder;
 use execution::job::shortage::is_shortage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
+use crate::negotiation::views::schemas;
 use crate::negotiation::{Error, Result, Scope, Service, views::values::instant_as_date_time};
 
 /// A list of files.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesView {
-    /// By name.
+    /// The files, by name.
     pub files: Vec<FileView>,
     /// Bytes that the files may have together; none where that is not bounded for them alone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 1_073_741_824)]
     pub quota_bytes: Option<u64>,
 }
 
 /// A file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct FileView {
-    /// Its name.
+    /// The name.
+    #[schemars(example = &"input.csv")]
     pub name: String,
-    /// Its length in bytes.
+    /// The size, in bytes.
+    #[schemars(example = 4_096)]
     pub bytes: u64,
-    /// When it was written.
+    /// When it was last written.
+    #[schemars(with = "schemas::Instant")]
     pub modified: String,
 }
 

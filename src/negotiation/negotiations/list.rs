@@ -1,6 +1,7 @@
 //! Lists of negotiations.
 
 use domain::agreement::NegotiationInstance;
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::NegotiationFilter;
 use uuid::Uuid;
@@ -17,7 +18,7 @@ const PAGE: (u32, u32) = (20, 100);
 const GOING_SHOWN_MAX: u32 = 20;
 
 /// Negotiations, a page at a time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct NegotiationsView {
     /// The newest first, each with its offers that can be accepted now.
     pub negotiations: Vec<NegotiationView>,

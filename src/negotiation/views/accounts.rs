@@ -7,10 +7,12 @@ use domain::clock::Micros;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::AccountDay;
 use uuid::Uuid;
 
+use super::schemas;
 use super::values::{MoneyView, instant_as_date_time};
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Result, Scope, Service};
@@ -19,7 +21,7 @@ use crate::negotiation::{Error, Result, Scope, Service};
 const PAGE: (u32, u32) = (50, 500);
 
 /// The balances of accounts, and a page of their entries.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct AccountsView {
     /// The accounts, one for each currency that they hold.
     pub accounts: Vec<AccountView>,
@@ -30,30 +32,35 @@ pub struct AccountsView {
 }
 
 /// The balance of an account in a currency.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct AccountView {
     /// `provider`, or `party:` and a name.
+    #[schemars(example = &"party:physics")]
     pub account: String,
-    /// Its balance; below zero it owes this amount.
+    /// The balance; below zero it owes this amount.
     pub balance: MoneyView,
 }
 
 /// One side of a posting.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct EntryView {
-    /// The posting.
+    /// The posting, which has two sides.
     pub posting: Uuid,
     /// When it was posted.
+    #[schemars(with = "schemas::Instant")]
     pub at: String,
-    /// The account.
+    /// The account: `provider`, or `party:` and a name.
+    #[schemars(example = &"party:physics")]
     pub account: String,
     /// The kind: price, cancellation, change, overrun, penalty, reward or compensation.
+    #[schemars(example = &"price")]
     pub kind: String,
     /// The agreement that it belongs to.
     pub agreement: Uuid,
     /// The amount that was added, or taken where it is negative.
     pub amount: MoneyView,
     /// More, in words.
+    #[schemars(example = &"the price of its nodes")]
     pub detail: String,
 }
 
