@@ -20,7 +20,7 @@ async fn description(server: &Server) -> String {
 }
 
 #[test]
-fn the_description_names_every_route_and_says_everything_of_each() {
+fn the_description_says_everything_of_each_operation() {
     run(async {
         let text = description(&Server::local()).await;
         let description: Value = serde_json::from_str(&text).expect("it is JSON");
