@@ -17,13 +17,13 @@ pub(super) struct Operation {
     is_for_operators: bool,
     is_open: bool,
     query: Option<SchemaOf>,
-    /// The texts in its path that have a meaning of their own: the name of each, what it is, and an example.
+    /// The texts in the path that have a meaning of their own: the name of each, what it is, and an example.
     path: Vec<(&'static str, &'static str, &'static str)>,
     headers: Vec<Value>,
     body: Option<(Content, bool)>,
-    /// Its answers with success: the status, what it means, the body, and whether the next page is linked.
+    /// The answers with success: the status, what it means, the body, and whether the next page is linked.
     answers: Vec<(u16, &'static str, Content, bool)>,
-    /// The documents that stand in XML for its body and for its answer.
+    /// The documents that stand in XML for the body and for the answer.
     xml: (&'static str, &'static str),
 }
 
@@ -64,31 +64,31 @@ impl Operation {
         }
     }
 
-    /// Only operators may do it, as its handler checks.
+    /// Only operators may do this, as the handler checks.
     pub(super) fn for_operators(mut self) -> Self {
         self.is_for_operators = true;
         self
     }
 
-    /// It needs no key.
+    /// No key is needed.
     pub(super) fn open(mut self) -> Self {
         self.is_open = true;
         self
     }
 
-    /// It takes the members of this struct as parameters of its query.
+    /// The members of this struct are the parameters of the query.
     pub(super) fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(T::json_schema);
         self
     }
 
-    /// A text in its path is something else than the id or the name of what it is about.
+    /// A text in the path is something else than the id or the name of what this is about.
     pub(super) fn path(mut self, name: &'static str, words: &'static str, example: &'static str) -> Self {
         self.path.push((name, words, example));
         self
     }
 
-    /// It takes an `Idempotency-Key`.
+    /// An `Idempotency-Key` is taken.
     pub(super) fn once(self) -> Self {
         self.header(
             "Idempotency-Key",
@@ -97,13 +97,13 @@ impl Operation {
         )
     }
 
-    /// It takes `If-Match`: a change of a version that was seen.
+    /// `If-Match` is taken: a change of a version that was seen.
     pub(super) fn if_match(self) -> Self {
         let words = "The entity tag that the agreement must still have; 412 otherwise.";
         self.header("If-Match", words, &entity_tag())
     }
 
-    /// It takes `If-None-Match`: an answer that is not sent twice.
+    /// `If-None-Match` is taken: an answer that is not sent twice.
     pub(super) fn if_none_match(mut self) -> Self {
         let words = "It has the entity tag that If-None-Match names, and is not sent again.";
         self.answers.push((304, words, Content::Nothing, false));
@@ -118,78 +118,78 @@ impl Operation {
         self
     }
 
-    /// It takes this in JSON.
+    /// The body is this in JSON.
     pub(super) fn takes<T: JsonSchema>(mut self) -> Self {
         self.body = Some((Content::Read(schema_of::<T>), true));
         self
     }
 
-    /// It takes this in JSON, or nothing.
+    /// The body is this in JSON, or nothing.
     pub(super) fn may_take<T: JsonSchema>(mut self) -> Self {
         self.body = Some((Content::Read(schema_of::<T>), false));
         self
     }
 
-    /// It takes the bytes of a file.
+    /// The body is the bytes of a file.
     pub(super) fn takes_bytes(mut self) -> Self {
         self.body = Some((Content::Bytes, false));
         self
     }
 
-    /// Its body and its answer are these documents in XML, each a prefix and a name; an empty one is none.
+    /// The body and the answer are these documents in XML, each a prefix and a name; an empty one is none.
     pub(super) fn xml(mut self, body: &'static str, answer: &'static str) -> Self {
         self.xml = (body, answer);
         self
     }
 
-    /// It answers this in JSON.
+    /// The answer is this in JSON.
     pub(super) fn answers<T: JsonSchema>(self) -> Self {
         self.answer(200, AS_ASKED, Content::Written(schema_of::<T>))
     }
 
-    /// It answers this in JSON, which is described as clients read it and not by a struct that is written.
+    /// The answer is this in JSON, which is described as clients read it and not by a struct that is written.
     pub(super) fn answers_as_read<T: JsonSchema>(self) -> Self {
         self.answer(200, AS_ASKED, Content::Read(schema_of::<T>))
     }
 
-    /// It answers a page of a list, with the address of the next one.
+    /// The answer is a page of a list, with the address of the next one.
     pub(super) fn answers_page<T: JsonSchema>(mut self) -> Self {
         self.answers
             .push((200, AS_ASKED, Content::Written(schema_of::<T>), true));
         self
     }
 
-    /// It answers the bytes of a file.
+    /// The answer is the bytes of a file.
     pub(super) fn answers_bytes(self) -> Self {
         self.answer(200, AS_ASKED, Content::Bytes)
     }
 
-    /// It answers a text.
+    /// The answer is a text.
     pub(super) fn answers_text(self) -> Self {
         self.answer(200, AS_ASKED, Content::Text)
     }
 
-    /// It answers that something was made, and this in JSON.
+    /// The answer says that something was made, and is this in JSON.
     pub(super) fn makes<T: JsonSchema>(self) -> Self {
         self.answer(201, MADE, Content::Written(schema_of::<T>))
     }
 
-    /// It answers that a file was made.
+    /// The answer says that a file was made.
     pub(super) fn makes_file(self) -> Self {
         self.answer(201, MADE, Content::Nothing)
     }
 
-    /// It answers nothing once it is done.
+    /// The answer is empty once this is done.
     pub(super) fn answers_nothing(self) -> Self {
         self.answer(204, "Done.", Content::Nothing)
     }
 
-    /// It answers this status with what it means, and this in JSON.
+    /// The answer of this status, which means this, is this in JSON.
     pub(super) fn answers_with<T: JsonSchema>(self, status: u16, words: &'static str) -> Self {
         self.answer(status, words, Content::Written(schema_of::<T>))
     }
 
-    /// It leads elsewhere.
+    /// The answer leads elsewhere.
     pub(super) fn leads(self, words: &'static str) -> Self {
         self.answer(303, words, Content::Nothing)
     }

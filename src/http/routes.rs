@@ -11,12 +11,12 @@ use super::operation::Operation;
 #[derive(Default)]
 pub(super) struct Routes {
     pub(super) router: Router<Api>,
-    /// Each with its path and its method.
+    /// The operations, each with its path and its method.
     pub(super) operations: Vec<(&'static str, &'static str, Operation)>,
 }
 
 impl Routes {
-    /// With GET of a path.
+    /// Adds GET of a path.
     pub(super) fn get<T: 'static>(
         self,
         path: &'static str,
@@ -26,7 +26,7 @@ impl Routes {
         self.add(path, "get", routing::get(handler), operation)
     }
 
-    /// With POST to a path.
+    /// Adds POST to a path.
     pub(super) fn post<T: 'static>(
         self,
         path: &'static str,
@@ -36,7 +36,7 @@ impl Routes {
         self.add(path, "post", routing::post(handler), operation)
     }
 
-    /// With PUT of a path.
+    /// Adds PUT of a path.
     pub(super) fn put<T: 'static>(
         self,
         path: &'static str,
@@ -46,7 +46,7 @@ impl Routes {
         self.add(path, "put", routing::put(handler), operation)
     }
 
-    /// With DELETE of a path.
+    /// Adds DELETE of a path.
     pub(super) fn delete<T: 'static>(
         self,
         path: &'static str,
@@ -56,7 +56,7 @@ impl Routes {
         self.add(path, "delete", routing::delete(handler), operation)
     }
 
-    /// With all of others.
+    /// Adds all routes of others.
     pub(super) fn merge(mut self, others: Self) -> Self {
         self.router = self.router.merge(others.router);
         self.operations.extend(others.operations);
