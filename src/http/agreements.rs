@@ -12,12 +12,12 @@ use uuid::Uuid;
 use wsag::states::Part;
 
 use super::availability::read_instant_of_query;
-use super::body::{self, PostedBody};
+use super::body::PostedBody;
 use super::call::Call;
 use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
 use super::format::{Format, JsonTaken, xml_response};
 use super::operation::Operation;
-use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
+use super::path::{Id, NoParameters, Query, read_filter_text};
 use super::resources::{ChangeParameters, read_true_or_false, require_operator};
 use super::routes::Routes;
 use super::terms::{Context, Terms};
@@ -25,8 +25,7 @@ use super::{Answer, Error, requests};
 use crate::access::Caller;
 use crate::negotiation::{
     self, AcceptedView, AgreementDetails, AgreementFilter, AgreementPage, AgreementView, EndingView,
-    EvictRequest, EvictedView, FilesView, GuaranteeView, MoveRequest, TerminateRequest, TimelineView,
-    schemas,
+    EvictRequest, EvictedView, GuaranteeView, MoveRequest, TerminateRequest, TimelineView, schemas,
 };
 
 /// Which agreements are listed.
@@ -170,7 +169,6 @@ pub(super) fn routes() -> Routes {
             .xml("wsag:CreateAgreementInput", "wsag:CreateAgreementResponse"),
         )
         .merge(part_routes())
-        .merge(file_routes())
         .merge(verb_routes())
 }
 
@@ -240,32 +238,6 @@ fn part_routes() -> Routes {
                 "What its end would cost now: nothing is ended; a domain that carries it out is asked for its charge",
             )
             .answers::<EndingView>(),
-        )
-}
-
-/// The routes of the files that a job has written.
-fn file_routes() -> Routes {
-    Routes::default()
-        .get(
-            "/agreements/{id}/files",
-            get_agreement_files,
-            Operation::new("listOutputs", "files", "The files that its job has written")
-                .answers::<FilesView>(),
-        )
-        .delete(
-            "/agreements/{id}/files",
-            delete_agreement_files,
-            Operation::new(
-                "removeOutputs",
-                "files",
-                "Removes the files that its job has written, once it is over",
-            )
-            .answers_nothing(),
-        )
-        .get(
-            "/agreements/{id}/files/{name}",
-            get_agreement_file,
-            Operation::new("getOutput", "files", "stdout, stderr or a file of its job").answers_bytes(),
         )
 }
 
@@ -389,32 +361,6 @@ async fn get_agreement_events(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
 async fn get_agreement_ending(call: Call, Id(id): Id, Query(NoParameters {}): Query<NoParameters>) -> Answer {
     let ending = call.negotiation.cost_of_ending(call.scope(), id, call.party());
     Ok(Json(ending.await?).into_response())
-}
-
-/// GET /agreements/{id}/files: the files that the job has written.
-async fn get_agreement_files(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
-    let files = call.negotiation.outputs(call.scope(), id).await?;
-    Ok(Json(files).into_response())
-}
-
-/// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
-async fn get_agreement_file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
-    let output = call
-        .negotiation
-        .output(call.scope(), read_id_in_path(&id)?, &name)
-        .await?;
-    let body = body::body_of_output(output).await?;
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
-}
-
-/// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
-async fn delete_agreement_files(
-    call: Call,
-    Id(id): Id,
-    Query(NoParameters {}): Query<NoParameters>,
-) -> Result<StatusCode, Error> {
-    call.negotiation.remove_outputs(call.scope(), id).await?;
-    Ok(StatusCode::NO_CONTENT)
 }
 
 /// POST /agreements/{id}/terminate.

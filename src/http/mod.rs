@@ -7,13 +7,14 @@
 
 mod accounts;
 mod agreements;
+mod applications;
 mod availability;
 mod body;
 mod call;
 mod call_backs;
 mod conditions;
+mod configuration;
 mod connections;
-mod discovery;
 mod error;
 mod files;
 mod format;
@@ -24,11 +25,15 @@ mod listener;
 mod maintenance;
 mod metrics;
 mod negotiations;
+mod nodes;
 mod openapi;
 mod operation;
+mod outputs;
 mod path;
 mod peers;
+mod prices;
 mod proxies;
+mod refusals;
 mod replicas;
 mod request_limits;
 mod requests;
@@ -159,15 +164,20 @@ fn keyed_routes() -> Routes {
     Routes::default()
         .merge(accounts::routes())
         .merge(agreements::routes())
+        .merge(applications::routes())
         .merge(availability::routes())
         .merge(call_backs::routes())
-        .merge(discovery::routes())
+        .merge(configuration::routes())
         .merge(files::routes())
         .merge(keys::routes())
         .merge(maintenance::routes())
         .merge(metrics::routes())
         .merge(negotiations::routes())
+        .merge(nodes::routes())
+        .merge(outputs::routes())
         .merge(peers::routes())
+        .merge(prices::routes())
+        .merge(refusals::routes())
         .merge(resources::routes())
         .merge(templates::routes())
         .merge(trail::routes())

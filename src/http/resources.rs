@@ -1,4 +1,4 @@
-//! Resources, and for operators their nodes. In JSON alone: WS-Agreement has no documents for them.
+//! Resources. In JSON alone: WS-Agreement has no documents for them.
 
 use axum::Json;
 use axum::extract::{Request, State};
@@ -15,10 +15,7 @@ use super::path::{Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
-use crate::negotiation::{
-    NodesView, OfferedResourcesView, ReloadedView, RepairedView, ResourceChangesView, ResourceVerb,
-    ResourcesView, schemas,
-};
+use crate::negotiation::{OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
 
 /// The resources: as operators see them, or as others do.
 #[derive(JsonSchema)]
@@ -49,18 +46,7 @@ struct ResourceDefinition {
     limits: Option<schemas::ResourceLimits>,
 }
 
-/// How nodes stand.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
-struct NodeOverride {
-    /// The state.
-    state: schemas::NodeState,
-    /// The reason, a line.
-    #[schemars(length(max = 500), example = &"a disk is replaced")] // REASON_MAX
-    reason: Option<String>,
-}
-
-/// The routes of resources, and of the configuration that defines them.
+/// The routes of resources.
 pub(super) fn routes() -> Routes {
     Routes::default()
         .get(
@@ -82,34 +68,6 @@ pub(super) fn routes() -> Routes {
             )
             .takes::<ResourceDefinition>()
             .answers::<ResourceChangesView>(),
-        )
-        .get(
-            "/resources/{name}/nodes",
-            get_resource_nodes,
-            Operation::new("listNodes", "operation", "The states of the nodes of a resource")
-                .for_operators()
-                .answers::<NodesView>(),
-        )
-        .put(
-            "/resources/{name}/nodes/{nodes}",
-            put_resource_nodes,
-            change(
-                "putNodes",
-                "Sets the states of nodes, by their names or numbers, as in n[1-3],n7: agreements on nodes out of use get \
-                 another place",
-            )
-            .path("nodes", "The nodes, by their names or numbers", "n[1-3],n7")
-            .takes::<NodeOverride>()
-            .answers::<RepairedView>(),
-        )
-        .post(
-            "/configuration/reload",
-            post_configuration_reload,
-            change(
-                "reloadConfiguration",
-                "Reads the configuration file again and takes it over; a file with a fault changes nothing",
-            )
-            .answers::<ReloadedView>(),
         )
         .merge(verb_routes())
 }
@@ -156,7 +114,7 @@ fn verb_routes() -> Routes {
 }
 
 /// A change that only operators make, and can try without making it.
-fn change(id: &'static str, summary: &'static str) -> Operation {
+pub(super) fn change(id: &'static str, summary: &'static str) -> Operation {
     Operation::new(id, "operation", summary)
         .for_operators()
         .query::<ChangeParameters>()
@@ -219,13 +177,6 @@ async fn answer_resource_verb(
     Ok(answer_resource_changes(&call, &told.await?))
 }
 
-/// POST /configuration/reload: the configuration file is read again.
-async fn post_configuration_reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
-    require_operator(&call.caller)?;
-    let told = call.negotiation.reload(call.party(), asked.dry_run).await?;
-    Ok(Json(told).into_response())
-}
-
 /// Answers what became of resources, with a line in the log.
 pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -> Response {
     if !told.dry_run {
@@ -242,44 +193,6 @@ pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -
         }
     }
     Json(told).into_response()
-}
-
-/// GET /resources/{name}/nodes.
-async fn get_resource_nodes(call: Call, Path(name): Path<String>) -> Answer {
-    require_operator(&call.caller)?;
-    let nodes = call.negotiation.nodes(&name).await?;
-    Ok(Json(nodes).into_response())
-}
-
-/// PUT /resources/{name}/nodes/{nodes}: how they stand from now on.
-async fn put_resource_nodes(
-    State(api): State<Api>,
-    call: Call,
-    Path((name, nodes)): Path<(String, String)>,
-    Query(asked): Query<ChangeParameters>,
-    request: Request,
-) -> Answer {
-    require_operator(&call.caller)?;
-    let body = body::read_json_body(&api, request).await?;
-    let said = call
-        .negotiation
-        .override_nodes(call.party(), &name, &nodes, &body, asked.dry_run)
-        .await?;
-    if asked.dry_run {
-        return Ok(Json(said).into_response());
-    }
-    tracing::info!(
-        resource = name,
-        nodes,
-        party = call.party(),
-        lost = said.lost,
-        moved = said.moved,
-        broken = said.broken,
-        withdrawn = said.withdrawn,
-        state = said.nodes.first().map_or("", |node| node.state.as_str()),
-        "an operator has said how nodes stand"
-    );
-    Ok(Json(said).into_response())
 }
 
 /// Lets in operators alone.

@@ -1,18 +1,18 @@
-//! The audit trail, for operators, and for a party its own events and refusals.
+//! The audit trail, for operators, and for a party its own events.
 
 use axum::Json;
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Answer;
 use super::call::Call;
 use super::format::JsonTaken;
 use super::operation::Operation;
-use super::path::{Id, Query};
+use super::path::Query;
 use super::routes::Routes;
-use super::{Answer, Error};
 use crate::access::Role;
-use crate::negotiation::{EventsView, RefusedView, TrailView};
+use crate::negotiation::{EventsView, TrailView};
 
 /// Which events are listed.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,7 +37,7 @@ enum EventsOrTrail {
     Trail(TrailView),
 }
 
-/// The routes of what has happened.
+/// The route of what has happened.
 pub(super) fn routes() -> Routes {
     Routes::default()
         .get(
@@ -51,16 +51,6 @@ pub(super) fn routes() -> Routes {
             )
             .query::<EventsQuery>()
             .answers_page::<EventsOrTrail>(),
-        )
-        .get(
-            "/refusals/{id}",
-            get_refusal,
-            Operation::new(
-                "getRefusal",
-                "negotiations",
-                "The reason for a refusal, by the id in the refusal",
-            )
-            .answers::<RefusedView>(),
         )
 }
 
@@ -79,10 +69,4 @@ async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQu
         (trail.next, Json(trail).into_response())
     };
     Ok(call.paged(answer, next))
-}
-
-/// GET /refusals/{id}. In JSON alone: WS-Agreement knows nothing of offers that were refused.
-async fn get_refusal(call: Call, Id(id): Id) -> Result<Json<RefusedView>, Error> {
-    let refused = call.negotiation.show_refusal(&call.scope(), id).await?;
-    Ok(Json(refused))
 }
