@@ -39,6 +39,7 @@ mod request_limits;
 mod requests;
 mod resources;
 mod routes;
+mod schema_set;
 mod shares;
 mod standby;
 mod templates;

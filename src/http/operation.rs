@@ -4,10 +4,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use wsag::ns::PREFIXES;
 
-use super::openapi::{ID, Schemas};
-
-/// Gives the schema of a type.
-pub(super) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+use super::schema_set::{ID, SchemaOf, SchemaSet};
 
 /// An operation: one method of one path.
 pub(super) struct Operation {
@@ -200,7 +197,7 @@ impl Operation {
     }
 
     /// The operation of a method at a path, as OpenAPI says it.
-    pub(super) fn describe(&self, path: &str, method: &str, schemas: &mut Schemas) -> Value {
+    pub(super) fn describe(&self, path: &str, method: &str, schemas: &mut SchemaSet) -> Value {
         let query = self.query.map(|schema_of| query_parameters(schema_of, schemas));
         let query = query.unwrap_or_default();
         let takes_dry_run = query.iter().any(|parameter| parameter["name"] == "dryRun");
@@ -278,7 +275,7 @@ fn entity_tag() -> Value {
 }
 
 /// The members of a struct as parameters of a query, in which nothing is null.
-fn query_parameters(schema_of: SchemaOf, schemas: &mut Schemas) -> Vec<Value> {
+fn query_parameters(schema_of: SchemaOf, schemas: &mut SchemaSet) -> Vec<Value> {
     let Value::Object(members) = schemas.read(schema_of)["properties"].take() else {
         return Vec::new();
     };
@@ -305,7 +302,7 @@ fn without_null(mut schema: Value) -> Value {
 }
 
 /// The media types of a body, where `xml` names the document that stands for its JSON.
-fn describe_content(content: Content, xml: &str, schemas: &mut Schemas) -> Map<String, Value> {
+fn describe_content(content: Content, xml: &str, schemas: &mut SchemaSet) -> Map<String, Value> {
     let mut media = Map::new();
     let mut put = |kind: &str, schema: Value| media.insert(kind.to_owned(), json!({ "schema": schema }));
     match content {
