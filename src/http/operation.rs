@@ -2,7 +2,7 @@
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use wsag::ns::PREFIXES;
+use wsag::ns::{BSP, WSAG, WSAG_NEG};
 
 use super::schema_set::{ID, SchemaOf, SchemaSet};
 
@@ -332,7 +332,11 @@ fn describe_content(content: Content, xml: &str, schemas: &mut SchemaSet) -> Map
 /// A document of WS-Agreement by its prefix and its name: the schema of XML says the rest.
 pub(super) fn describe_document(name: &str) -> Option<Value> {
     let (prefix, local) = name.split_once(':')?;
-    let (_, namespace) = PREFIXES.iter().find(|(known, _)| *known == prefix)?;
+    let namespace = match prefix {
+        "bsp" => BSP,
+        "wsag" => WSAG,
+        _ => WSAG_NEG,
+    };
     Some(json!({
         "description": format!("{name} of schemas/{prefix}.xsd"),
         "xml": { "name": local, "prefix": prefix, "namespace": namespace },

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde_json::json;
 
 use super::requests::{Moldability, Preemption, StagedFile, Weights};
-use crate::negotiation::{MoneyView, schemas};
+use crate::negotiation::{ConditionView, MoneyView, schemas};
 
 /// The terms of an offer.
 #[derive(JsonSchema)]
@@ -41,7 +41,7 @@ enum Term {
     All(AllTerms),
     ExactlyOne(ExactlyOneTerm),
     OneOrMore(OneOrMoreTerms),
-    Job(JobTerm),
+    Job(Box<JobTerm>),
     Time(TimeTerm),
     Scheduling(Box<SchedulingTerm>),
     Other(OtherTerm),
@@ -93,6 +93,12 @@ struct JobTerm {
     /// The service that it belongs to.
     #[schemars(example = &"BATCH")]
     service_name: String,
+    /// The name of the job, for people.
+    #[schemars(example = &"nightly")]
+    job_name: Option<String>,
+    /// What the job is, for people.
+    #[schemars(example = &"The nightly run")]
+    description: Option<String>,
     /// An application of the catalogue; none where nodes are reserved and nothing runs.
     #[schemars(example = &"sleep")]
     application: Option<String>,
@@ -110,6 +116,16 @@ struct JobTerm {
     /// The greatest number of nodes.
     #[schemars(range(min = 1), example = 4)]
     nodes_max: Option<u32>,
+    /// The numbers of nodes that it may have, where only these.
+    #[schemars(inner(range(min = 1)), example = [1, 2, 4])]
+    nodes_listed: Option<Vec<u32>>,
+    /// The most seconds that the job may run by its own words.
+    #[schemars(example = 3_600)]
+    time_limit_seconds: Option<u64>,
+    /// What each node must have: at least so much of a number, and the architecture as it is.
+    attributes: Option<schemas::ResourceAttributes>,
+    /// The conditions on its nodes that are more than a least number or a word.
+    conditions: Option<Vec<ConditionView>>,
 }
 
 /// When it is to be done.
@@ -263,6 +279,15 @@ struct GuaranteeTerm {
     /// The objective, an expression.
     #[schemars(example = &"completed le deadline")]
     objective: String,
+    /// The indicator that the objective is a target of.
+    #[schemars(example = &"completion")]
+    kpi_name: Option<String>,
+    /// How much the guarantee weighs beside others.
+    #[schemars(example = 2)]
+    importance: Option<i64>,
+    /// Values in other languages, each an element in the words of its document.
+    #[schemars(example = ["<w:Worth xmlns:w=\"urn:example:worth\"/>"])]
+    custom: Option<Vec<String>>,
     /// What is paid where the guarantee is violated.
     penalties: Option<Vec<Compensation>>,
     /// What is paid where the guarantee is fulfilled.

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use store::Registration;
 use uuid::Uuid;
 
+use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::{Error, Result, violation_at_path};
-use super::request::json::{Json, JsonCheck, LocatedValue};
 use super::service::{Service, cut_page, length_of_page};
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};

@@ -5,6 +5,7 @@ mod agreements;
 mod calendar;
 mod call_backs;
 mod chart_rows;
+mod codec;
 mod discovery;
 mod error;
 mod gantt;
@@ -32,6 +33,8 @@ pub use agreements::reservations::{ReservationPage, ReservationPlace};
 pub use agreements::show::AgreementDetails;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};
+pub use codec::json::Json;
+pub use domain::request::{CatalogueJob, Request};
 use error::Result;
 pub use error::{Error, continuing_fault};
 pub use execution::lead::LeaderQuestion;
@@ -44,8 +47,6 @@ pub use negotiations::list::{NegotiationsView, negotiations_opened_within};
 pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use planner::ResourceVerb;
 pub use reconcile::{DifferenceView, ReconciledView};
-pub use request::flat_request::{CatalogueJob, FlatRequest};
-pub use request::json::Json;
 pub use scheduler::domain::Attribute;
 pub use service::{Input, Scope, Service};
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
@@ -56,17 +57,15 @@ pub use views::agreement::{
     ProposalView, StagedView, TemplateView, TimelineView,
 };
 pub use views::availability::{AvailabilityQuery, AvailabilityView};
-pub use views::calendar::{
-    CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
-};
+pub use views::calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
+pub use views::chart_slot::ChartSlotView;
+pub use views::conditions::{AttributesView, ConditionView, WithinView};
 pub use views::discovery::{
     ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView, PricesView,
 };
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
-pub use views::gantt::{
-    GanttQuery, GanttResourceView, GanttSlotView, GanttUnusedView, GanttView, PlanChangeView,
-};
+pub use views::gantt::{GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
 pub use views::offer::{FoundOfferView, OfferView, QuotationView};

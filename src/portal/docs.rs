@@ -183,7 +183,7 @@ fn curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> Stri
 fn collect_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
     for (name, member) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
-        let is_required = required.is_some_and(|all| all.iter().any(|one| one == name));
+        let is_required = required.is_some_and(|all| all.iter().any(|required| required == name));
         rows.push(property_row(name.clone(), member, member, is_required));
         collect_properties(member, rows);
     }

@@ -1,4 +1,4 @@
-//! Bars of `docs/performance.md` that need a service under load. A release runs them small, for the bars that hold at any size;
+//! Bars of `docs/reference/performance.md` that need a service under load. A release runs them small, for the bars that hold at any size;
 //! `scripts/bars` runs them in full size, optimised and alone, and collects the rows that they print.
 
 use std::collections::BTreeMap;
@@ -411,7 +411,7 @@ fn filling_a_resource_in_random_order_goes_on_at_one_speed() {
         let many = size("BESPEAK_TEST_FILLED", 200);
         let server = Server::configured(None, &nodes(64));
         let begin = now() + HOUR;
-        // What waits lies behind it, so that nothing begins meanwhile.
+        // What waits lies behind it, so that nothing begins meanwhile. All fit before the first deadline, so nobody has to move.
         let long = asked(64, DAY, begin, 0);
         server.client().post_json("/agreements", &long).await.created();
         let mut random = Random::new(1);
@@ -419,7 +419,7 @@ fn filling_a_resource_in_random_order_goes_on_at_one_speed() {
         for half in [many / 2, many - many / 2] {
             let offers = (0..half).map(|_| {
                 let (size, duration) = (1 + random.below(8), 300 + random.seconds(901));
-                asked(size, duration, begin, DAY + random.seconds(58 * 86_400))
+                asked(size, duration, begin, 30 * DAY + random.seconds(30 * 86_400))
             });
             let left = Arc::new(Mutex::new(offers.collect::<Vec<_>>()));
             let begun = Instant::now();

@@ -44,6 +44,7 @@ mod timetable;
 mod trial;
 mod words;
 
+pub use admission::allowance::Allowance;
 pub use admission::availability::Availability;
 pub use admission::energy::{Energy, Kwh, Watts};
 pub use admission::price_list::Pricing;

@@ -33,7 +33,7 @@ pub mod terms;
 pub mod travel;
 mod xml;
 
-pub use message::{Message, read, read_again, read_each_offer};
+pub use message::{Message, read, read_each_offer};
 pub use xml::{
     BuiltOffer, Document, Fragment, NamedValue, UnchosenTerms, VIOLATIONS_MAX, ValuePlaces, Violation,
     ViolationKind, Violations, guard, ns, time,

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::negotiation::codec::json::request::read_budget;
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
-use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
 

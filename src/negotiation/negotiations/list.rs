@@ -83,8 +83,7 @@ impl Service {
             view.penalties = self.penalties_about(&instance).await?;
             for (row, document) in self.store.offers_held(instance.id).await? {
                 if !row.is_expired(now) {
-                    view.offers
-                        .push(WordedOffer::read(row, &document, &self.templates.languages())?.view());
+                    view.offers.push(WordedOffer::read(row, &document)?.view());
                 }
             }
             views.push(view);

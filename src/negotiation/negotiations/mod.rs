@@ -28,10 +28,11 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violations};
 
+use super::codec::read_request_to_end;
 use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use super::request::read_request_to_end;
 use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use super::{Error, Input, RequestKey, Result, Scope, Service, error};
+use crate::negotiation::codec::kept::read_kept;
 use crate::negotiation::views::offer::{
     FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
 };
@@ -233,7 +234,7 @@ impl Service {
             }
         };
         if found.is_empty() {
-            Ok((OpeningRequest { expires, agreement }, input.to_xml()))
+            Ok((OpeningRequest { expires, agreement }, text_to_keep(&input)))
         } else {
             Err(Error::Invalid(Violations::of(found)))
         }
@@ -250,15 +251,14 @@ impl Service {
         let offers = self.store.offers(id).await?;
         let penalties = self.penalties_about(&instance).await?;
         self.run_document_work(move |this| {
-            let languages = this.templates.languages();
             let said = offers
                 .into_iter()
-                .map(|(row, document)| WordedOffer::read(row, &document, &languages));
+                .map(|(row, document)| WordedOffer::read(row, &document));
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;
             view.offers = view_offers(&said);
-            let InitiateInput { mut context, .. } = read_opening_document(&document)?;
+            let InitiateInput { mut context, .. } = read_kept(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
@@ -364,20 +364,10 @@ pub(super) fn id_in_address(endpoint: &EndpointReference) -> Option<Uuid> {
         .ok()
 }
 
-/// The document that asks for a negotiation about a new agreement, or one in place of an agreement.
-pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
+/// What asks for a negotiation about a new agreement, or one in place of an agreement, as it is kept.
+pub(super) fn opening_to_keep(agreement: Option<Uuid>) -> String {
     let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
-    InitiateInput::about(address).to_xml()
-}
-
-/// The document that asked for a negotiation, as it was stored.
-fn read_opening_document(text: &str) -> Result<InitiateInput> {
-    let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
-    let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
-    match wsag::read_again(&document).map_err(|why| unreadable(why.to_string()))? {
-        Message::InitiateNegotiationInput(input) => Ok(*input),
-        _ => Err(unreadable("it is another document".to_owned())),
-    }
+    text_to_keep(&InitiateInput::about(address))
 }
 
 /// The answer about a negotiation that was ended.

@@ -13,6 +13,7 @@ use serde_json::json;
 use store::TrailLine;
 use uuid::Uuid;
 
+use super::conditions::{AttributesView, ConditionView, view_filters};
 use super::schemas;
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 
@@ -63,6 +64,13 @@ pub struct AgreementView {
     /// How many nodes.
     #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
+    /// What each node must have: at least so much of a number, and the architecture as it is.
+    #[serde(default, skip_serializing_if = "AttributesView::is_empty")]
+    #[schemars(with = "schemas::ResourceAttributes")]
+    pub attributes: AttributesView,
+    /// The conditions on its nodes that are more than a least number or a word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionView>,
     /// The duration, in seconds.
     #[schemars(range(min = 1), example = 3_600)]
     pub duration_seconds: i64,
@@ -389,6 +397,7 @@ pub struct TimelineView {
 impl AgreementView {
     pub(in crate::negotiation) fn of(agreement: &Agreement) -> Self {
         let place = agreement.is_placed().then(|| agreement.placement());
+        let (attributes, conditions) = view_filters(&agreement.constraints.filters);
         Self {
             id: agreement.id,
             agreement_id: agreement.initiator_id.clone(),
@@ -400,6 +409,8 @@ impl AgreementView {
             service_state: agreement.service.word().to_owned(),
             resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
+            attributes,
+            conditions,
             duration_seconds: agreement.duration,
             ready: second_as_date_time(agreement.ready),
             deadline: second_as_date_time(agreement.deadline),

@@ -5,6 +5,8 @@ pub(super) mod accounts;
 pub(super) mod agreement;
 pub(super) mod availability;
 pub(super) mod calendar;
+pub(super) mod chart_slot;
+pub(super) mod conditions;
 pub(super) mod discovery;
 pub(super) mod documents;
 pub(super) mod explanation;

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use super::resources::PlaceChangeView;
 use super::schemas;
 use super::values::{MoneyView, instant_as_date_time};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::{Error, Result, Service};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.

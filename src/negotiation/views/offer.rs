@@ -2,7 +2,7 @@
 //! the stored words and their present state.
 
 use domain::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
-use planner::{OfferLoss, OfferWords};
+use planner::OfferLoss;
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,12 +12,13 @@ use wsag::Fragment;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
+    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers,
 };
 use wsag::quotation::{Energy, Quotation, QuotationKind};
 use wsag::refusals::Refusal;
 
 use super::agreement::PieceView;
+use super::conditions::{AttributesView, ConditionView, view_conditions};
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
 use super::schemas;
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
@@ -46,6 +47,13 @@ pub struct OfferView {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<schemas::Instant>")]
     pub expires: Option<String>,
+    /// What each of its nodes must have: at least so much of a number, and the architecture as it is.
+    #[serde(skip_serializing_if = "AttributesView::is_empty")]
+    #[schemars(with = "schemas::ResourceAttributes")]
+    pub attributes: AttributesView,
+    /// The conditions on its nodes that are more than a least number or a word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionView>,
     /// The terms of a counter offer that can be accepted.
     #[serde(flatten)]
     pub quotation: Option<QuotationView>,
@@ -295,17 +303,10 @@ pub(in crate::negotiation) fn stored_offer_state(state: NegotiationOfferState) -
 }
 
 impl WordedOffer {
-    /// The offer as the planner stores it.
-    pub(in crate::negotiation) fn to_store(&self) -> OfferWords {
-        OfferWords {
-            offer: self.row.clone(),
-            document: negotiate_output(std::slice::from_ref(&self.words)),
-        }
-    }
-
     /// As a flat value.
     pub(in crate::negotiation) fn view(&self) -> OfferView {
         let (row, items) = (&self.row, &self.words.constraints.items);
+        let (attributes, conditions) = view_conditions(&self.words.terms);
         OfferView {
             id: row.name.clone(),
             counter_offer_to: self.words.offer_context.counter_offer_to.clone(),
@@ -313,6 +314,8 @@ impl WordedOffer {
             state: row.state.word(),
             created: instant_as_date_time(row.created),
             expires: row.expires.map(second_as_date_time),
+            attributes,
+            conditions,
             quotation: row.terms.as_ref().map(QuotationView::of),
             held_until: row.expires.filter(|_| row.is_held()).map(second_as_date_time),
             constraints: match row.creator {

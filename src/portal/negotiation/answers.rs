@@ -96,7 +96,7 @@ pub(in crate::portal) async fn release_negotiation(
 /// Releases the offers that a form was filled in from, so that they count no longer when it asks for others.
 ///
 /// # Errors
-/// Those of the end of a negotiation, but not that there is none or that it is over.
+/// The errors of the end of a negotiation, but not that there is none or that it is over.
 pub(in crate::portal) async fn release_earlier(
     api: &Api,
     visitor: &Visitor,

@@ -1,5 +1,6 @@
 //! The limits of a request: quotas, budgets and prices; and refusals with their reasons.
 
+pub(super) mod allowance;
 pub(super) mod availability;
 pub(super) mod budget;
 pub(super) mod energy;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::agreement::{Agreement, NegotiationOffer};
-use domain::clock::MICROS_PER_SECOND;
+use domain::agreement::{Agreement, NegotiationOffer, Shape};
+use domain::clock::{MICROS_PER_SECOND, time_in_words};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
@@ -28,10 +28,13 @@ impl Decider<'_> {
         if let Some(horizon) = quotas.horizon {
             let deadline = request.deadline_within(self.horizon_of(&request.party));
             request.deadline = Some(deadline);
-            if deadline > self.present_second() + horizon {
+            let latest = self.present_second() + horizon;
+            if deadline > latest {
                 return Err(quota_exceeded(format!(
-                    "a party may plan {} ahead",
-                    counted(horizon / 3_600, "hour")
+                    "a party may plan {} ahead, until {}, and the window ends {} later",
+                    counted(horizon / 3_600, "hour"),
+                    time_in_words(latest),
+                    counted(deadline - latest, "second")
                 )));
             }
         }
@@ -49,12 +52,13 @@ impl Decider<'_> {
     ) -> Result<(), Refusal> {
         let used = self.used_node_seconds(&request.party, replaced);
         let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
-        request
-            .shapes
-            .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
-        if request.shapes.is_empty() {
-            return Err(too_many_node_hours(node_hours, used));
+        let asked = |shape: &Shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs());
+        let least = request.shapes.iter().map(asked).min().unwrap_or(0);
+        if least > left {
+            let why = too_many_node_hours(node_hours, used, least);
+            return Err(self.name_what_fits(why, request, replaced));
         }
+        request.shapes.retain(|shape| asked(shape) <= left);
         Ok(())
     }
 
@@ -65,7 +69,7 @@ impl Decider<'_> {
     }
 
     /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
-    fn used_node_seconds(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
+    pub(super) fn used_node_seconds(&self, party: &str, replaced: Option<&Agreement>) -> u128 {
         // Of all that is offered in its place one can be taken.
         let replaced = replaced.map_or(0, |agreement| {
             agreement.node_seconds() + self.plan.table.node_seconds_about(agreement.id)
@@ -167,7 +171,7 @@ impl Decider<'_> {
         let beside = beside.filter(|_| replaced.is_none()).unwrap_or(0);
         let more = terms.node_seconds().saturating_sub(beside);
         if used + more > u128::from(node_hours) * HOUR {
-            return Err(too_many_node_hours(node_hours, used));
+            return Err(too_many_node_hours(node_hours, used, more));
         }
         Ok(())
     }
@@ -178,9 +182,10 @@ pub(crate) fn is_near_bound(count: u32, most: Option<u32>) -> bool {
     most.is_some_and(|most| u64::from(count) * 100 >= u64::from(most) * NEAR_PERCENT)
 }
 
-fn too_many_node_hours(node_hours: u64, used: u128) -> Refusal {
+fn too_many_node_hours(node_hours: u64, used: u128, asked: u128) -> Refusal {
     quota_exceeded(format!(
-        "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
-        used.div_ceil(HOUR)
+        "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use, and {} are asked for",
+        used.div_ceil(HOUR),
+        asked.div_ceil(HOUR)
     ))
 }

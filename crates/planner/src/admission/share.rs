@@ -112,19 +112,15 @@ impl Decider<'_> {
         let quotas = self.settings.quotas_of(&party);
         let share_percent = quotas.share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
-        let beside = self.beside(&party, None);
-        let agreed = self.plan.holdings.of(&party).into_iter();
-        let agreed = agreed.flat_map(|agreed| agreed.on.keys());
-        let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
-        let on = used.into_iter().map(|resource| {
-            let usage = self.usage_on(&party, resource, (&beside, None));
+        let on = self.usage_by_resource(&party, None).into_iter();
+        let on = on.map(|(resource, usage)| {
             let capacity = self
                 .plan
                 .resources
-                .named(resource)
+                .named(&resource)
                 .map_or(0, |resource| resource.resource.capacity);
             ResourceUsage {
-                resource: resource.clone(),
+                resource,
                 node_seconds: usage.node_seconds(),
                 most_in_30_days: usage.most_within(SHARE_SPAN),
                 capacity_in_30_days: bound_of_share(capacity, 100).most,
@@ -145,7 +141,7 @@ impl Decider<'_> {
     }
 
     /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
-    fn share_of(&self, party: &str) -> Option<u32> {
+    pub(super) fn share_of(&self, party: &str) -> Option<u32> {
         let share = self.settings.quotas_of(party).share_percent;
         share.filter(|_| self.plan.holdings.has_others(party))
     }
@@ -189,7 +185,8 @@ impl Decider<'_> {
             .filter_map(LimitedPlace::window)
             .max_by_key(|each| each.duration());
         let Some(widest) = Some(window).filter(|_| is_free).or(widest) else {
-            return Err(self.beyond_share(percent, &proposal.party, (&beside, replaced), &limited));
+            let why = self.beyond_share(percent, &proposal.party, (&beside, replaced), &limited);
+            return Err(self.name_what_fits(why, proposal, replaced));
         };
         let proposal = proposal.to_mut();
         if !is_free {
@@ -293,6 +290,23 @@ impl Decider<'_> {
         usage
     }
 
+    /// What a party has on each resource, without an agreement that would be replaced.
+    pub(super) fn usage_by_resource(
+        &self,
+        party: &str,
+        replaced: Option<&Agreement>,
+    ) -> BTreeMap<String, Usage> {
+        let beside = self.beside(party, replaced.map(|replaced| replaced.id));
+        let agreed = self.plan.holdings.of(party).into_iter();
+        let agreed = agreed.flat_map(|agreed| agreed.on.keys());
+        let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
+        let used = used.into_iter().map(|resource| {
+            let usage = self.usage_on(party, resource, (&beside, replaced));
+            (resource.clone(), usage.into_owned())
+        });
+        used.collect()
+    }
+
     fn beyond_share(
         &self,
         percent: u32,
@@ -347,7 +361,7 @@ pub(crate) fn keep_within(agreement: &mut Agreement, part: Interval) {
 }
 
 /// The sizes of a proposal that a resource may take.
-fn sizes_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
+pub(super) fn sizes_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
     let fits = |size: &&Shape| {
         size.nodes <= resource_plan.resource.capacity
             && may_take_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
@@ -391,7 +405,7 @@ fn is_long(request: &Request, percent: u32) -> bool {
 }
 
 /// The bound that a share of a number of nodes is.
-fn bound_of_share(capacity: u32, percent: u32) -> Bound {
+pub(super) fn bound_of_share(capacity: u32, percent: u32) -> Bound {
     let all = u128::from(capacity) * u128::from(SHARE_SPAN.unsigned_abs());
     Bound {
         span: SHARE_SPAN,

@@ -209,9 +209,12 @@ impl Decider<'_> {
         search: &QuoteContext,
         mut proposal: Request,
     ) -> Result<(Request, Interval), Refusal> {
-        self.limit_to_quotas(&mut proposal, search.replaced)?;
+        let relaxed = |why, proposal: &Request| self.relax_to_quotas(why, proposal, search.replaced);
+        let limited = self.limit_to_quotas(&mut proposal, search.replaced);
+        limited.map_err(|why| relaxed(why, &proposal))?;
         let mut proposal = Cow::Owned(proposal);
-        self.limit_to_share(&mut proposal, search.replaced)?;
+        let limited = self.limit_to_share(&mut proposal, search.replaced);
+        limited.map_err(|why| relaxed(why, &proposal))?;
         let window = self.window(&proposal)?;
         Ok((proposal.into_owned(), window))
     }

@@ -59,7 +59,7 @@ impl ValuePlaces {
     }
 
     /// Whether the maker has sent a document.
-    pub fn is_document(&self) -> bool {
+    pub(crate) fn is_document(&self) -> bool {
         self.members.is_none()
     }
 
