@@ -23,6 +23,7 @@ mod service;
 mod templates;
 mod views;
 
+pub use crate::federation::discovery::Domain;
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
@@ -40,8 +41,9 @@ pub use execution::lead::LeaderQuestion;
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use keys::{KeyRequest, read_key_expiry};
 pub use negotiations::exchange::OfferMessage;
+pub use negotiations::flat_offers::{AnswersView, NegotiatedView};
 pub use negotiations::forms::{EstimateView, ReadOffer};
-pub use negotiations::list::negotiations_opened_within;
+pub use negotiations::list::{NegotiationsView, negotiations_opened_within};
 pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use planner::ResourceVerb;
 pub use reconcile::{DifferenceView, ReconciledView};
@@ -54,17 +56,19 @@ pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, AtPeerView, EventView, GuaranteeView, PieceView,
     ProposalView, StagedView, TemplateView, TimelineView,
 };
-pub use views::availability::AvailabilityQuery;
+pub use views::availability::{AvailabilityQuery, AvailabilityView};
 pub use views::calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
 pub use views::chart_slot::ChartSlotView;
 pub use views::conditions::{AttributesView, ConditionView, WithinView};
-pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
+pub use views::discovery::{
+    ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView, PricesView,
+};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
 pub use views::gantt::{GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
-pub use views::offer::{OfferView, QuotationView};
+pub use views::offer::{FoundOfferView, OfferView, QuotationView};
 pub use views::operations::{OperationsView, UtilisationView, WaitingView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::peers::{PeerView, PeersView};
@@ -74,6 +78,7 @@ pub use views::reliability::ReliabilityView;
 pub use views::resources::{
     PlaceChangeView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
+pub(crate) use views::schemas;
 pub use views::trail::{RefusedView, TrailLineView, TrailView};
 pub use views::usage::UsageView;
 pub use views::values::MoneyView;

@@ -2,7 +2,9 @@
 
 use domain::agreement::{Currency, Money};
 use planner::{EvictedAgreement, Eviction};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::negotiation::codec::json::request::read_budget;
@@ -27,14 +29,16 @@ pub struct EvictRequest {
 }
 
 /// An agreement that was ended by an operator, and what its party gets for that.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct EvictedView {
     /// As it is now.
     pub agreement: AgreementView,
-    /// The penalties that the provider pays because its guarantees are violated.
+    /// What the provider pays because its guarantees are violated, a sum for each currency.
+    #[schemars(example = json!([]))]
     pub penalties: Vec<MoneyView>,
     /// What it pays beside these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"amount": "20", "currency": "EUR"}))]
     pub compensation: Option<MoneyView>,
 }
 

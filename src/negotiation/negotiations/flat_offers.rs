@@ -5,8 +5,9 @@
 use domain::agreement::{Agreement, NegotiationInstance};
 use planner::Initiation;
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
@@ -33,23 +34,25 @@ const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
 const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
 
 /// A negotiation, and the answer to a request in it.
-#[derive(Debug, Clone, Serialize)]
-struct NegotiatedView {
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct NegotiatedView {
     /// The negotiation; its offers are the answers to the request, the best first.
     #[serde(flatten)]
     pub negotiation: NegotiationView,
-    /// Why there are none.
+    /// Why there is no offer, or none that can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
 }
 
 /// The answers to a request in a negotiation.
-#[derive(Debug, Clone, Serialize)]
-pub(in crate::negotiation) struct AnswersView {
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct AnswersView {
     /// The possible offers, the best first.
     pub offers: Vec<OfferView>,
-    /// Why there is nothing.
+    /// Why there is no offer, or none that can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
 }
 

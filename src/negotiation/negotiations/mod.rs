@@ -17,6 +17,7 @@ use domain::agreement::{Agreement, AgreementState, NegotiationInstance, Negotiat
 use domain::clock::second_of;
 use planner::{Initiation, NegotiationEnd};
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
@@ -35,25 +36,31 @@ use crate::negotiation::codec::kept::read_kept;
 use crate::negotiation::views::offer::{
     FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
 };
+use crate::negotiation::views::schemas;
 
 /// A negotiation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct NegotiationView {
-    /// Its id.
+    /// The id.
     pub id: Uuid,
     /// The party that asked for it.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// The agreement that it is to replace, where it is a renegotiation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Uuid>,
-    /// open, expired or terminated.
+    /// The state.
+    #[schemars(extend("enum" = ["open", "expired", "terminated"]), example = &"open")]
     pub state: &'static str,
     /// When it was asked for.
+    #[schemars(with = "schemas::Instant")]
     pub created: String,
     /// From when on nothing more is negotiated or accepted.
+    #[schemars(with = "schemas::Instant")]
     pub expires: String,
     /// Why the provider has opened it by itself: better-fit or broken.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"better-fit")]
     pub proposed: Option<&'static str>,
     /// The payment because the agreement could not be kept, where this is the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]

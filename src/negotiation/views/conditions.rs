@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use domain::agreement::{Filter, Measure, RESOURCE};
 use domain::request::filters::filters_of_job;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wsag::job::Resources;
@@ -13,24 +14,28 @@ use wsag::terms::{ServiceDescription, Terms};
 pub type AttributesView = BTreeMap<String, Value>;
 
 /// A condition on a number that is more than a least one for each node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct ConditionView {
     /// The attribute that is measured.
+    #[schemars(example = &"cpus")]
     pub attribute: String,
     /// `node` for each node, `total` for all nodes together.
+    #[schemars(extend("enum" = ["node", "total"]))]
     pub of: String,
     /// The bounds, between two of which the number lies.
     pub within: Vec<WithinView>,
 }
 
 /// The bounds of a number, both included.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct WithinView {
     /// The least; none where there is no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 4)]
     pub min: Option<i64>,
     /// The greatest; none where there is no bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 8)]
     pub max: Option<i64>,
 }
 

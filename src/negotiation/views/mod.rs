@@ -23,6 +23,7 @@ pub(super) mod rejection;
 pub(super) mod reliability;
 pub(super) mod resources;
 pub(super) mod scheduling;
+pub(crate) mod schemas;
 pub(super) mod staging;
 pub(super) mod terms;
 pub(super) mod trail;

@@ -43,10 +43,7 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         let name = text::name_or(waiting.name.as_deref(), waiting.application.as_deref());
         (waiting.clone(), name, slack)
     });
-    let accounts = negotiation
-        .accounts(Scope::All, None, Some(POSTINGS))
-        .await?
-        .view();
+    let accounts = negotiation.accounts(Scope::All, None, Some(POSTINGS)).await?;
     // A penalty of a party is below zero.
     let is_paid = |entry: &EntryView| {
         matches!(entry.kind.as_str(), "penalty" | "compensation") && !entry.amount.amount.starts_with('-')

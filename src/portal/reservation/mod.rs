@@ -127,7 +127,7 @@ pub(in crate::portal) async fn show_agreement_page(
         watt_hours,
         ..
     } = api.negotiation.show_agreement(scope(), id).await?;
-    let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
+    let timeline = api.negotiation.timeline(scope(), id).await?;
     let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let now = api.negotiation.clock().micros();
