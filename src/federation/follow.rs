@@ -18,7 +18,6 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use writer::Planner;
-use wsag::NamedValue;
 use wsag::time::DateTime;
 
 use super::client::{Peer, PeerError, PeerStatus};

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::fs::File;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
-use wsag::quotation::QuotationKind;
+use wsag::quotation::OfferKind;
 use wsag::states::{AgreementState, GuaranteeState};
 use wsag::time::DateTime;
 use wsag::travel::Travel;
@@ -126,7 +126,7 @@ fn an_offer_of_a_peer_is_taken_followed_and_its_files_are_fetched() {
         let start = hours_ahead(2);
         let answer = ask(&peer, &Offer::reserve(2, HOUR).within(start, start + 2 * HOUR)).await;
         let offered = &answer.offers[0];
-        assert_eq!(offered.quotation.kind, QuotationKind::Exact);
+        assert_eq!(offered.quotation.kind, OfferKind::Exact);
         assert_eq!(
             (offered.quotation.nodes, offered.quotation.start.floor()),
             (2, start)

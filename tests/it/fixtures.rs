@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bespeak::access::Role;
 use domain::agreement::{
-    AgreementState, EventKind, GuaranteeState, NoteKind, OfferCreator, OfferState, PartyEventKind,
+    AgreementState, EventKind, GuaranteeState, NoteKind, NegotiationRole, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,
 };
 use domain::resources::{NodeState, Reporter};
@@ -49,7 +49,7 @@ fn words() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
         NoteKind in "SELECT kind AS word FROM notes",
         PartyEventKind in "SELECT kind AS word FROM party_events",
         OfferState in "SELECT state AS word FROM offers",
-        OfferCreator in "SELECT creator AS word FROM offers",
+        NegotiationRole in "SELECT creator AS word FROM offers",
         ProposalReason in "SELECT proposed AS word FROM negotiations",
         PostingKind in "SELECT kind AS word FROM ledger",
         NodeState in "SELECT state AS word FROM node_states",

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{
-    Account, Agreement, Currency, EventKind, GuaranteeState, Money, OfferCreator, Posting,
+    Account, Agreement, Currency, EventKind, GuaranteeState, Money, NegotiationRole, Posting,
 };
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
@@ -167,7 +167,7 @@ impl PlannerMetrics {
                 Change::UpdateAgreement { agreement, .. } if agreement.state.is_final() => {
                     (&mut self.ended, agreement.state.word())
                 }
-                Change::CreateOffer { offer, .. } if offer.creator == OfferCreator::Responder => {
+                Change::CreateOffer { offer, .. } if offer.creator == NegotiationRole::Responder => {
                     (&mut self.offers, offer.state.word())
                 }
                 Change::RecordExecution(execution) => (&mut self.executions, execution.outcome.word()),

@@ -3,7 +3,7 @@
 
 use crate::endpoint::EndpointReference;
 use crate::negotiations::{
-    NegotiationExtension, NegotiationOffer, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
+    NegotiationExtension, NegotiationOffer, NegotiationOfferContext, OfferState, NegotiationRole,
     RenegotiationExtension,
 };
 use crate::refusals::Fault;
@@ -125,8 +125,8 @@ pub fn acceptance_input(
     let context = NegotiationOfferContext {
         counter_offer_to: id.to_owned(),
         expiration_time: None,
-        creator: NegotiationRole::NegotiationResponder,
-        state: NegotiationOfferState::Acceptable,
+        creator: NegotiationRole::Responder,
+        state: OfferState::Acceptable,
         state_extensions: Vec::new(),
         extensions: Vec::new(),
     };

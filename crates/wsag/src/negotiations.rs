@@ -14,7 +14,7 @@ use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG, WSAG_NEG};
 use crate::xml::{
     DateTime, Document, DocumentCheck, Fragment, NamedValue, Node, Readable, ViolationKind, Violations,
-    WrittenValue, Xml, check_repeated_element, element, named_values, read_foreign_elements, read_simple,
+    WrittenValue, Xml, check_repeated_element, element, read_foreign_elements, read_simple, service_values,
 };
 
 pub use offers::{NegotiationConstraints, NegotiationItem, NegotiationOffer, Requirement};
@@ -68,7 +68,7 @@ pub struct NegotiationOfferContext {
     /// The side that made it.
     pub creator: NegotiationRole,
     /// Its state.
-    pub state: NegotiationOfferState,
+    pub state: OfferState,
     /// Foreign elements in the state, verbatim.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state_extensions: Vec<Fragment>,
@@ -77,26 +77,30 @@ pub struct NegotiationOfferContext {
     pub extensions: Vec<Fragment>,
 }
 
-named_values! {
+service_values! {
     /// A side of a negotiation.
+    #[derive(Serialize, Deserialize)]
     pub enum NegotiationRole {
-        /// The side that asked for the negotiation.
-        NegotiationInitiator = "NegotiationInitiator",
-        /// The side that was asked.
-        NegotiationResponder = "NegotiationResponder",
+        /// The party that asked for the negotiation.
+        #[serde(rename = "NegotiationInitiator")]
+        Initiator = "NegotiationInitiator",
+        /// The party that was asked: here the service.
+        #[serde(rename = "NegotiationResponder")]
+        Responder = "NegotiationResponder",
     }
 }
 
-named_values! {
-    /// State of a negotiation offer.
-    pub enum NegotiationOfferState {
+service_values! {
+    /// State of an offer (GFD.193, section 4).
+    #[derive(Serialize, Deserialize)]
+    pub enum OfferState {
         /// A proposal that binds neither side.
         Advisory = "Advisory",
         /// A proposal that must be answered Acceptable or Rejected.
         Solicited = "Solicited",
         /// Its maker would take it.
         Acceptable = "Acceptable",
-        /// It leads nowhere.
+        /// Neither it nor any answer to it can be accepted.
         Rejected = "Rejected",
     }
 }
@@ -234,9 +238,9 @@ fn read_own_fragment<T>(
 fn read_offer_state(
     check: &mut DocumentCheck,
     node: Node<'_>,
-) -> Option<(NegotiationOfferState, Vec<Fragment>)> {
+) -> Option<(OfferState, Vec<Fragment>)> {
     check.children(node, |children| {
-        let names = NegotiationOfferState::NAMES.iter().map(|(_, name)| *name);
+        let names = OfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;
         let extensions = read_foreign_elements(children.check, state, WSAG_NEG, (0, 1), |check, node| {
             if node.is(BSP, "Refusal") {
@@ -247,7 +251,7 @@ fn read_offer_state(
                 check_repeated_element(check, node);
             }
         });
-        NegotiationOfferState::parse(name).zip(Some(extensions))
+        OfferState::parse(name).zip(Some(extensions))
     })
 }
 

@@ -1,24 +1,28 @@
 //! The terms of a counter offer: `bsp:Quotation`, a foreign element in the context of a negotiation offer.
 
+use serde::{Deserialize, Serialize};
+
 use crate::placement::Piece;
 use crate::scheduling::{Budget, parse_not_negative, parse_share};
 use crate::xml::datatypes::{parse_amount_of_units, parse_count};
-use crate::xml::{DateTime, Fragment, WrittenValue, element, named_values};
+use crate::xml::{DateTime, Fragment, WrittenValue, element, service_values};
 
-named_values! {
+service_values! {
     /// In which way a counter offer differs from the request.
-    pub enum QuotationKind {
-        /// It is the request.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub enum OfferKind {
+        /// In none.
         Exact = "Exact",
-        /// It starts before the window.
+        /// It lies before the window.
         Earlier = "Earlier",
-        /// It ends after the window.
+        /// It lies after the window.
         Later = "Later",
         /// It has fewer nodes.
         Fewer = "Fewer",
         /// It has more nodes.
         More = "More",
-        /// It takes less time.
+        /// It is shorter.
         Shorter = "Shorter",
         /// Its work is done in pieces.
         InPieces = "InPieces",
@@ -30,7 +34,7 @@ element! {
     #[derive(Debug, Clone, PartialEq)]
     pub struct Quotation {
         /// In which way it differs from the request.
-        pub kind: QuotationKind = "bsp:Kind",
+        pub kind: OfferKind = "bsp:Kind",
         /// Planned start.
         pub start: DateTime = "bsp:PlannedStart",
         /// Planned end.

@@ -7,7 +7,7 @@ use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
     Children, DocumentCheck, Fragment, NamedValue, Node, Readable, WrittenValue, Xml, element, named_values,
-    read_simple,
+    read_simple, service_values,
 };
 
 /// `wsag:AgreementProperties`.
@@ -31,34 +31,72 @@ pub struct AgreementProperties {
     pub services: Vec<ServiceTermState>,
 }
 
-named_values! {
+service_values! {
     /// State of an agreement.
     pub enum AgreementState {
-        /// Received, not decided.
+        /// Offered, not yet decided.
         Pending = "Pending",
-        /// Asked to end before it was decided.
+        /// Offered, not yet decided, and its initiator wants it no longer.
         PendingAndTerminating = "PendingAndTerminating",
         /// In force.
         Observed = "Observed",
-        /// In force and asked to end.
+        /// In force, and being ended before its time.
         ObservedAndTerminating = "ObservedAndTerminating",
-        /// Declined. Final.
+        /// Decided against.
         Rejected = "Rejected",
-        /// Ended by itself. Final.
+        /// Ended in its time.
         Complete = "Complete",
-        /// Ended on request. Final.
+        /// Ended before its time.
         Terminated = "Terminated",
     }
 }
 
-named_values! {
+impl AgreementState {
+    /// Whether nothing can follow.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Rejected | Self::Complete | Self::Terminated)
+    }
+
+    /// Whether the specification has a move from here to `next`.
+    pub fn allows(self, next: Self) -> bool {
+        match self {
+            Self::Pending => matches!(
+                next,
+                Self::Observed | Self::Rejected | Self::PendingAndTerminating
+            ),
+            Self::Observed => matches!(next, Self::Complete | Self::ObservedAndTerminating),
+            Self::PendingAndTerminating | Self::ObservedAndTerminating => {
+                matches!(next, Self::Terminated | Self::Complete)
+            }
+            Self::Rejected | Self::Complete | Self::Terminated => false,
+        }
+    }
+
+    /// Moves to `next`; `None` where the specification has no such move.
+    pub fn to(self, next: Self) -> Option<Self> {
+        self.allows(next).then_some(next)
+    }
+
+    /// The state after its initiator asks for termination; `None` where that changes nothing any more.
+    pub fn terminating(self) -> Option<Self> {
+        match self {
+            Self::Pending => Some(Self::PendingAndTerminating),
+            Self::Observed => Some(Self::ObservedAndTerminating),
+            _ => None,
+        }
+    }
+}
+
+service_values! {
     /// State of a guarantee term.
+    #[derive(Default, serde::Serialize, serde::Deserialize)]
     pub enum GuaranteeState {
-        /// No data yet.
+        /// No data yet, or none ever.
+        #[default]
         NotDetermined = "NotDetermined",
-        /// Kept.
+        /// Its objective held.
         Fulfilled = "Fulfilled",
-        /// Broken.
+        /// Its objective did not hold.
         Violated = "Violated",
     }
 }

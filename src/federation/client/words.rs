@@ -7,10 +7,10 @@ use wsag::agreements::{AgreementOffer, Context};
 use wsag::answers::CounterOffer;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
-    InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationOfferState,
+    InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, OfferState,
     NegotiationRole,
 };
-use wsag::quotation::{Quotation, QuotationKind};
+use wsag::quotation::{OfferKind, Quotation};
 use wsag::scheduling::Budget;
 use wsag::states::{AgreementProperties, AgreementState, GuaranteeState, ServiceState};
 use wsag::terms::{ServiceDescription, Terms};
@@ -137,8 +137,8 @@ pub(super) fn question(offer: &AgreementOffer, travel: &Travel, id: &str, name: 
         offer_context: NegotiationOfferContext {
             counter_offer_to: id.to_owned(),
             expiration_time: None,
-            creator: NegotiationRole::NegotiationInitiator,
-            state: NegotiationOfferState::Solicited,
+            creator: NegotiationRole::Initiator,
+            state: OfferState::Solicited,
             state_extensions: Vec::new(),
             extensions: vec![travel.to_fragment()],
         },
@@ -159,7 +159,7 @@ pub(super) fn read_counter_offers(
     let (mut acceptable, mut reasons) = (Vec::new(), Vec::new());
     for CounterOffer { offer, source } in offers {
         let context = &offer.offer_context;
-        if context.state == NegotiationOfferState::Rejected {
+        if context.state == OfferState::Rejected {
             let refusal = context.refusal().map_err(wrong)?;
             let violations = context.violations().map_err(wrong)?;
             let refusal = refusal.map(|refusal| match refusal.binding_constraint {
@@ -171,7 +171,7 @@ pub(super) fn read_counter_offers(
                 .map(|violation| format!("{}: {}", violation.path, violation.message));
             reasons.extend(refusal.into_iter().chain(violations));
         }
-        if context.state != NegotiationOfferState::Acceptable {
+        if context.state != OfferState::Acceptable {
             continue;
         }
         let quotation = context.quotation().map_err(wrong)?;
@@ -218,7 +218,7 @@ fn quotation_of_terms(terms: &Terms, held_until: Option<DateTime>) -> Option<Quo
     })?;
     let (start, duration) = (time.start?, i64::from(time.duration?));
     Some(Quotation {
-        kind: QuotationKind::Exact,
+        kind: OfferKind::Exact,
         start,
         end: DateTime::from_seconds(start.ceil().checked_add(duration)?),
         // A whole number is shown without a point.

@@ -1,7 +1,7 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
 use domain::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, NegotiationRole, Shape,
 };
 use planner::{Acceptance, OfferLoss, Request};
 use scheduler::Time;
@@ -273,7 +273,7 @@ impl Service {
         let now = self.clock.now();
         if row.agreement.is_some() {
             Some(OfferLoss::Accepted)
-        } else if row.creator == OfferCreator::Initiator {
+        } else if row.creator == NegotiationRole::Initiator {
             Some(OfferLoss::NotHeld)
         } else if row.is_withdrawn() {
             Some(OfferLoss::Withdrawn)
@@ -299,7 +299,7 @@ impl Service {
         let mut fresh = Vec::new();
         if instance.state(self.clock.now()) == NegotiationState::Open
             && lost != OfferLoss::Replaced
-            && let Some(parent) = row.parent.filter(|_| row.creator == OfferCreator::Responder)
+            && let Some(parent) = row.parent.filter(|_| row.creator == NegotiationRole::Responder)
         {
             match self.answer_again(instance, parent, holds, form, key).await {
                 Ok(answers) => fresh = answers,

@@ -14,7 +14,7 @@ use tokio::sync::MutexGuard;
 use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::agreements::AgreementOffer;
-use wsag::negotiations::NegotiationOfferState;
+use wsag::negotiations::OfferState;
 
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
@@ -129,7 +129,7 @@ impl Service {
             offer_in_negotiation(
                 offer.clone(),
                 OfItself::default(),
-                NegotiationOfferState::Solicited,
+                OfferState::Solicited,
             ),
             ValuePlaces::document("/wsag:AgreementOffer"),
         );

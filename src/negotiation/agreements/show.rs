@@ -14,8 +14,7 @@ use crate::negotiation::agreements::files::with_files_off_async_threads;
 use crate::negotiation::codec::kept::Words;
 use crate::negotiation::views::agreement::{AtPeerView, StagedView};
 use crate::negotiation::views::documents::{
-    agreement_state_in_document, choices_in_document, date_time_in_document, guarantee_state_in_document,
-    instant_in_document, piece_in_document, sum_in_document,
+    choices_in_document, date_time_in_document, instant_in_document, piece_in_document, sum_in_document,
 };
 use crate::negotiation::views::terms;
 use crate::negotiation::views::values::second_as_date_time;
@@ -206,7 +205,7 @@ fn agreement_properties(
         agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
         context,
         terms,
-        state: agreement_state_in_document(agreement.state),
+        state: agreement.state,
         details: Details {
             reason: view.rejection.clone(),
             choices: choices_in_document(&agreement.choices),
@@ -219,12 +218,7 @@ fn agreement_properties(
         guarantees: agreement
             .guarantees
             .iter()
-            .map(|guarantee| {
-                (
-                    guarantee.name.clone(),
-                    guarantee_state_in_document(guarantee.state),
-                )
-            })
+            .map(|guarantee| (guarantee.name.clone(), guarantee.state))
             .collect(),
         services,
     }
@@ -235,11 +229,11 @@ fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
     let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
     let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
         name: guarantee.name.clone(),
-        state: guarantee_state_in_document(guarantee.state),
+        state: guarantee.state,
     });
     Some(states::AtPeer {
         peer: row.peer.clone(),
-        state: agreement_state_in_document(AgreementState::from_word(&row.state)?),
+        state: AgreementState::from_word(&row.state)?,
         charged: sum(row.charged),
         paid: sum(row.paid_back),
         guarantees: guarantees.collect(),

@@ -1,7 +1,7 @@
 //! Documents of WS-Agreement that ask for an agreement, read into values.
 
 use wsag::endpoint::EndpointReference;
-use wsag::negotiations::NegotiationOfferState;
+use wsag::negotiations::OfferState;
 use wsag::operations::CreateInput;
 use wsag::{Document, NamedValue};
 
@@ -49,7 +49,7 @@ pub(in crate::negotiation) fn read_accepting(
     let id = |endpoint: &EndpointReference, local: &str, what: &str| {
         id_in_address(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
     };
-    if context.state != NegotiationOfferState::Acceptable {
+    if context.state != OfferState::Acceptable {
         let message = format!(
             "wsag-neg:Acceptable is expected: nothing is concluded from an offer that is {}",
             context.state.name()

@@ -1,16 +1,17 @@
 //! Offers of the service: a counter offer, a rejection, or the beginning of a proposal, with its words.
 
-use domain::agreement::{NegotiationOffer, OfferCreator, OfferState};
+use domain::agreement::NegotiationOffer;
 use planner::Candidate;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, NegotiationRole,
+    OfferState,
 };
 
 use super::counter::Counter;
 use crate::negotiation::Service;
-use crate::negotiation::views::offer::{WordedOffer, content_of_offer, offer_state_in_document};
+use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
 use crate::negotiation::views::rejection::Rejection;
 
 impl Service {
@@ -19,7 +20,7 @@ impl Service {
         &self,
         negotiation: Uuid,
         parent: Option<Uuid>,
-        creator: OfferCreator,
+        creator: NegotiationRole,
         state: OfferState,
     ) -> NegotiationOffer {
         let id = Uuid::now_v7();
@@ -48,7 +49,7 @@ impl Service {
         state: OfferState,
         said: AgreementOffer,
     ) -> WordedOffer {
-        let row = self.new_row(negotiation, parent, OfferCreator::Responder, state);
+        let row = self.new_row(negotiation, parent, NegotiationRole::Responder, state);
         WordedOffer {
             words: OfferDocument {
                 offer_id: Some(row.name.clone()),
@@ -59,8 +60,8 @@ impl Service {
                 offer_context: NegotiationOfferContext {
                     counter_offer_to: name.to_owned(),
                     expiration_time: None,
-                    creator: NegotiationRole::NegotiationResponder,
-                    state: offer_state_in_document(state),
+                    creator: NegotiationRole::Responder,
+                    state,
                     state_extensions: Vec::new(),
                     extensions: Vec::new(),
                 },

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use domain::agreement::{NegotiationInstance, OfferState};
+use domain::agreement::NegotiationInstance;
 use planner::Bargain;
 use serde_json::json;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
+use wsag::negotiations::{OfferByItself, OfferState, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
 use super::flat_offers::{AnswersView, OfItself};
@@ -260,8 +260,8 @@ impl Service {
         asked: OfferMessage,
     ) -> Result<IncomingOffer> {
         let otherwise = match asked {
-            OfferMessage::Negotiate => NegotiationOfferState::Solicited,
-            OfferMessage::Advertise => NegotiationOfferState::Advisory,
+            OfferMessage::Negotiate => OfferState::Solicited,
+            OfferMessage::Advertise => OfferState::Advisory,
         };
         match given {
             RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),

@@ -13,7 +13,7 @@ use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
-    NegotiationOfferState, NegotiationRole,
+    OfferState, NegotiationRole,
 };
 use wsag::time::DateTime;
 use wsag::{ValuePlaces, Violations};
@@ -96,14 +96,14 @@ pub(in crate::negotiation) struct FirstRequest {
 pub(in crate::negotiation) struct OfItself {
     id: Option<String>,
     to: Option<String>,
-    state: Option<NegotiationOfferState>,
+    state: Option<OfferState>,
     expires: Option<DateTime>,
     constraints: NegotiationConstraints,
 }
 
 impl OfItself {
     /// The properties of an answer to the offer of this name, in a state where that is not the usual one.
-    pub(in crate::negotiation) fn answering(offer: &str, state: Option<NegotiationOfferState>) -> Self {
+    pub(in crate::negotiation) fn answering(offer: &str, state: Option<OfferState>) -> Self {
         Self {
             to: Some(offer.to_owned()),
             state,
@@ -157,9 +157,9 @@ impl Service {
         };
         // An advisory offer is answered in kind, and nothing is kept for it.
         let state = if first.is_held {
-            NegotiationOfferState::Solicited
+            OfferState::Solicited
         } else {
-            NegotiationOfferState::Advisory
+            OfferState::Advisory
         };
         let placed = IncomingOffer {
             answers_max: first.answers_max,
@@ -204,7 +204,7 @@ impl Service {
         instance: &NegotiationInstance,
         request: Json,
         pointer: String,
-        otherwise: NegotiationOfferState,
+        otherwise: OfferState,
     ) -> Result<IncomingOffer> {
         let (request, of_itself) = self
             .run_document_work(move |this| {
@@ -223,7 +223,7 @@ impl Service {
         instance: &NegotiationInstance,
         request: ReadRequest,
         of_itself: OfItself,
-        otherwise: NegotiationOfferState,
+        otherwise: OfferState,
     ) -> Result<IncomingOffer> {
         let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
         if let Some(name) = &of_itself.id
@@ -287,7 +287,7 @@ impl Service {
             id: object.read(check, "id", JsonCheck::token),
             to: object.read(check, "counterOfferTo", JsonCheck::token),
             state: object.read(check, "state", |check, at| {
-                let state = NegotiationOfferState::parse(&check.text(at)?);
+                let state = OfferState::parse(&check.text(at)?);
                 let message = "Advisory, Solicited, Acceptable or Rejected is expected";
                 state.or_else(|| check.wrong(at, message))
             }),
@@ -310,7 +310,7 @@ impl Service {
         party: &str,
         request: ReadRequest,
         of_itself: OfItself,
-        otherwise: NegotiationOfferState,
+        otherwise: OfferState,
         base: Option<Box<AgreementOffer>>,
         replaced: Option<Agreement>,
     ) -> Result<IncomingOffer> {
@@ -369,7 +369,7 @@ fn read_demands(check: &mut JsonCheck, object: &Object<'_>) -> NegotiationConstr
 pub(in crate::negotiation) fn offer_in_negotiation(
     offer: AgreementOffer,
     of_itself: OfItself,
-    otherwise: NegotiationOfferState,
+    otherwise: OfferState,
 ) -> OfferDocument {
     let template = offer.context.template_id.clone().unwrap_or_default();
     OfferDocument {
@@ -379,7 +379,7 @@ pub(in crate::negotiation) fn offer_in_negotiation(
         offer_context: NegotiationOfferContext {
             counter_offer_to: of_itself.to.unwrap_or(template),
             expiration_time: of_itself.expires,
-            creator: NegotiationRole::NegotiationInitiator,
+            creator: NegotiationRole::Initiator,
             state: of_itself.state.unwrap_or(otherwise),
             state_extensions: Vec::new(),
             extensions: Vec::new(),

@@ -5,7 +5,7 @@ use domain::agreement::NegotiationState;
 use domain::request::Request;
 use serde_json::Value;
 use uuid::Uuid;
-use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
+use wsag::negotiations::{NegotiationConstraints, OfferState};
 
 use super::flat_offers::{AnswersView, FirstRequest, OfItself};
 use super::offers::CheckedOffer;
@@ -88,7 +88,7 @@ impl Service {
     pub async fn estimate(&self, party: &str, request: Request) -> Result<EstimateView> {
         self.check_form(party, request.clone()).await?;
         let request = self.request_of_form(request)?;
-        let state = NegotiationOfferState::Advisory;
+        let state = OfferState::Advisory;
         let placed = self
             .offer_from_request(party, request, OfItself::default(), state, None, None)
             .await?;
@@ -186,7 +186,7 @@ impl Service {
         (negotiation, offer): (Uuid, &str),
         once: Uuid,
     ) -> Result<()> {
-        let rejection = OfItself::answering(offer, Some(NegotiationOfferState::Rejected));
+        let rejection = OfItself::answering(offer, Some(OfferState::Rejected));
         self.say_in_negotiation(scope, negotiation, (&Request::default(), rejection), once)
             .await
             .map(drop)

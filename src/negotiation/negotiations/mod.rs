@@ -208,7 +208,7 @@ impl Service {
                 message,
             ));
         };
-        if context.agreement_responder != NegotiationRole::NegotiationResponder {
+        if context.agreement_responder != NegotiationRole::Responder {
             wrong(
                 "AgreementResponder",
                 "NegotiationResponder is expected: the service answers the agreement's offer",

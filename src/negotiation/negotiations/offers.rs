@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::agreement::{
-    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
+    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, Promise, Shape,
 };
 use planner::{Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion};
 use scheduler::{Interval, Time};
@@ -11,10 +11,7 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::guard;
-use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
-    negotiate_input,
-};
+use wsag::negotiations::{NegotiationConstraints, NegotiationOffer as OfferDocument, negotiate_input};
 use wsag::{ValuePlaces, Violation, Violations};
 
 use super::counter::{
@@ -26,7 +23,7 @@ use crate::negotiation::codec::json::TOKEN_MAX;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::{read_kept_answer, text_to_keep};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
-use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
+use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, RefusalView, RequestKey, Result, Scope, Service};
 
@@ -143,7 +140,7 @@ impl Service {
         for id in ids {
             said.push(self.worded_offer(*id).await?);
         }
-        said.retain(|said| said.row.creator == OfferCreator::Responder);
+        said.retain(|said| said.row.creator == NegotiationRole::Responder);
         Ok(said)
     }
 
@@ -389,7 +386,7 @@ impl Service {
             incoming,
             answers: answers.iter().map(WordedOffer::to_store).collect(),
             otherwise: match state {
-                NegotiationOfferState::Solicited => OfferState::Rejected,
+                OfferState::Solicited => OfferState::Rejected,
                 _ => OfferState::Advisory,
             },
             idempotency: key.map(|key| key.kept(text_to_keep)),
@@ -449,7 +446,7 @@ impl Service {
             let below = format!("/wsag-neg:NegotiationOfferContext/wsag-neg:{local}");
             found.push(violation_below_offer(places, &below, message));
         };
-        if context.creator != NegotiationRole::NegotiationInitiator {
+        if context.creator != NegotiationRole::Initiator {
             let message = "NegotiationInitiator is expected: counter offers are the service's to make";
             wrong("Creator", message);
         }
@@ -507,7 +504,7 @@ impl Service {
         if !found.is_empty() {
             return Ok(Err(found));
         }
-        let state = stored_offer_state(context.state);
+        let state = context.state;
         let understood = CheckedOffer {
             state,
             demands,
@@ -516,7 +513,7 @@ impl Service {
         let row = NegotiationOffer {
             name,
             expires: context.expiration_time.map(|at| Time(at.floor())),
-            ..self.new_row(instance.id, parent, OfferCreator::Initiator, state)
+            ..self.new_row(instance.id, parent, NegotiationRole::Initiator, state)
         };
         Ok(Ok((understood, OfferWords { offer: row, document })))
     }

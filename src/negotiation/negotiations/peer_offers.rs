@@ -11,7 +11,6 @@ use domain::resources::Scaling;
 use planner::{Candidate, OfferRequest, Quote, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
-use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
 use wsag::terms::ServiceDescription;
@@ -218,7 +217,7 @@ impl Service {
             (slots, there.start >= now - CLOCKS_DIFFER)
         };
         let lies = slots.placement();
-        let kind = OfferKind::from_word(quotation.kind.name())?;
+        let kind = quotation.kind;
         let is_possible = may_start
             && lies.end <= now + FURTHEST
             && slots.nodes() <= found.peer.settings().nodes

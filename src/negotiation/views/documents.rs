@@ -1,6 +1,6 @@
 //! From agreements and failures back to the documents of WS-Agreement.
 
-use domain::agreement::{AgreementState, GuaranteeState, Money, Slot};
+use domain::agreement::{Money, Slot};
 use domain::clock::Micros;
 use scheduler::Time;
 use wsag::NamedValue;
@@ -9,7 +9,6 @@ use wsag::operations::{create_agreement_response, create_pending_agreement_respo
 use wsag::placement::{self, Moved};
 use wsag::refusals::{self, Direction};
 use wsag::scheduling::Budget;
-use wsag::states;
 use wsag::terms::CompositorChoice;
 use wsag::time::DateTime;
 
@@ -24,18 +23,6 @@ pub(in crate::negotiation) fn piece_in_document(piece: &Slot) -> placement::Piec
         started: piece.started.map(instant_in_document),
         ended: piece.ended.map(instant_in_document),
     }
-}
-
-/// The state of an agreement, which has the same words here and there.
-pub(in crate::negotiation) fn agreement_state_in_document(state: AgreementState) -> states::AgreementState {
-    // A test compares the words.
-    states::AgreementState::parse(state.word()).expect("a word of the specification")
-}
-
-/// The state of a guarantee.
-pub(in crate::negotiation) fn guarantee_state_in_document(state: GuaranteeState) -> states::GuaranteeState {
-    // A test compares the words.
-    states::GuaranteeState::parse(state.word()).expect("a word of the specification")
 }
 
 /// A sum of money as documents have it.
@@ -138,17 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_and_reasons_have_the_same_words_in_documents() {
-        for state in AgreementState::ALL {
-            assert_eq!(agreement_state_in_document(state).name(), state.word());
-        }
-        for state in [
-            GuaranteeState::NotDetermined,
-            GuaranteeState::Fulfilled,
-            GuaranteeState::Violated,
-        ] {
-            assert_eq!(guarantee_state_in_document(state).name(), state.word());
-        }
+    fn reasons_have_the_same_words_in_documents() {
         for reason in Reason::ALL {
             let written = refusals::Reason::parse(reason.word()).map(refusals::Reason::name);
             assert_eq!(written, Some(reason.word()));

@@ -1,7 +1,7 @@
 //! The views of offers and counter offers: flat values for JSON, and the documents of WS-Agreement Negotiation, from
 //! the stored words and their present state.
 
-use domain::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
+use domain::agreement::{EnergyUse, Money, NegotiationOffer, NegotiationRole, OfferState, OfferTerms};
 use planner::OfferLoss;
 use scheduler::Time;
 use schemars::JsonSchema;
@@ -11,10 +11,8 @@ use uuid::Uuid;
 use wsag::Fragment;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
-use wsag::negotiations::{
-    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers,
-};
-use wsag::quotation::{Energy, Quotation, QuotationKind};
+use wsag::negotiations::{NegotiationItem, NegotiationOffer as OfferDocument, fresh_offers};
+use wsag::quotation::{Energy, Quotation};
 use wsag::refusals::Refusal;
 
 use super::agreement::PieceView;
@@ -290,18 +288,6 @@ pub(in crate::negotiation) fn content_of_offer(words: &OfferDocument) -> Agreeme
     }
 }
 
-/// The state of an offer as documents have it.
-pub(in crate::negotiation) fn offer_state_in_document(state: OfferState) -> NegotiationOfferState {
-    // A test compares the words.
-    NegotiationOfferState::parse(state.word()).expect("a word of the specification")
-}
-
-/// The state of an offer as the service has it.
-pub(in crate::negotiation) fn stored_offer_state(state: NegotiationOfferState) -> OfferState {
-    // A test compares the words.
-    OfferState::from_word(state.name()).expect("a word of the specification")
-}
-
 impl WordedOffer {
     /// As a flat value.
     pub(in crate::negotiation) fn view(&self) -> OfferView {
@@ -319,8 +305,8 @@ impl WordedOffer {
             quotation: row.terms.as_ref().map(QuotationView::of),
             held_until: row.expires.filter(|_| row.is_held()).map(second_as_date_time),
             constraints: match row.creator {
-                OfferCreator::Responder => items.iter().map(ConstraintView::of).collect(),
-                OfferCreator::Initiator => Vec::new(),
+                NegotiationRole::Responder => items.iter().map(ConstraintView::of).collect(),
+                NegotiationRole::Initiator => Vec::new(),
             },
             agreement: row.agreement,
             refusal: row
@@ -335,9 +321,8 @@ impl WordedOffer {
         let row = &self.row;
         let mut spoken = self.words.clone();
         let context = &mut spoken.offer_context;
-        let state = offer_state_in_document(row.state);
-        if context.state != state {
-            context.state = state;
+        if context.state != row.state {
+            context.state = row.state;
             context.state_extensions = self.reason().into_iter().collect();
         }
         if let Some(expires) = row.expires {
@@ -417,8 +402,7 @@ fn added_to_peer(terms: &OfferTerms) -> Option<Money> {
 fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation {
     let slot = terms.placement();
     Quotation {
-        // A test compares the words.
-        kind: QuotationKind::parse(terms.kind.word()).expect("a word of our own"),
+        kind: terms.kind,
         start: date_time_in_document(slot.start),
         end: date_time_in_document(slot.end),
         nodes: terms.nodes(),
@@ -437,26 +421,5 @@ fn quotation_of_offer(terms: &OfferTerms, held_until: Option<Time>) -> Quotation
         carried_out_by: terms.peer.is_some().then(|| terms.resource.clone()),
         added: added_to_peer(terms).map(sum_in_document),
         held_until: held_until.map(date_time_in_document),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use domain::agreement::OfferKind;
-
-    use super::*;
-
-    #[test]
-    fn states_of_offers_have_the_same_words_in_documents() {
-        for (state, word) in NegotiationOfferState::NAMES {
-            assert_eq!(stored_offer_state(*state).word(), *word);
-            assert_eq!(offer_state_in_document(stored_offer_state(*state)), *state);
-        }
-        for kind in OfferKind::ALL {
-            assert_eq!(
-                QuotationKind::parse(kind.word()).map(NamedValue::name),
-                Some(kind.word())
-            );
-        }
     }
 }

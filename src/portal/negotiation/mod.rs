@@ -156,7 +156,7 @@ pub(in crate::portal) async fn render_negotiation_page(
 }
 
 fn is_providers(offer: &ReadOffer) -> bool {
-    offer.is.creator == domain::agreement::OfferCreator::Responder.word()
+    offer.is.creator == domain::agreement::NegotiationRole::Responder.word()
 }
 
 /// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
+use domain::agreement::{NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape};
 use planner::{
     Acceptance, Bargain, Error, Initiation, NegotiationEnd, OfferLoss, OfferOrigin, OfferRequest, OfferWords,
     ProposedNegotiation, Quote, Request, Suggestion, Weights, best_candidates,
@@ -18,7 +18,7 @@ impl Campaign<'_> {
         &self,
         negotiation: Uuid,
         parent: Option<Uuid>,
-        creator: OfferCreator,
+        creator: NegotiationRole,
         state: OfferState,
     ) -> NegotiationOffer {
         let id = Uuid::now_v7();
@@ -42,7 +42,7 @@ impl Campaign<'_> {
     /// The best of a quote as offers that answer another one.
     fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> Bargain {
         let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
-        let (id, responder) = (incoming.id, OfferCreator::Responder);
+        let (id, responder) = (incoming.id, NegotiationRole::Responder);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
             offer: NegotiationOffer {
                 expires: Some(candidate.expires),
@@ -115,7 +115,7 @@ impl Campaign<'_> {
         let root = self.offer(
             negotiation.id,
             None,
-            OfferCreator::Responder,
+            NegotiationRole::Responder,
             OfferState::Advisory,
         );
         let proposed = ProposedNegotiation {
@@ -215,7 +215,7 @@ impl Campaign<'_> {
         let solicited = self.offer(
             negotiation.id,
             parent,
-            OfferCreator::Initiator,
+            NegotiationRole::Initiator,
             OfferState::Solicited,
         );
         let bargain = self.exchange(solicited, Some(&quote));
@@ -317,7 +317,7 @@ impl Campaign<'_> {
         let rejected = self.offer(
             offer.negotiation,
             Some(offer.id),
-            OfferCreator::Initiator,
+            NegotiationRole::Initiator,
             OfferState::Rejected,
         );
         let answer = self

@@ -34,17 +34,19 @@ pub use ledger::{AMOUNT_MAX, Account, Balance, Entry, Posting, PostingKind};
 pub use money::{Currency, Money, Spender};
 pub use notes::{Note, NoteKind};
 pub use offers::{
-    NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, OfferKind, OfferState, OfferTerms,
-    Promise, ProposalReason,
+    NegotiationInstance, NegotiationOffer, NegotiationState, OfferTerms, Promise, ProposalReason,
 };
 pub use party_events::{PartyEvent, PartyEventKind};
 pub use placement_constraints::{BarredResource, Filter, Measure, PlacementConstraints, RESOURCE, Shape};
 pub use run::{NoRun, Run};
 pub use slots::{Slot, Slots};
 pub use staging::{BroughtFiles, MovedFiles, Source, StagedFile, StagingEnd, transfer_rate};
-pub use state::{AgreementState, GuaranteeState, ServiceState};
+pub use state::ServiceState;
 pub use values::{Compensation, CompensationValue, Obligated, Values, part_of_amount};
 pub use wording::Wording;
+pub use wsag::negotiations::{NegotiationRole, OfferState};
+pub use wsag::quotation::OfferKind;
+pub use wsag::states::{AgreementState, GuaranteeState};
 
 use crate::clock::Micros;
 

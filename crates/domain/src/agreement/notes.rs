@@ -5,7 +5,7 @@ use scheduler::{Interval, counted, worded};
 use uuid::Uuid;
 
 use super::{
-    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, ProposalReason,
 };
 use crate::clock::{Micros, time_in_words};
 
@@ -149,12 +149,12 @@ impl Note {
         let note = |kind, detail| Self::of(offer, offer.created, kind, detail);
         let name = &offer.name;
         match (offer.creator, offer.state) {
-            (OfferCreator::Initiator, state) => note(NoteKind::Asked, format!("{name}: {}", state.word())),
-            (OfferCreator::Responder, OfferState::Rejected) => note(
+            (NegotiationRole::Initiator, state) => note(NoteKind::Asked, format!("{name}: {}", state.word())),
+            (NegotiationRole::Responder, OfferState::Rejected) => note(
                 NoteKind::Refused,
                 format!("{name}: {}", reason_of_rejected_offer(offer)),
             ),
-            (OfferCreator::Responder, state) => {
+            (NegotiationRole::Responder, state) => {
                 let terms = offer
                     .terms
                     .as_ref()

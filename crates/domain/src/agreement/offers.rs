@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::stored_time::StoredTime;
-use super::{EnergyUse, Guarantee, HeldAtPeer, Job, Money, PlacementConstraints, Slot, Slots, Stretch};
+use super::{
+    EnergyUse, Guarantee, HeldAtPeer, Job, Money, NegotiationRole, OfferKind, OfferState, PlacementConstraints,
+    Slot, Slots, Stretch,
+};
 use crate::clock::Micros;
 
 /// A negotiation as the planner holds it and the store keeps it, without its document.
@@ -74,32 +77,6 @@ worded! {
     }
 }
 
-worded! {
-    /// A side of a negotiation.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum OfferCreator {
-        /// The party that asked for the negotiation.
-        Initiator = "NegotiationInitiator",
-        /// The service.
-        Responder = "NegotiationResponder",
-    }
-}
-
-worded! {
-    /// State of an offer (GFD.193, section 4).
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum OfferState {
-        /// A proposal that binds neither side.
-        Advisory = "Advisory",
-        /// A proposal that must be answered Acceptable or Rejected.
-        Solicited = "Solicited",
-        /// Its maker would take it.
-        Acceptable = "Acceptable",
-        /// Neither it nor any answer to it can be accepted.
-        Rejected = "Rejected",
-    }
-}
-
 /// An offer or counter offer, without its document.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NegotiationOffer {
@@ -112,7 +89,7 @@ pub struct NegotiationOffer {
     /// The offer that it answers; none where that is the template.
     pub parent: Option<Uuid>,
     /// The side that made it.
-    pub creator: OfferCreator,
+    pub creator: NegotiationRole,
     /// Its state.
     pub state: OfferState,
     /// When it came or was made.
@@ -248,28 +225,6 @@ impl OfferTerms {
             last.end = self.kept_until;
         }
         kept
-    }
-}
-
-worded! {
-    /// In which way a counter offer differs from the request.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    pub enum OfferKind {
-        /// In none.
-        Exact = "Exact",
-        /// It lies before the window.
-        Earlier = "Earlier",
-        /// It lies after the window.
-        Later = "Later",
-        /// It has fewer nodes.
-        Fewer = "Fewer",
-        /// It has more nodes.
-        More = "More",
-        /// It is shorter.
-        Shorter = "Shorter",
-        /// Its work is done in pieces.
-        InPieces = "InPieces",
     }
 }
 

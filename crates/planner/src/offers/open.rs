@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{
-    NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+    NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, OfferTerms, ProposalReason,
 };
 use scheduler::Time;
 use uuid::Uuid;
@@ -316,6 +316,6 @@ impl OpenNegotiations {
 
 /// The key of an offer of the service's that leads on.
 fn key_of_standing_offer(offer: &NegotiationOffer) -> Option<(Time, Uuid)> {
-    let leads_on = offer.creator == OfferCreator::Responder && offer.is_open();
+    let leads_on = offer.creator == NegotiationRole::Responder && offer.is_open();
     leads_on.then(|| (offer.expires.unwrap_or(Time::MAX), offer.id))
 }

@@ -1,6 +1,6 @@
 //! Offers that are held, on a plan with several resources.
 
-use domain::agreement::{Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use domain::agreement::{Filter, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState};
 use domain::resources::Resource;
 use scheduler::Time;
 use uuid::Uuid;
@@ -12,7 +12,7 @@ use crate::{Bargain, Candidate, OfferOrigin, OfferRequest, OfferWords, Weights};
 fn said(
     negotiation: Uuid,
     parent: Option<Uuid>,
-    creator: OfferCreator,
+    creator: NegotiationRole,
     one_candidate: Option<&Candidate>,
 ) -> OfferWords {
     let id = Uuid::now_v7();
@@ -64,11 +64,11 @@ fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource()
         weights: Weights::default(),
     };
     let quote = domain.decide(|decider| decider.quote(&ask)).unwrap();
-    let incoming = said(id, None, OfferCreator::Initiator, None);
+    let incoming = said(id, None, NegotiationRole::Initiator, None);
     let answer = said(
         id,
         Some(incoming.offer.id),
-        OfferCreator::Responder,
+        NegotiationRole::Responder,
         quote.candidates.first(),
     );
     let bargain = Bargain {

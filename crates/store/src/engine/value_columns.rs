@@ -2,7 +2,7 @@
 
 use domain::agreement::{
     Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
-    Job, Money, OfferCreator, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
+    Job, Money, NegotiationRole, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
     ProposalReason, RunOutcome, ServiceState, Wording,
 };
 use scheduler::{Interval, Time};
@@ -112,7 +112,7 @@ in_one_column! {
     Account: Text, |row, column| row.word(column, Self::from_word), |value| value.to_string();
     AgreementState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     EventKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
-    OfferCreator: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
+    NegotiationRole: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     OfferState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     PartyEventKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     PostingKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();

@@ -1,7 +1,7 @@
 //! The holds of offers: for as long as the offers stand, beside the agreement that they would replace, and within the
 //! quotas of their party.
 
-use domain::agreement::{BarredResource, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState};
+use domain::agreement::{BarredResource, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState};
 
 use super::*;
 
@@ -9,7 +9,7 @@ use super::*;
 fn said(
     negotiation: Uuid,
     parent: Option<Uuid>,
-    creator: OfferCreator,
+    creator: NegotiationRole,
     one_candidate: Option<&Candidate>,
 ) -> OfferWords {
     let id = Uuid::now_v7();
@@ -76,10 +76,10 @@ impl Domain {
 
     /// Stores an offer with the candidates of a quote as answers. Returns the answers in their new states.
     pub(super) async fn bargain(&self, negotiation: Uuid, quote: &Quote) -> Vec<NegotiationOffer> {
-        let incoming = said(negotiation, None, OfferCreator::Initiator, None);
+        let incoming = said(negotiation, None, NegotiationRole::Initiator, None);
         let parent = Some(incoming.offer.id);
         let answers = quote.candidates.iter();
-        let answers = answers.map(|answer| said(negotiation, parent, OfferCreator::Responder, Some(answer)));
+        let answers = answers.map(|answer| said(negotiation, parent, NegotiationRole::Responder, Some(answer)));
         let bargain = Bargain {
             opening: None,
             negotiation,
@@ -101,7 +101,7 @@ impl Domain {
 
     /// The requester lets go of an offer.
     pub(super) async fn reject(&self, offer: &NegotiationOffer) -> Result<(), Error> {
-        let mut incoming = said(offer.negotiation, Some(offer.id), OfferCreator::Initiator, None);
+        let mut incoming = said(offer.negotiation, Some(offer.id), NegotiationRole::Initiator, None);
         incoming.offer.state = OfferState::Rejected;
         let bargain = Bargain {
             opening: None,

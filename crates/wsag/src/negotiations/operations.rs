@@ -95,7 +95,7 @@ impl InitiateInput {
             expiration_time: None,
             negotiation_initiator: None,
             negotiation_responder: None,
-            agreement_responder: NegotiationRole::NegotiationResponder,
+            agreement_responder: NegotiationRole::Responder,
             factory: None,
             extensions: Vec::new(),
         })

@@ -30,7 +30,7 @@ pub(crate) use document::{INHERITED_MAX, Node};
 pub(crate) use element::{Field, Readable, WrittenValue, element, written};
 pub use fragment::Fragment;
 pub use names::NamedValue;
-pub(crate) use names::named_values;
+pub(crate) use names::{named_values, service_values};
 pub use places::ValuePlaces;
 pub(crate) use reader::{
     Children, DocumentCheck, qualified_name, read_foreign_elements, read_simple, read_uri,

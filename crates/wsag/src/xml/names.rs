@@ -61,6 +61,46 @@ macro_rules! named_values {
 
 pub(crate) use named_values;
 
+/// Defines an enum of values that the service has beside its documents: each has one word in documents, in the store and in answers.
+macro_rules! service_values {
+    ($(#[$attr:meta])* pub enum $name:ident {
+        $($(#[$doc:meta])* $value:ident = $word:literal,)*
+    }) => {
+        $(#[$attr])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name {
+            $($(#[$doc])* $value,)*
+        }
+
+        impl $name {
+            /// Every value.
+            pub const ALL: [Self; [$($word),*].len()] = [$(Self::$value),*];
+
+            /// The word that is stored and shown.
+            pub fn word(self) -> &'static str {
+                $crate::xml::NamedValue::name(self)
+            }
+
+            /// The value that a word names.
+            pub fn from_word(word: &str) -> Option<Self> {
+                $crate::xml::NamedValue::parse(word)
+            }
+        }
+
+        impl $crate::xml::NamedValue for $name {
+            const NAMES: &'static [(Self, &'static str)] = &[$((Self::$value, $word)),*];
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+    };
+}
+
+pub(crate) use service_values;
+
 /// Reads a name.
 pub(crate) fn parse_name<T: NamedValue>(text: &str) -> Result<T, String> {
     let names: Vec<&str> = T::NAMES.iter().map(|(_, name)| *name).collect();

@@ -7,7 +7,7 @@ use crate::support::{Chance, assert_valid, message, text};
 use wsag::answers::{Answer, CounterOffer, acceptance_input, read_answer};
 use wsag::compare::first_difference;
 use wsag::endpoint::EndpointReference;
-use wsag::negotiations::{NegotiationOffer, NegotiationOfferState, negotiate_input, negotiate_output};
+use wsag::negotiations::{NegotiationOffer, OfferState, negotiate_input, negotiate_output};
 use wsag::refusals::{FaultViolation, violations_fragment};
 use wsag::states::{Activity, AgreementProperties, ServiceState};
 use wsag::travel::Travel;
@@ -39,7 +39,7 @@ fn counter_offer(make: &mut DocumentMaker) -> NegotiationOffer {
     let context = &mut offer.offer_context;
     context.extensions.push(make.quotation().to_fragment());
     context.extensions.push(make.travel().to_fragment());
-    if context.state == NegotiationOfferState::Rejected {
+    if context.state == OfferState::Rejected {
         let refusal = make.fault().refusal;
         context.state_extensions = refusal.iter().map(wsag::refusals::Refusal::to_fragment).collect();
     }

@@ -15,6 +15,7 @@ mod messages;
 mod patterns;
 mod round_trip;
 mod schemas;
+mod states;
 mod support;
 mod times;
 mod types;

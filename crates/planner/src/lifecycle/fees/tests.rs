@@ -2,7 +2,7 @@
 //! into its present form.
 
 use domain::agreement::{
-    Filter, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Posting, PostingKind,
+    Filter, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Posting, PostingKind,
     ServiceState,
 };
 use domain::resources::Resource;
@@ -237,7 +237,7 @@ fn hold(domain: &mut Domain, quote: &Quote) {
             negotiation: NEGOTIATION,
             name: id.to_string(),
             parent,
-            creator: OfferCreator::Responder,
+            creator: NegotiationRole::Responder,
             state,
             created: 0,
             expires: candidate.map(|candidate| candidate.expires),

@@ -1,7 +1,7 @@
 //! Quotes for requests with a duration that follows from their size, compared with all places on small plans.
 
 use domain::agreement::{
-    Filter, Money, NegotiationInstance, NegotiationOffer, OfferCreator, OfferKind, OfferState, Shape,
+    Filter, Money, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferKind, OfferState, Shape,
 };
 use domain::resources::Scaling;
 use proptest::prelude::*;
@@ -163,7 +163,7 @@ fn offer(candidate: &Candidate) -> NegotiationOffer {
         negotiation: NEGOTIATION,
         name: "offer".into(),
         parent: Some(Uuid::from_u128(2)),
-        creator: OfferCreator::Responder,
+        creator: NegotiationRole::Responder,
         state: OfferState::Acceptable,
         created: 0,
         expires: Some(candidate.expires),

@@ -1,6 +1,6 @@
 //! What parties and the provider offer each other in a story: about something new, in place of an agreement, and by the provider.
 
-use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, Shape};
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape};
 use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
@@ -82,7 +82,7 @@ impl Story {
         &self,
         negotiation: Uuid,
         parent: Option<Uuid>,
-        (creator, state): (OfferCreator, OfferState),
+        (creator, state): (NegotiationRole, OfferState),
     ) -> NegotiationOffer {
         let id = Uuid::now_v7();
         NegotiationOffer {
@@ -105,7 +105,7 @@ impl Story {
     /// The best of a quote as offers that answer another one.
     fn exchange(&self, incoming: NegotiationOffer, quote: Option<&Quote>) -> Bargain {
         let best = quote.map(|quote| best_candidates(&quote.candidates, Weights::default()));
-        let says = (OfferCreator::Responder, OfferState::Acceptable);
+        let says = (NegotiationRole::Responder, OfferState::Acceptable);
         let answers = best.into_iter().flatten().map(|candidate| OfferWords {
             offer: NegotiationOffer {
                 expires: Some(candidate.expires),
@@ -170,7 +170,7 @@ impl Story {
         let Some(quote) = self.quote(OfferOrigin::Negotiation(negotiation.id), asked) else {
             return;
         };
-        let said = (OfferCreator::Initiator, OfferState::Solicited);
+        let said = (NegotiationRole::Initiator, OfferState::Solicited);
         let bargain = self.exchange(self.offer(negotiation.id, None, said), Some(&quote));
         let answered = self.ask(
             &format!("bargain in {}", negotiation.id),
@@ -212,7 +212,7 @@ impl Story {
 
     fn reject(&mut self) {
         let Some(offer) = self.any_offer() else { return };
-        let said = (OfferCreator::Initiator, OfferState::Rejected);
+        let said = (NegotiationRole::Initiator, OfferState::Rejected);
         let rejected = self.offer(offer.negotiation, Some(offer.id), said);
         let bargain = self.exchange(rejected, None);
         self.ask(
@@ -261,7 +261,7 @@ impl Story {
         let Some(quote) = quote.filter(|quote| !quote.candidates.is_empty()) else {
             return;
         };
-        let said = (OfferCreator::Responder, OfferState::Advisory);
+        let said = (NegotiationRole::Responder, OfferState::Advisory);
         let proposed = ProposedNegotiation {
             offers: self.exchange(self.offer(negotiation.id, None, said), Some(&quote)),
             document: "<opening/>".into(),

@@ -18,7 +18,7 @@ use wsag::job::{
 };
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationContext, NegotiationExtension, NegotiationItem, NegotiationKind,
-    NegotiationOffer, NegotiationOfferContext, NegotiationOfferState, NegotiationRole,
+    NegotiationOffer, NegotiationOfferContext, OfferState, NegotiationRole,
     RenegotiationExtension, Requirement,
 };
 use wsag::operations::CreateInput;
@@ -352,14 +352,14 @@ impl DocumentMaker {
             counter_offer_to: self.name(),
             expiration_time: self.maybe(DocumentMaker::time),
             creator: *self.0.pick(&[
-                NegotiationRole::NegotiationInitiator,
-                NegotiationRole::NegotiationResponder,
+                NegotiationRole::Initiator,
+                NegotiationRole::Responder,
             ]),
             state: *self.0.pick(&[
-                NegotiationOfferState::Advisory,
-                NegotiationOfferState::Solicited,
-                NegotiationOfferState::Acceptable,
-                NegotiationOfferState::Rejected,
+                OfferState::Advisory,
+                OfferState::Solicited,
+                OfferState::Acceptable,
+                OfferState::Rejected,
             ]),
             state_extensions: self.maybe(DocumentMaker::fragment).into_iter().collect(),
             extensions: self.some(0, DocumentMaker::fragment),
@@ -421,7 +421,7 @@ impl DocumentMaker {
             expiration_time: self.maybe(DocumentMaker::time),
             negotiation_initiator: self.maybe(|_| party("NegotiationInitiator")),
             negotiation_responder: self.maybe(|_| party("NegotiationResponder")),
-            agreement_responder: NegotiationRole::NegotiationResponder,
+            agreement_responder: NegotiationRole::Responder,
             factory: self.maybe(DocumentMaker::endpoint),
             extensions: self.some(0, DocumentMaker::fragment),
         }

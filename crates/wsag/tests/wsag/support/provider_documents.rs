@@ -4,7 +4,7 @@
 
 use uuid::Uuid;
 use wsag::placement::{Piece, Placement};
-use wsag::quotation::{Energy, Quotation, QuotationKind};
+use wsag::quotation::{Energy, OfferKind, Quotation};
 use wsag::refusals::{
     Alternative, Description, Direction, Fault, FaultViolation, Reason, Refusal, Relaxation,
 };
@@ -32,9 +32,9 @@ impl DocumentMaker {
     pub(crate) fn quotation(&mut self) -> Quotation {
         Quotation {
             kind: *self.0.pick(&[
-                QuotationKind::Exact,
-                QuotationKind::Later,
-                QuotationKind::InPieces,
+                OfferKind::Exact,
+                OfferKind::Later,
+                OfferKind::InPieces,
             ]),
             start: self.time(),
             end: self.time(),
