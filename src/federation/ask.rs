@@ -274,7 +274,7 @@ impl Federation {
             .filter(|offer| offer.held_for.is_some())
             .collect();
         let Some(longest) = held.iter().filter_map(|offer| offer.held_for).max() else {
-            end_there(peer, negotiation);
+            peer.end_behind(negotiation);
             return Vec::new();
         };
         let there = HeldThere {
@@ -326,7 +326,7 @@ impl Federation {
         drop(all);
         for held_there in go {
             if let Some(peer) = self.peer(&held_there.peer) {
-                end_there(&peer, held_there.negotiation);
+                peer.end_behind(held_there.negotiation);
             }
         }
     }
@@ -343,14 +343,4 @@ async fn pass_on(peer: &Peer, files: &[PassedFile]) -> Result<(), String> {
         passed.map_err(|why| format!("{name}: {why}"))?;
     }
     Ok(())
-}
-
-/// Ends a negotiation at a peer in the background. Where that fails, the peer ends it when its time is over.
-fn end_there(peer: &Peer, negotiation: String) {
-    let peer = peer.clone();
-    task::spawn(async move {
-        if let Err(why) = peer.end_negotiation(&negotiation).await {
-            tracing::debug!(peer = peer.name(), error = %why, "a negotiation at a peer was not ended");
-        }
-    });
 }

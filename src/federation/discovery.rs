@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::Federation;
 use super::client::{Peer, fetch_bounded};
-use super::settings::Federation;
 
 /// How often domains are looked at, in the mean.
 const LOOK_EVERY: Duration = Duration::from_mins(5);
@@ -118,13 +118,11 @@ pub struct PeerFindings {
 }
 
 /// This domain, its peers, and what was found out about these. Cheap to clone, and one for all clones.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Neighbours(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
-    settings: Federation,
-    peers: Vec<Peer>,
+    federation: Federation,
     clock: Clock,
     /// The rule for addresses that peers tell.
     policy: Policy,
@@ -178,30 +176,19 @@ impl Domain {
 }
 
 impl Neighbours {
-    /// Of a domain with these settings and peers, to whose peers a rule for addresses applies. Nothing is sent yet.
-    pub fn new(settings: Federation, peers: Vec<Peer>, policy: Policy, clock: Clock) -> Self {
+    /// Of a domain, to whose peers a rule for addresses applies. Nothing is sent yet.
+    pub fn new(federation: Federation, policy: Policy, clock: Clock) -> Self {
         Self(Arc::new(Inner {
-            settings,
-            peers,
+            federation,
             clock,
             policy,
             found: Mutex::default(),
         }))
     }
 
-    /// The configuration of this domain.
-    pub fn settings(&self) -> &Federation {
-        &self.0.settings
-    }
-
-    /// Its peers, in the order of the configuration.
-    pub fn peers(&self) -> &[Peer] {
-        &self.0.peers
-    }
-
-    /// The peer of a name.
-    pub fn peer(&self, name: &str) -> Option<&Peer> {
-        self.peers().iter().find(|peer| peer.name() == name)
+    /// This domain.
+    pub fn federation(&self) -> &Federation {
+        &self.0.federation
     }
 
     /// What was found out about the peer of a name.
@@ -211,7 +198,11 @@ impl Neighbours {
 
     /// The peers as this domain names them to everybody.
     pub fn named_peers(&self) -> Vec<NamedDomain> {
-        let peers = self.peers().iter().filter(|_| self.settings().show_peers);
+        let peers = self
+            .federation()
+            .peers()
+            .iter()
+            .filter(|_| self.federation().settings().show_peers);
         let named = |peer: &Peer| NamedDomain {
             name: peer.name().to_owned(),
             address: peer.settings().address.clone(),
@@ -233,8 +224,8 @@ impl Neighbours {
 
     /// Looks at all peers, and then at theirs.
     pub async fn look_around(&self) {
-        join_all(self.peers().iter().map(|peer| self.look_at(peer))).await;
-        if !self.settings().show_peers {
+        join_all(self.federation().peers().iter().map(|peer| self.look_at(peer))).await;
+        if !self.federation().settings().show_peers {
             return;
         }
         let beyond = self.named_beyond();
@@ -280,7 +271,8 @@ impl Neighbours {
         let named = found.values().filter_map(|found| found.domain.as_ref());
         let named = named.flat_map(|domain| &domain.peers);
         let named = named.filter(|named| {
-            named.name != self.settings().name && !own.contains(named.address.trim_end_matches('/'))
+            named.name != self.federation().settings().name
+                && !own.contains(named.address.trim_end_matches('/'))
         });
         let all: BTreeSet<&String> = named.map(|named| &named.address).collect();
         all.into_iter().take(BEYOND_MAX).cloned().collect()

@@ -12,7 +12,7 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Seconds, Time};
 use store::Store;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -46,10 +46,7 @@ const LOST_AFTER: Micros = 3_600 * MICROS_PER_SECOND;
 
 /// The task that follows agreements at peers.
 pub struct Follower {
-    federation: Federation,
-    planner: Planner,
-    store: Store,
-    clock: Clock,
+    look: AgreementLook,
     /// When each is looked at next.
     next: BTreeMap<Uuid, Instant>,
     /// The agreements that were found to be over here, or to be ended.
@@ -63,11 +60,14 @@ pub struct Follower {
 impl Follower {
     /// One for the peers of a federation.
     pub fn new(federation: Federation, planner: Planner, store: Store, clock: Clock) -> Self {
-        Self {
+        let look = AgreementLook {
             federation,
             planner,
             store,
             clock,
+        };
+        Self {
+            look,
             next: BTreeMap::new(),
             left: BTreeSet::new(),
             looks: JoinSet::new(),
@@ -84,8 +84,8 @@ impl Follower {
                 () = tokio::time::sleep(NEAR) => {}
             }
         }
-        let followed = self.federation.followed().clone();
-        let mut changes = self.planner.subscribe_changes();
+        let followed = self.look.federation.followed().clone();
+        let mut changes = self.look.planner.subscribe_changes();
         let mut read = Instant::now();
         loop {
             if read.elapsed() >= FAR.1 {
@@ -112,8 +112,8 @@ impl Follower {
     /// Reads the agreements that are not settled, and how peers have kept their word.
     async fn read_rows(&self) -> Result<(), store::Error> {
         self.read_open_rows().await?;
-        for (peer, kept, broken) in self.store.promises_of_peers().await? {
-            self.federation.recall_kept(&peer, kept, broken);
+        for (peer, kept, broken) in self.look.store.promises_of_peers().await? {
+            self.look.federation.recall_kept(&peer, kept, broken);
         }
         Ok(())
     }
@@ -122,13 +122,13 @@ impl Follower {
     async fn read_open_rows(&self) -> Result<(), store::Error> {
         let mut after = Uuid::nil();
         loop {
-            let rows = self.store.open_at_peers(after, PAGE).await?;
+            let rows = self.look.store.open_at_peers(after, PAGE).await?;
             let Some(last) = rows.last() else { break };
             after = last.id;
             for row in rows {
                 // The id of its runs is found at the first look.
                 let runs_of = row.agreement;
-                self.federation.followed().add(row, runs_of);
+                self.look.federation.followed().add(row, runs_of);
             }
         }
         Ok(())
@@ -136,7 +136,7 @@ impl Follower {
 
     /// Has those be looked at now whose agreement here is over, or elsewhere.
     async fn look_at_those_left(&mut self) {
-        match self.store.left_peers(PAGE).await {
+        match self.look.store.left_peers(PAGE).await {
             Ok(left) => {
                 for id in left {
                     // One that was looked at lately waits for its peer.
@@ -164,12 +164,7 @@ impl Follower {
             if !is_due || at_work.len() >= LOOKS_MAX || !at_work.insert(id) {
                 continue;
             }
-            let look = AgreementLook {
-                federation: self.federation.clone(),
-                planner: self.planner.clone(),
-                store: self.store.clone(),
-                clock: self.clock.clone(),
-            };
+            let look = self.look.clone();
             self.looks.spawn(async move {
                 // A look that panics is over, too.
                 let looked = task::spawn(async move { look.look(following).await }).await;
@@ -190,6 +185,7 @@ impl Follower {
 }
 
 /// One look at one agreement.
+#[derive(Clone)]
 struct AgreementLook {
     federation: Federation,
     planner: Planner,
@@ -280,7 +276,7 @@ impl AgreementLook {
         ours: &Agreement,
         status: PeerStatus,
     ) -> Duration {
-        let state = state_at_peer(&status);
+        let state = status.state;
         let is_replaced = status.superseded_by.is_some() && !ours.state.is_final();
         if is_replaced && self.is_being_replaced(&following.row).await {
             return NEAR;
@@ -300,7 +296,7 @@ impl AgreementLook {
             ..following.row.clone()
         };
         let now = self.clock.micros();
-        let mut job = job_status(&status, state, following.is_to_end, now);
+        let mut job = job_status(&status, following.is_to_end, now);
         let is_here = ours.resource == row.peer && !following.row.lost;
         let is_lost = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let has_run = status.started.is_some() || state == AgreementState::Complete && !is_lost;
@@ -321,19 +317,24 @@ impl AgreementLook {
                 "its time is over",
             );
             drop(ended.await);
-            job = JobStatus::Ended(JobEnd::new(RunOutcome::Lost, status.started.map(micros_of), now));
+            job = JobStatus::Ended(JobEnd::new(
+                RunOutcome::Lost,
+                status.started.map(DateTime::micros_ceil),
+                now,
+            ));
         }
         let ended = match &job {
             JobStatus::Ended(end) if is_early && lost.is_none() => Some(end.clone()),
             _ => None,
         };
-        let seen = PeerAgreementState {
+        let seen = SeenAtPeer {
+            row,
             slot: planned_there(&status),
             started,
             lost,
             ended,
         };
-        self.report(following, ours, (row, job), seen).await
+        self.report(following, ours, job, seen).await
     }
 
     /// Whether an offer is being accepted that takes the place of an agreement at its peer. It cannot be lost then.
@@ -360,14 +361,14 @@ impl AgreementLook {
             RunOutcome::Lost
         };
         let ended = JobEnd::new(outcome, None, self.clock.micros());
-        let seen = PeerAgreementState {
+        let seen = SeenAtPeer {
             slot: None,
             started: None,
             lost: (!following.row.lost).then(|| format!("{} does not know it any more: {why}", row.peer)),
             ended: None,
+            row,
         };
-        self.report(following, ours, (row, JobStatus::Ended(ended)), seen)
-            .await
+        self.report(following, ours, JobStatus::Ended(ended), seen).await
     }
 
     /// Tells the planner what has changed, and settles what is over here and there.
@@ -375,17 +376,13 @@ impl AgreementLook {
         &self,
         following: &FollowedAgreement,
         ours: &Agreement,
-        (mut row, job): (AtPeer, JobStatus),
-        PeerAgreementState {
-            slot,
-            started,
-            lost,
-            ended,
-        }: PeerAgreementState,
+        job: JobStatus,
+        mut seen: SeenAtPeer,
     ) -> Duration {
+        let row = &mut seen.row;
         let is_lost_running = matches!(&job, JobStatus::Ended(end) if end.outcome == RunOutcome::Lost);
         let is_here = ours.resource == row.peer && !ours.state.is_final() && !following.row.lost;
-        row.lost |= !following.is_to_end && is_here && (lost.is_some() || is_lost_running);
+        row.lost |= !following.is_to_end && is_here && (seen.lost.is_some() || is_lost_running);
         // Work of one that is over here may go on under another one.
         if !ours.state.is_final() {
             let followed = self.federation.followed();
@@ -398,19 +395,16 @@ impl AgreementLook {
         if is_over && has_left {
             row.settled = Some(self.clock.micros());
         }
-        let moved = slot.filter(|slot| is_here && ours.is_waiting() && *slot != ours.slot());
-        let is_as_before = row == following.row && moved.is_none() && started.is_none();
-        if is_as_before && lost.is_none() && ended.is_none() {
+        let own = (ours.slot().start.seconds(), ours.slot().end.seconds());
+        seen.slot = seen
+            .slot
+            .filter(|slot| is_here && ours.is_waiting() && *slot != own);
+        let row = seen.row.clone();
+        let is_as_before = row == following.row && seen.slot.is_none() && seen.started.is_none();
+        if is_as_before && seen.lost.is_none() && seen.ended.is_none() {
             let count = self.federation.followed().count(&row.peer);
             return wait_until_next_look(ours, &job, count, self.clock.now());
         }
-        let seen = SeenAtPeer {
-            slot: moved.map(|slot| (slot.start.seconds(), slot.end.seconds())),
-            started,
-            lost,
-            ended,
-            row: row.clone(),
-        };
         if let Err(why) = self.planner.report_at_peer(seen).await {
             tracing::debug!(agreement = %row.agreement, error = %why, "the planner does not take the report");
             return NEAR;
@@ -425,18 +419,6 @@ impl AgreementLook {
     }
 }
 
-/// The state of an agreement at its peer, as far as it concerns ours.
-struct PeerAgreementState {
-    /// Where it lies there.
-    slot: Option<Interval>,
-    /// When its nodes were handed over there, where it runs nothing and that was not known.
-    started: Option<Micros>,
-    /// Why it is not carried out any more, where that is so.
-    lost: Option<String>,
-    /// How its work ended that ours has not begun yet.
-    ended: Option<JobEnd>,
-}
-
 /// Whether the work of an agreement should have ended long ago.
 fn is_long_over(ours: &Agreement, now: Micros) -> bool {
     let end = ours
@@ -446,11 +428,6 @@ fn is_long_over(ours: &Agreement, now: Micros) -> bool {
         .seconds()
         .saturating_mul(MICROS_PER_SECOND);
     ours.service == ServiceState::Processing && end.saturating_add(LOST_AFTER) < now
-}
-
-/// An instant of a document.
-fn micros_of(at: DateTime) -> Micros {
-    at.micros_ceil()
 }
 
 /// How long there is nothing to see of an agreement.
@@ -475,30 +452,20 @@ fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
     sum.clamp(0, most.clamp(0, AMOUNT_MAX))
 }
 
-/// The state of an agreement at its peer, in the words of the specification.
-fn state_at_peer(status: &PeerStatus) -> AgreementState {
-    AgreementState::from_word(status.state.name()).unwrap_or(AgreementState::Observed)
-}
-
-/// Whether an agreement is over at its peer.
-pub fn is_over_there(status: &PeerStatus) -> bool {
-    state_at_peer(status).is_final()
-}
-
 /// The guarantees of an agreement at its peer: the first ones, with the beginnings of their names.
 fn guarantees_there(status: &PeerStatus) -> Vec<GuaranteeAtPeer> {
     let said = status.guarantees.iter().take(GUARANTEES_MAX);
-    let known = |(name, state): &(String, wsag::states::GuaranteeState)| GuaranteeAtPeer {
+    let known = |(name, state): &(String, GuaranteeState)| GuaranteeAtPeer {
         name: name.chars().take(NAME_MAX).collect(),
-        state: GuaranteeState::from_word(state.name()).unwrap_or_default(),
+        state: *state,
     };
     said.map(known).collect()
 }
 
-/// Where an agreement lies at its peer.
-fn planned_there(status: &PeerStatus) -> Option<Interval> {
+/// Where an agreement lies at its peer, in seconds.
+fn planned_there(status: &PeerStatus) -> Option<(i64, i64)> {
     let (start, end) = status.planned?;
-    Some(Interval::new(Time(start.floor()), Time(end.floor())))
+    Some((start.floor(), end.floor()))
 }
 
 /// When the nodes of an agreement were handed over at its peer; none where that has not come. A peer that tells no times hands them
@@ -507,12 +474,15 @@ fn handed_over_there(status: &PeerStatus, ours: &Agreement) -> Option<Micros> {
     let is_ready = status.service != Some(wsag::states::ServiceState::NotReady);
     let by_plan = status.planned.is_none() && is_ready;
     let slot = || ours.slot().start.seconds() * MICROS_PER_SECOND;
-    status.started.map(micros_of).or_else(|| by_plan.then(slot))
+    status
+        .started
+        .map(DateTime::micros_ceil)
+        .or_else(|| by_plan.then(slot))
 }
 
 /// The reason why a reservation that has begun here is lost: its peer took the nodes back too early, or never handed them over.
 fn nodes_lost_there(status: &PeerStatus, peer: &str, is_over: bool, never_came: bool) -> Option<String> {
-    let has_ended = is_over_there(status);
+    let has_ended = status.state.is_final();
     let is_ready = matches!(status.service, Some(wsag::states::ServiceState::Ready(_)));
     // It may wait for the word of a peer of its own. The planner bounds for how long.
     let may_come = is_ready && !has_ended;
@@ -538,8 +508,9 @@ fn late_there(status: &PeerStatus) -> Seconds {
 }
 
 /// How the job of an agreement stands, as its peer says it.
-fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: Micros) -> JobStatus {
-    let started = status.started.map(micros_of);
+fn job_status(status: &PeerStatus, is_to_end: bool, now: Micros) -> JobStatus {
+    let state = status.state;
+    let started = status.started.map(DateTime::micros_ceil);
     if !state.is_final() {
         return JobStatus::Running { started };
     }
@@ -557,7 +528,7 @@ fn job_status(status: &PeerStatus, state: AgreementState, is_to_end: bool, now: 
     };
     JobStatus::Ended(JobEnd {
         late: late_there(status),
-        ..JobEnd::new(outcome, started, status.ended.map_or(now, micros_of))
+        ..JobEnd::new(outcome, started, status.ended.map_or(now, DateTime::micros_ceil))
     })
 }
 

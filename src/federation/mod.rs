@@ -16,7 +16,7 @@ pub mod settings;
 
 pub use ask::{FoundAtPeer, PassedFile, PeerQuestion};
 pub use executor::PeerExecutor;
-pub use follow::{Follower, is_over_there};
+pub use follow::Follower;
 pub use followed_agreements::FollowedAgreements;
 
 use std::collections::BTreeMap;

@@ -11,7 +11,7 @@ impl Service {
         let Some(neighbours) = &self.neighbours else {
             return Domain::default();
         };
-        let settings = neighbours.settings();
+        let settings = neighbours.federation().settings();
         let templates = self.templates.now();
         let resources = self.offered_resources().resources.into_iter();
         let applications = self.catalogue();
@@ -41,13 +41,13 @@ impl Service {
 
     /// The peers, and how they do. For operators.
     pub fn peers(&self) -> PeersView {
-        let known = self.neighbours.as_ref().zip(self.federation.as_ref());
-        let Some((neighbours, federation)) = known else {
+        let Some(neighbours) = &self.neighbours else {
             return PeersView {
                 domain: None,
                 peers: Vec::new(),
             };
         };
+        let federation = neighbours.federation();
         let view = |peer: &Peer| PeerView::of(peer, neighbours.found(peer.name()), federation);
         PeersView {
             domain: Some(federation.settings().name.clone()),

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bespeak::access::Role;
 use domain::agreement::{
-    AgreementState, EventKind, GuaranteeState, NoteKind, NegotiationRole, OfferState, PartyEventKind,
+    AgreementState, EventKind, GuaranteeState, NegotiationRole, NoteKind, OfferState, PartyEventKind,
     PostingKind, ProposalReason, RunOutcome, ServiceState,
 };
 use domain::resources::{NodeState, Reporter};

@@ -3,7 +3,7 @@
 
 use crate::endpoint::EndpointReference;
 use crate::negotiations::{
-    NegotiationExtension, NegotiationOffer, NegotiationOfferContext, OfferState, NegotiationRole,
+    NegotiationExtension, NegotiationOffer, NegotiationOfferContext, NegotiationRole, OfferState,
     RenegotiationExtension,
 };
 use crate::refusals::Fault;

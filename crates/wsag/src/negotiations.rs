@@ -235,10 +235,7 @@ fn read_own_fragment<T>(
     Ok(None)
 }
 
-fn read_offer_state(
-    check: &mut DocumentCheck,
-    node: Node<'_>,
-) -> Option<(OfferState, Vec<Fragment>)> {
+fn read_offer_state(check: &mut DocumentCheck, node: Node<'_>) -> Option<(OfferState, Vec<Fragment>)> {
     check.children(node, |children| {
         let names = OfferState::NAMES.iter().map(|(_, name)| *name);
         let (name, state) = children.one_of(WSAG_NEG, &names.collect::<Vec<_>>())?;

@@ -67,8 +67,7 @@ pub(super) fn start(
         let (federation, planner, store, clock) = of_follower.clone();
         Follower::new(federation, planner, store, clock).run(stop)
     });
-    let (settings, peers) = (federation.settings().clone(), federation.peers().to_vec());
-    let neighbours = Neighbours::new(settings, peers, config.call_backs(), clock.clone());
+    let neighbours = Neighbours::new(federation.clone(), config.call_backs(), clock.clone());
     let (_, seed) = Uuid::now_v7().as_u64_pair();
     let looks = neighbours.clone();
     keeper.keep(("peers", SELDOM), move |stop| {

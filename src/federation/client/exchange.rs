@@ -6,6 +6,7 @@ use std::time::Duration;
 use address::{AllowedAddresses, Policy, client_to_anywhere, transfer_error_in_words};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
+use serde::de::DeserializeOwned;
 use wsag::Document;
 use wsag::answers::{Answer, read_answer};
 use wsag::refusals::Fault;
@@ -109,6 +110,11 @@ impl PeerConnection {
         request.header(ACCEPT, "application/xml").body(document)
     }
 
+    /// Asks for JSON.
+    pub(super) fn get_json(&self, url: Url) -> RequestBuilder {
+        self.request(Method::GET, url).header(ACCEPT, "application/json")
+    }
+
     /// Asks for a document.
     pub(super) fn get(&self, url: Url) -> RequestBuilder {
         self.request(Method::GET, url).header(ACCEPT, "application/xml")
@@ -129,10 +135,16 @@ fn url_below(url: &Url, segments: &[&str]) -> Url {
 /// # Errors
 /// [`PeerError::Unknown`]: no answer in time, or one that is too long.
 pub(super) async fn exchange(request: RequestBuilder) -> Result<Reply, PeerError> {
-    let answer = tokio::time::timeout(ANSWER_WAIT, async { read_bounded(send(request).await?).await });
-    answer
-        .await
-        .unwrap_or_else(|_| Err(PeerError::silent(ANSWER_WAIT)))
+    within(ANSWER_WAIT, async { read_bounded(send(request).await?).await }).await
+}
+
+/// Waits for an answer, but no longer than that: then the peer is silent.
+pub(super) async fn within<T>(
+    wait: Duration,
+    answer: impl Future<Output = Result<T, PeerError>>,
+) -> Result<T, PeerError> {
+    let answered = tokio::time::timeout(wait, answer).await;
+    answered.unwrap_or_else(|_| Err(PeerError::silent(wait)))
 }
 
 /// Sends a request, and reads the head of its answer.
@@ -173,6 +185,16 @@ pub(super) async fn read_bounded(mut answer: Response) -> Result<Reply, PeerErro
 }
 
 impl Reply {
+    /// The JSON of a successful answer, which is what the words say.
+    ///
+    /// # Errors
+    /// Those of [`Reply::success`], and [`PeerError::Unknown`] for anything else than that.
+    pub(super) fn json<T: DeserializeOwned>(&self, what: &str) -> Result<T, PeerError> {
+        self.success()?;
+        let read = serde_json::from_slice(&self.body);
+        read.map_err(|why| PeerError::rubbish(&format!("its {what} cannot be read: {why}")))
+    }
+
     /// The document of an answer with success.
     ///
     /// # Errors

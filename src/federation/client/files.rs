@@ -11,7 +11,7 @@ use serde::Deserialize;
 use tokio::fs::File;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::exchange::{exchange, read_bounded, send};
+use super::exchange::{ANSWER_WAIT, exchange, read_bounded, send, within};
 use super::{Peer, PeerError, Result};
 
 /// Bytes that are sent at once.
@@ -68,8 +68,7 @@ impl Peer {
             answer = &mut sending => answer?,
             fed = feed(file.take(length), sender) => {
                 fed.map_err(|why| PeerError::rubbish(&format!("the file cannot be read: {why}")))?;
-                let waited = tokio::time::timeout(super::exchange::ANSWER_WAIT, sending).await;
-                waited.unwrap_or_else(|_| Err(PeerError::silent(super::exchange::ANSWER_WAIT)))?
+                within(ANSWER_WAIT, sending).await?
             }
         };
         read_bounded(answer).await?.success()
@@ -82,11 +81,7 @@ impl Peer {
     pub async fn outputs(&self, agreement: &str) -> Result<Vec<(String, u64)>> {
         let line = &self.0.line;
         let url = line.below(agreement, &["files"])?;
-        let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
-        let reply = exchange(request).await?;
-        reply.success()?;
-        let listed: FileListing = serde_json::from_slice(&reply.body)
-            .map_err(|why| PeerError::rubbish(&format!("its list of files cannot be read: {why}")))?;
+        let listed: FileListing = exchange(line.get_json(url)).await?.json("list of files")?;
         Ok(listed
             .files
             .into_iter()
@@ -100,10 +95,7 @@ impl Peer {
     /// [`PeerError::Refused`], [`PeerError::Unknown`].
     pub async fn output(&self, agreement: &str, name: &str) -> Result<PeerFile> {
         let url = self.0.line.below(agreement, &["files", name])?;
-        let head = tokio::time::timeout(super::exchange::ANSWER_WAIT, send(self.0.line.get(url)));
-        let answer = head
-            .await
-            .unwrap_or_else(|_| Err(PeerError::silent(super::exchange::ANSWER_WAIT)))?;
+        let answer = within(ANSWER_WAIT, send(self.0.line.get(url))).await?;
         if answer.status().is_success() {
             return Ok(PeerFile(answer));
         }

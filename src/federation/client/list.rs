@@ -1,8 +1,6 @@
 //! Questions that only another Bespeak service answers: the agreements that we have there, and the cost of ending one.
 
 use domain::agreement::{Currency, Money};
-use reqwest::Method;
-use reqwest::header::ACCEPT;
 use serde::Deserialize;
 use wsag::scheduling::parse_amount;
 
@@ -54,8 +52,7 @@ impl Peer {
     pub async fn charge_of_ending(&self, agreement: &str) -> Result<Option<Money>> {
         let line = &self.0.line;
         let url = line.below(agreement, &["ending"])?;
-        let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
-        let reply = self.exchange(request).await?;
+        let reply = self.exchange(line.get_json(url)).await?;
         self.note(charge_in(&reply))
     }
 
@@ -73,12 +70,7 @@ impl Peer {
             if let Some(after) = &after {
                 url.query_pairs_mut().append_pair("after", after);
             }
-            let request = line.request(Method::GET, url).header(ACCEPT, "application/json");
-            let reply = exchange(request).await?;
-            reply.success()?;
-            let page: Page = serde_json::from_slice(&reply.body).map_err(|why| {
-                PeerError::rubbish(&format!("its list of agreements cannot be read: {why}"))
-            })?;
+            let page: Page = exchange(line.get_json(url)).await?.json("list of agreements")?;
             all.extend(page.agreements);
             after = page.next;
             if after.is_none() {
@@ -91,11 +83,10 @@ impl Peer {
 
 /// The sum of the charges in a cost of an end.
 fn charge_in(reply: &Reply) -> Result<Option<Money>> {
-    reply.success()?;
+    let ending: EndingCost = reply.json("cost of an end")?;
     let wrong = |why: &dyn std::fmt::Display| {
         PeerError::rubbish(&format!("its cost of an end cannot be read: {why}"))
     };
-    let ending: EndingCost = serde_json::from_slice(&reply.body).map_err(|why| wrong(&why))?;
     let mut all: Option<Money> = None;
     for Charge {
         amount: Sum { amount, currency },

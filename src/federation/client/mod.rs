@@ -163,11 +163,8 @@ impl Peer {
         let about = about.map(ToOwned::to_owned);
         // It goes on after its asker has gone, so that the negotiation that it opens at the peer is ended there.
         task::spawn(async move {
-            let asked =
-                tokio::time::timeout(QUESTION_WAIT, peer.negotiate(&offer, &travel, about.as_deref()));
-            let asked = asked
-                .await
-                .unwrap_or_else(|_| Err(PeerError::silent(QUESTION_WAIT)));
+            let asked = peer.negotiate(&offer, &travel, about.as_deref());
+            let asked = exchange::within(QUESTION_WAIT, asked).await;
             let parcel = asked.map(|answer| Parcel {
                 peer,
                 answer: Some(answer),
@@ -299,7 +296,7 @@ impl Peer {
     }
 
     /// Ends a negotiation in the background. Where that fails, the peer ends it when its time is over.
-    fn end_behind(&self, negotiation: String) {
+    pub(super) fn end_behind(&self, negotiation: String) {
         // Answers that nobody has taken are dropped with the runtime, too.
         let Ok(runtime) = Handle::try_current() else {
             return;

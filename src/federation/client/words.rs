@@ -7,8 +7,8 @@ use wsag::agreements::{AgreementOffer, Context};
 use wsag::answers::CounterOffer;
 use wsag::endpoint::EndpointReference;
 use wsag::negotiations::{
-    InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, OfferState,
-    NegotiationRole,
+    InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationRole,
+    OfferState,
 };
 use wsag::quotation::{OfferKind, Quotation};
 use wsag::scheduling::Budget;

@@ -1,7 +1,8 @@
 //! What a peer says of an agreement without a job, and of the begin of one with a job.
 
 use domain::agreement::{Currency, PlacementConstraints, Slots};
-use wsag::states::{Activity, AgreementState, ServiceState};
+use scheduler::Interval;
+use wsag::states::{Activity, ServiceState};
 
 use super::*;
 
@@ -24,7 +25,7 @@ fn ours() -> Agreement {
         job: None,
         guarantees: Vec::new(),
         choices: Vec::new(),
-        state: domain::agreement::AgreementState::Observed,
+        state: AgreementState::Observed,
         service: domain::agreement::ServiceState::Idle,
         started: None,
         ended: None,
@@ -91,7 +92,7 @@ fn a_job_is_late_in_the_slot_that_its_peer_has_for_it() {
             state: AgreementState::Complete,
             ..said(Some(ServiceState::Completed), planned, started)
         };
-        let job = job_status(&status, state_at_peer(&status), false, 0);
+        let job = job_status(&status, false, 0);
         match job {
             JobStatus::Ended(end) => assert_eq!(end.late, late, "{status:?}"),
             other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
 use domain::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, NegotiationRole, Shape,
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationRole, NegotiationState, Shape,
 };
 use planner::{Acceptance, OfferLoss, Request};
 use scheduler::Time;

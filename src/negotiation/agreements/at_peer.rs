@@ -16,8 +16,8 @@ use wsag::ValuePlaces;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::OfferState;
 
+use crate::federation::Federation;
 use crate::federation::client::{Peer, PeerError};
-use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;
 use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::idempotency::answer_of_repeated_request;
@@ -126,11 +126,7 @@ impl Service {
             }),
         };
         let placed = IncomingOffer::new(
-            offer_in_negotiation(
-                offer.clone(),
-                OfItself::default(),
-                OfferState::Solicited,
-            ),
+            offer_in_negotiation(offer.clone(), OfItself::default(), OfferState::Solicited),
             ValuePlaces::document("/wsag:AgreementOffer"),
         );
         let said = self.answer_offer(&instance, placed, arrival).await?;
@@ -399,7 +395,7 @@ impl Service {
             Ok(()) => true,
             // It may be over already: an earlier answer was lost.
             Err(PeerError::Refused { .. }) => match peer.status(address).await {
-                Ok(status) => is_over_there(&status),
+                Ok(status) => status.state.is_final(),
                 Err(PeerError::Refused { .. }) => true,
                 Err(_) => false,
             },

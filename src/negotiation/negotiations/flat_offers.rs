@@ -12,8 +12,8 @@ use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext,
-    OfferState, NegotiationRole,
+    NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferContext, NegotiationRole,
+    OfferState,
 };
 use wsag::time::DateTime;
 use wsag::{ValuePlaces, Violations};

@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::stored_time::StoredTime;
 use super::{
-    EnergyUse, Guarantee, HeldAtPeer, Job, Money, NegotiationRole, OfferKind, OfferState, PlacementConstraints,
-    Slot, Slots, Stretch,
+    EnergyUse, Guarantee, HeldAtPeer, Job, Money, NegotiationRole, OfferKind, OfferState,
+    PlacementConstraints, Slot, Slots, Stretch,
 };
 use crate::clock::Micros;
 

@@ -79,7 +79,8 @@ impl Domain {
         let incoming = said(negotiation, None, NegotiationRole::Initiator, None);
         let parent = Some(incoming.offer.id);
         let answers = quote.candidates.iter();
-        let answers = answers.map(|answer| said(negotiation, parent, NegotiationRole::Responder, Some(answer)));
+        let answers =
+            answers.map(|answer| said(negotiation, parent, NegotiationRole::Responder, Some(answer)));
         let bargain = Bargain {
             opening: None,
             negotiation,
@@ -101,7 +102,12 @@ impl Domain {
 
     /// The requester lets go of an offer.
     pub(super) async fn reject(&self, offer: &NegotiationOffer) -> Result<(), Error> {
-        let mut incoming = said(offer.negotiation, Some(offer.id), NegotiationRole::Initiator, None);
+        let mut incoming = said(
+            offer.negotiation,
+            Some(offer.id),
+            NegotiationRole::Initiator,
+            None,
+        );
         incoming.offer.state = OfferState::Rejected;
         let bargain = Bargain {
             opening: None,

@@ -1,6 +1,8 @@
 //! What parties and the provider offer each other in a story: about something new, in place of an agreement, and by the provider.
 
-use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape};
+use domain::agreement::{
+    Agreement, NegotiationInstance, NegotiationOffer, NegotiationRole, OfferState, Shape,
+};
 use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 

@@ -18,8 +18,8 @@ use wsag::job::{
 };
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationContext, NegotiationExtension, NegotiationItem, NegotiationKind,
-    NegotiationOffer, NegotiationOfferContext, OfferState, NegotiationRole,
-    RenegotiationExtension, Requirement,
+    NegotiationOffer, NegotiationOfferContext, NegotiationRole, OfferState, RenegotiationExtension,
+    Requirement,
 };
 use wsag::operations::CreateInput;
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
@@ -351,10 +351,9 @@ impl DocumentMaker {
         NegotiationOfferContext {
             counter_offer_to: self.name(),
             expiration_time: self.maybe(DocumentMaker::time),
-            creator: *self.0.pick(&[
-                NegotiationRole::Initiator,
-                NegotiationRole::Responder,
-            ]),
+            creator: *self
+                .0
+                .pick(&[NegotiationRole::Initiator, NegotiationRole::Responder]),
             state: *self.0.pick(&[
                 OfferState::Advisory,
                 OfferState::Solicited,

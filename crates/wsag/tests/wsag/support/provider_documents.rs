@@ -31,11 +31,9 @@ impl DocumentMaker {
 
     pub(crate) fn quotation(&mut self) -> Quotation {
         Quotation {
-            kind: *self.0.pick(&[
-                OfferKind::Exact,
-                OfferKind::Later,
-                OfferKind::InPieces,
-            ]),
+            kind: *self
+                .0
+                .pick(&[OfferKind::Exact, OfferKind::Later, OfferKind::InPieces]),
             start: self.time(),
             end: self.time(),
             nodes: self.count(),
