@@ -80,22 +80,6 @@ enum DueCall {
     Events(Registration),
 }
 
-impl DueCall {
-    fn id(&self) -> Uuid {
-        match self {
-            Self::Call(due) => due.call.id,
-            Self::Events(receiver) => receiver.id,
-        }
-    }
-
-    fn party(&self) -> &str {
-        match self {
-            Self::Call(due) => &due.party,
-            Self::Events(receiver) => &receiver.party,
-        }
-    }
-}
-
 /// The decisions and receivers that are being told now, each with its party.
 #[derive(Default)]
 struct CallsUnderWay(BTreeMap<Uuid, String>);
@@ -105,13 +89,13 @@ impl CallsUnderWay {
         self.0.len() >= AT_ONCE_MAX
     }
 
-    /// Takes a place for a decision or a receiver; false where none is free, or where it has one.
-    fn take_place(&mut self, due: &DueCall) -> bool {
-        let of_party = self.0.values().filter(|party| *party == due.party());
-        if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&due.id()) {
+    /// Takes a place for a decision or a receiver of a party; false where none is free, or where it has one.
+    fn take_place(&mut self, id: Uuid, party: &str) -> bool {
+        let of_party = self.0.values().filter(|other| *other == party);
+        if self.is_full() || of_party.count() >= OF_EACH_MAX || self.0.contains_key(&id) {
             return false;
         }
-        self.0.insert(due.id(), due.party().to_owned());
+        self.0.insert(id, party.to_owned());
         true
     }
 }
@@ -159,10 +143,9 @@ impl CallBacks {
                     self.forget_receivers().await;
                 }
                 () = tokio::time::sleep(LOOK_EVERY), if !in_flight.is_full() => {
-                    for due in self.due().await {
-                        if in_flight.take_place(&due) {
+                    for (id, party, due) in self.due().await {
+                        if in_flight.take_place(id, &party) {
                             let this = self.clone();
-                            let id = due.id();
                             let task = calls.spawn(async move {
                                 match due {
                                     DueCall::Call(call) => this.tell(call).await,
@@ -177,8 +160,8 @@ impl CallBacks {
         }
     }
 
-    /// What is due, decisions and events by turns: neither keeps the other waiting.
-    async fn due(&self) -> Vec<DueCall> {
+    /// What is due, with its id and its party, decisions and events by turns: neither keeps the other waiting.
+    async fn due(&self) -> Vec<(Uuid, String, DueCall)> {
         // More than are made at once, so that calls in flight hide no others.
         let [limit, of_each] =
             [2 * AT_ONCE_MAX, OF_EACH_MAX].map(|each| u32::try_from(each).unwrap_or(u32::MAX));
@@ -188,8 +171,10 @@ impl CallBacks {
         if calls.is_ok() && receivers.is_ok() {
             note_success();
         }
-        let mut calls = rows_or_none(calls).into_iter().map(DueCall::Call);
-        let mut receivers = rows_or_none(receivers).into_iter().map(DueCall::Events);
+        let calls = rows_or_none(calls).into_iter();
+        let mut calls = calls.map(|due| (due.call.id, due.party.clone(), DueCall::Call(due)));
+        let receivers = rows_or_none(receivers).into_iter();
+        let mut receivers = receivers.map(|due| (due.id, due.party.clone(), DueCall::Events(due)));
         let pairs = std::iter::from_fn(|| {
             let pair = [calls.next(), receivers.next()];
             pair.iter().any(Option::is_some).then_some(pair)
@@ -217,13 +202,13 @@ impl CallBacks {
         };
         let (agreement, now) = (call.agreement, self.clock.micros());
         let is_given_up = is_given_up((call.attempts > 0).then_some(call.since), now);
-        let outcome = match result {
-            Err(Failure::Failed(_)) if !is_given_up => {
-                CallOutcome::Failed(call.id, now + wait_after_attempts(call.attempts), now)
-            }
-            _ => CallOutcome::Done(call.id),
-        };
-        self.record(outcome).await;
+        if matches!(result, Err(Failure::Failed(_))) && !is_given_up {
+            let due = now + wait_after_attempts(call.attempts);
+            self.record(|| self.store.call_back_failed(call.id, due, now))
+                .await;
+        } else {
+            self.record(|| self.store.forget_call_back(call.id)).await;
+        }
         let attempt = call.attempts + 1;
         match result {
             Ok(()) => info!(%agreement, attempt, "a decision was told"),
@@ -242,24 +227,9 @@ impl CallBacks {
 
     /// Stores what becomes of a call. Where that fails, it tries again until it succeeds: otherwise the call would stay due, and be made
     /// again and again.
-    async fn record(&self, outcome: CallOutcome) {
+    async fn record<S: Future<Output = Result<(), store::Error>>>(&self, store_outcome: impl Fn() -> S) {
         let mut wait = RECORD_AGAIN.0;
-        loop {
-            let stored = match outcome {
-                CallOutcome::Done(call) => self.store.forget_call_back(call).await,
-                CallOutcome::Failed(call, due, now) => self.store.call_back_failed(call, due, now).await,
-                CallOutcome::Told(receiver, number, now) => {
-                    self.store.note_events_told(receiver, number, now).await
-                }
-                CallOutcome::Untold(receiver, due, now) => {
-                    self.store.telling_failed(receiver, due, now).await
-                }
-                CallOutcome::Dropped(receiver, number) => {
-                    self.store.note_events_dropped(receiver, number).await
-                }
-                CallOutcome::Gone(receiver) => self.store.remove_registration(receiver).await,
-            };
-            let Err(why) = stored else { return };
+        while let Err(why) = store_outcome().await {
             warn!(error = %why, "the result of a call is not stored yet");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(RECORD_AGAIN.1);
@@ -292,23 +262,6 @@ fn rows_or_none<T>(read: Result<Vec<T>, store::Error>) -> Vec<T> {
         warn!(error = %why, "the calls that are due cannot be read");
         Vec::new()
     })
-}
-
-/// What becomes of a call.
-#[derive(Clone, Copy)]
-enum CallOutcome {
-    /// The call is made, or given up.
-    Done(Uuid),
-    /// The call is to be made again at the first of these times, and failed at the second.
-    Failed(Uuid, Micros, Micros),
-    /// A receiver was told its events up to this number, at this time.
-    Told(Uuid, i64, Micros),
-    /// A receiver is to be told its next event again at the first of these times, and could not be told it at the second.
-    Untold(Uuid, Micros, Micros),
-    /// The events of a receiver up to this number are not tried any more.
-    Dropped(Uuid, i64),
-    /// A receiver wants nothing more.
-    Gone(Uuid),
 }
 
 /// A message of a call.
@@ -421,16 +374,19 @@ mod tests {
 
     #[test]
     fn a_party_has_a_bounded_number_of_places_and_something_one() {
-        let due_of = |party: &str| DueCall::Events(registration(party));
         let mut in_flight = CallsUnderWay::default();
-        let one = due_of("physics");
-        assert!(in_flight.take_place(&one) && !in_flight.take_place(&one));
-        let more = (0..10).filter(|_| in_flight.take_place(&due_of("physics")));
+        let one = Uuid::now_v7();
+        assert!(in_flight.take_place(one, "physics") && !in_flight.take_place(one, "physics"));
+        let more = (0..10).filter(|_| in_flight.take_place(Uuid::now_v7(), "physics"));
         assert_eq!(more.count(), OF_EACH_MAX - 1);
-        let others = (0..2 * AT_ONCE_MAX).filter(|number| in_flight.take_place(&due_of(&number.to_string())));
+        let take_other = |number: &usize| in_flight.take_place(Uuid::now_v7(), &number.to_string());
+        let others = (0..2 * AT_ONCE_MAX).filter(take_other);
         assert_eq!(others.count(), AT_ONCE_MAX - OF_EACH_MAX);
-        in_flight.0.remove(&one.id());
-        assert!(in_flight.take_place(&due_of("physics")), "it is free again");
+        in_flight.0.remove(&one);
+        assert!(
+            in_flight.take_place(Uuid::now_v7(), "physics"),
+            "it is free again"
+        );
     }
 
     #[test]

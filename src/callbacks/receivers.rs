@@ -10,24 +10,14 @@ use tracing::{debug, info, warn};
 
 use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
 use super::{
-    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, CallOutcome, EventBody, Failure, GIVEN_UP_AFTER,
-    Message, rows_or_none,
+    CALL_WAIT, CALLS_OF_EACH_MAX, CallBacks, CallClient, EventBody, Failure, GIVEN_UP_AFTER, Message,
+    rows_or_none,
 };
 
 /// How long a turn lasts: the events that are being told then are the last ones.
 const TURN: Duration = CALL_WAIT;
 /// How often it is stored what was told, at most, while more is being told.
 const NOTED_EVERY: Duration = Duration::from_millis(200);
-
-/// What came of an event.
-enum EventOutcome {
-    Told,
-    Failed(String),
-    /// Nothing more is to be told there.
-    Stop,
-    /// The address is gone.
-    Gone,
-}
 
 /// How far a turn has come.
 struct ReceiverTurn<'a> {
@@ -90,13 +80,13 @@ impl CallBacks {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells a receiver one event.
+    /// Tells a receiver one event; the outcome is none where nothing more is to be told there.
     async fn tell_event(
         &self,
         receiver: &Registration,
         line: &Result<CallClient, String>,
         due: DueEvent,
-    ) -> (i64, String, EventOutcome) {
+    ) -> (i64, String, Option<Result<(), Failure>>) {
         let (party, name, key) = (&receiver.party, &receiver.name, due.key());
         let body = EventBody::of(due.event, &self.address);
         let _place = self.places.take(party).await;
@@ -109,11 +99,11 @@ impl CallBacks {
                     name,
                     "nothing more is told: the call-back was removed or replaced, or no key of its party works"
                 );
-                return (key, body.id, EventOutcome::Stop);
+                return (key, body.id, None);
             }
             Err(why) => {
                 warn!(error = %why, party, name, "it cannot be read whether events are still to be told");
-                return (key, body.id, EventOutcome::Stop);
+                return (key, body.id, None);
             }
         }
         let message = Message {
@@ -122,12 +112,8 @@ impl CallBacks {
             body: body.text(),
             secret: Some(&receiver.secret),
         };
-        let came = match self.send(line.as_ref(), message).await {
-            Ok(()) => EventOutcome::Told,
-            Err(Failure::Failed(why)) => EventOutcome::Failed(why),
-            Err(Failure::Unwanted) => EventOutcome::Gone,
-        };
-        (key, body.id, came)
+        let sent = self.send(line.as_ref(), message).await;
+        (key, body.id, Some(sent))
     }
 }
 
@@ -152,12 +138,12 @@ impl ReceiverTurn<'_> {
                 return true;
             };
             match came {
-                EventOutcome::Told => {
+                Some(Ok(())) => {
                     info!(party, name, event, "an event was told");
                     self.queue.done(&mut self.ahead, key);
                     (self.told, self.failed_in_row) = (self.told + 1, 0);
                 }
-                EventOutcome::Failed(why) => {
+                Some(Err(Failure::Failed(why))) => {
                     let attempt = self.queue.failed(&mut self.ahead, key, calls.clock.micros());
                     info!(
                         party,
@@ -166,13 +152,15 @@ impl ReceiverTurn<'_> {
                     self.failed_in_row += 1;
                     self.has_failed = true;
                 }
-                EventOutcome::Stop => is_stopped = true,
-                EventOutcome::Gone => {
+                None => is_stopped = true,
+                Some(Err(Failure::Unwanted)) => {
                     info!(
                         party,
                         name, "the address is gone: no event is told there any more"
                     );
-                    calls.record(CallOutcome::Gone(receiver.id)).await;
+                    calls
+                        .record(|| calls.store.remove_registration(receiver.id))
+                        .await;
                     return false;
                 }
             }
@@ -193,9 +181,11 @@ impl ReceiverTurn<'_> {
 
     /// Stores what was told.
     async fn note(&mut self) {
-        let now = self.calls.clock.micros();
-        let outcome = CallOutcome::Told(self.receiver.id, self.cursor, now);
-        self.calls.record(outcome).await;
+        let (calls, receiver, cursor) = (self.calls, self.receiver.id, self.cursor);
+        let now = calls.clock.micros();
+        calls
+            .record(|| calls.store.note_events_told(receiver, cursor, now))
+            .await;
         (self.noted, self.is_noted) = (Instant::now(), true);
     }
 
@@ -211,7 +201,10 @@ impl ReceiverTurn<'_> {
             if is_alive {
                 self.note().await;
             } else {
-                calls.record(CallOutcome::Dropped(receiver.id, self.cursor)).await;
+                let cursor = self.cursor;
+                calls
+                    .record(|| calls.store.note_events_dropped(receiver.id, cursor))
+                    .await;
             }
         }
         let failing = receiver.failing.filter(|_| !is_alive);
@@ -233,7 +226,9 @@ impl ReceiverTurn<'_> {
             Some(next) if !self.queue.has_ready(&self.ahead, now) => next.min(now + RETRY_OF_ALIVE_MAX),
             _ => return,
         };
-        calls.record(CallOutcome::Untold(receiver.id, due, now)).await;
+        calls
+            .record(|| calls.store.telling_failed(receiver.id, due, now))
+            .await;
     }
 
     /// Drops all events that happened before an instant: their receiver has taken none since then. Returns how many they were.
@@ -248,7 +243,9 @@ impl ReceiverTurn<'_> {
                 let dropped = usize::try_from(count).unwrap_or(0) - self.ahead.done_until(last);
                 self.cursor = last;
                 self.ahead.forget_until(last);
-                calls.record(CallOutcome::Dropped(receiver.id, last)).await;
+                calls
+                    .record(|| calls.store.note_events_dropped(receiver.id, last))
+                    .await;
                 dropped
             }
             Ok(None) => 0,
