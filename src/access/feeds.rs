@@ -5,7 +5,7 @@
 use store::{KeyChange, KeyRow};
 use uuid::Uuid;
 
-use super::{Access, Caller, Error, KeyLimits, KeyWish, Role, Secret, key_info};
+use super::{Access, Caller, Error, KeyLimits, KeyWish, Role, Secret};
 
 /// The beginning of the label of a calendar's key; the id of its owner's key follows.
 const LABEL: &str = "calendar feed of key ";
@@ -69,8 +69,7 @@ impl Access {
         let Some(owner) = owner else { return Ok(None) };
         let now = self.clock.micros();
         let is_open = self.key(owner).await?.is_some_and(|owner| owner.works(now));
-        let feed = key_info(row)?;
-        Ok((is_open && feed.works(now)).then_some(feed.party))
+        Ok((is_open && row.works(now)).then_some(row.party))
     }
 
     /// The keys of the calendar of a caller that were not revoked, oldest first.

@@ -22,6 +22,7 @@ pub use operator_key::{OPERATOR_KEY_FILE, OperatorKey};
 pub use secret::{Secret, hide_keys};
 
 use address::is_hidden;
+pub use domain::access::Role;
 use domain::agreement::{Money, Spender};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use store::{KeyChange, KeyRow, SessionRow, Store};
@@ -41,19 +42,6 @@ pub const NAME_LENGTH_MAX: usize = 100;
 const RETRY: Duration = Duration::from_secs(1);
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
-
-domain::worded! {
-    /// The rights of a caller.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    pub enum Role {
-        /// Makes offers and sees its own agreements.
-        Consumer = "consumer",
-        /// Sees the data of all parties.
-        Operator = "operator",
-        /// Reads the metrics and nothing else: for programs that watch over the service.
-        Monitor = "monitor",
-    }
-}
 
 /// What the owner of a key may not do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +71,7 @@ pub struct Caller {
 #[derive(Debug)]
 pub struct NewKey {
     /// The key.
-    pub info: KeyInfo,
+    pub info: KeyRow,
     /// The text that its owner sends.
     pub secret: Secret,
 }
@@ -99,27 +87,6 @@ pub struct KeyWish {
     pub label: Option<String>,
     /// From when on it is worth nothing.
     pub expires: Option<Micros>,
-    /// What its owner may not do.
-    pub limits: KeyLimits,
-}
-
-/// A key without its secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyInfo {
-    /// The id by which it is revoked.
-    pub id: Uuid,
-    /// The party of the key.
-    pub party: String,
-    /// The rights of its owner.
-    pub role: Role,
-    /// The name that its maker gave it.
-    pub label: Option<String>,
-    /// When it was made.
-    pub created: Micros,
-    /// From when on it is worth nothing.
-    pub expires: Option<Micros>,
-    /// When it was revoked.
-    pub revoked: Option<Micros>,
     /// What its owner may not do.
     pub limits: KeyLimits,
 }
@@ -229,7 +196,7 @@ impl Access {
             Ok(key.map(|key| SessionRow { key, expires }))
         };
         match self.look_up(&digest, read).await? {
-            Some(row) if secret.has_digest(&row.key.digest) => self.caller(row.key),
+            Some(row) if secret.has_digest(&row.key.digest) => Ok(self.caller(row.key)),
             _ => Ok(None),
         }
     }
@@ -263,16 +230,16 @@ impl Access {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn keys(&self) -> Result<Vec<KeyInfo>, store::Error> {
-        self.store.keys().await?.into_iter().map(key_info).collect()
+    pub async fn keys(&self) -> Result<Vec<KeyRow>, store::Error> {
+        self.store.keys().await
     }
 
     /// A key.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn key(&self, id: Uuid) -> Result<Option<KeyInfo>, store::Error> {
-        self.store.key(id).await?.map(key_info).transpose()
+    pub async fn key(&self, id: Uuid) -> Result<Option<KeyRow>, store::Error> {
+        self.store.key(id).await
     }
 
     /// What the agreements cost together that were made with keys that have a cap, by key, in millionths of its currency.
@@ -319,7 +286,7 @@ impl Access {
         &self,
         id: Uuid,
         is_changed: bool,
-        could_be: impl FnOnce(&KeyInfo) -> bool,
+        could_be: impl FnOnce(&KeyRow) -> bool,
     ) -> Result<bool, Error> {
         if !is_changed && self.key(id).await?.as_ref().is_some_and(could_be) {
             return Err(Error::LastOfOperators);
@@ -368,9 +335,8 @@ impl Access {
                 if expires - row.expires >= USE_NOTED_EVERY {
                     self.store.extend_session(&digest, expires).await?;
                 }
-                Ok(self
-                    .caller(row.key)?
-                    .map(|caller| (caller, csrf_token_of_session(&cookie))))
+                let caller = self.caller(row.key);
+                Ok(caller.map(|caller| (caller, csrf_token_of_session(&cookie))))
             }
             _ => Ok(None),
         }
@@ -406,15 +372,17 @@ impl Access {
     }
 
     /// The caller of a key, if the key is valid now.
-    fn caller(&self, key: KeyRow) -> Result<Option<Caller>, store::Error> {
-        let key = key_info(key)?;
-        Ok(key.works(self.clock.micros()).then_some(Caller {
+    fn caller(&self, key: KeyRow) -> Option<Caller> {
+        key.works(self.clock.micros()).then_some(Caller {
             party: key.party,
             role: key.role,
             key: key.id,
-            limits: key.limits,
+            limits: KeyLimits {
+                read_only: key.read_only,
+                spending_cap: key.spending_cap,
+            },
             expires: key.expires,
-        }))
+        })
     }
 
     async fn store_key(
@@ -422,12 +390,12 @@ impl Access {
         secret: &Secret,
         wish: KeyWish,
         by: Option<Uuid>,
-    ) -> Result<KeyInfo, store::Error> {
+    ) -> Result<KeyRow, store::Error> {
         let key = KeyRow {
             id: Uuid::now_v7(),
             digest: secret.digest(),
             party: wish.party,
-            role: wish.role.word().to_owned(),
+            role: wish.role,
             label: wish.label,
             created: self.clock.micros(),
             expires: wish.expires,
@@ -436,7 +404,7 @@ impl Access {
             spending_cap: wish.limits.spending_cap,
         };
         self.store.add_key(&key, by).await?;
-        key_info(key)
+        Ok(key)
     }
 }
 
@@ -448,34 +416,9 @@ impl Caller {
     }
 }
 
-impl KeyInfo {
-    /// Whether it is worth something at an instant.
-    pub fn works(&self, at: Micros) -> bool {
-        self.revoked.is_none() && self.expires.is_none_or(|expires| expires > at)
-    }
-}
-
 /// The token against requests forged by other sites follows from the session, so that it need not be stored.
 fn csrf_token_of_session(cookie: &Secret) -> Secret {
     cookie.derive("bespeak portal form")
-}
-
-fn key_info(row: KeyRow) -> Result<KeyInfo, store::Error> {
-    let role = Role::from_word(&row.role)
-        .ok_or_else(|| store::Error::Corrupt(format!("key {}: role is {:?}", row.id, row.role)))?;
-    Ok(KeyInfo {
-        id: row.id,
-        party: row.party,
-        role,
-        label: row.label,
-        created: row.created,
-        expires: row.expires,
-        revoked: row.revoked,
-        limits: KeyLimits {
-            read_only: row.read_only,
-            spending_cap: row.spending_cap,
-        },
-    })
 }
 
 /// Names stand in logs, headings and lists: one line, not empty, not endless.

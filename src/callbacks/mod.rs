@@ -351,7 +351,7 @@ mod tests {
             id: Uuid::now_v7(),
             digest: "digest".into(),
             party: "physics".into(),
-            role: "consumer".into(),
+            role: domain::access::Role::Consumer,
             label: None,
             created: 0,
             expires: None,

@@ -10,6 +10,7 @@ use domain::agreement::{Currency, Money};
 use domain::clock::{Micros, second_of};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::KeyRow;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
@@ -19,7 +20,7 @@ use super::operation::Operation;
 use super::path::{Id, NoParameters, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body, requests, require_operator};
-use crate::access::{self, Caller, KeyInfo, KeyLimits, KeyWish, Role};
+use crate::access::{self, Caller, KeyLimits, KeyWish, Role};
 use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
 
 /// A key as it is shown.
@@ -65,13 +66,13 @@ pub struct KeyView {
 
 impl KeyView {
     /// A key as it stands at an instant, where keys with a cap have spent this.
-    pub fn of(key: &KeyInfo, now: Micros, spent: &HashMap<Uuid, i64>) -> Self {
+    pub fn of(key: &KeyRow, now: Micros, spent: &HashMap<Uuid, i64>) -> Self {
         let state = match key.revoked {
             Some(_) => "revoked",
             None if key.works(now) => "works",
             None => "expired",
         };
-        let cap = key.limits.spending_cap;
+        let cap = key.spending_cap;
         let spent = spent.get(&key.id).copied().unwrap_or(0);
         let instant = |at| DateTime::from_seconds(second_of(at).seconds()).to_string();
         Self {
@@ -83,7 +84,7 @@ impl KeyView {
             created: instant(key.created),
             expires: key.expires.map(instant),
             revoked: key.revoked.map(instant),
-            read_only: key.limits.read_only,
+            read_only: key.read_only,
             spending_cap: cap.map(MoneyView::of),
             spent: cap.map(|cap| MoneyView::of(Money::new(spent, cap.currency))),
             key: None,

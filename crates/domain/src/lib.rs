@@ -2,6 +2,7 @@
 //! requests, the provider's applications, the resources, the changes that are stored, the past, and the clock. Nothing here waits, and nothing
 //! but the clock depends on when it is called.
 
+pub mod access;
 pub mod agreement;
 pub mod catalogue;
 pub mod change;

@@ -39,7 +39,7 @@ pub(crate) async fn add_key(store: &Store, party: &str, expires: Option<i64>) ->
         id,
         digest: id.to_string(),
         party: party.into(),
-        role: "consumer".into(),
+        role: domain::access::Role::Consumer,
         label: None,
         created: 1,
         expires,

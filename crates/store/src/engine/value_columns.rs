@@ -1,5 +1,6 @@
 //! The columns of values and of records: how each is read from a row, and written.
 
+use domain::access::Role;
 use domain::agreement::{
     Account, AgreementState, CompositorChoice, Currency, EventKind, Guarantee, GuaranteeAtPeer, HeldAtPeer,
     Job, Money, NegotiationRole, OfferState, OfferTerms, PartyEventKind, PlacementConstraints, PostingKind,
@@ -117,6 +118,7 @@ in_one_column! {
     PartyEventKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     PostingKind: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     ProposalReason: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
+    Role: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     ServiceState: Text, |row, column| row.word(column, Self::from_word), |value| value.word();
     // Values that are kept as JSON.
     HeldAtPeer: Text, |row, column| read_json_column(row, column), |value| to_json(value);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use domain::access::Role;
 use domain::agreement::{Money, Note, NoteKind};
 use domain::clock::{Micros, second_of, time_in_words};
 use uuid::Uuid;
@@ -18,8 +19,8 @@ pub struct KeyRow {
     pub digest: String,
     /// The party that it belongs to.
     pub party: String,
-    /// The word of its role.
-    pub role: String,
+    /// The rights of its owner.
+    pub role: Role,
     /// The name that its maker gave it.
     pub label: Option<String>,
     /// When it was made.
@@ -32,6 +33,13 @@ pub struct KeyRow {
     pub read_only: bool,
     /// The most that the agreements made with it may cost together.
     pub spending_cap: Option<Money>,
+}
+
+impl KeyRow {
+    /// Whether it is worth something at an instant.
+    pub fn works(&self, at: Micros) -> bool {
+        self.revoked.is_none() && self.expires.is_none_or(|expires| expires > at)
+    }
 }
 
 /// Who changes a key, and when.
