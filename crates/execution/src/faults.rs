@@ -4,34 +4,25 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use domain::clock::Micros;
+use scheduler::worded;
 
 use crate::lock::lock;
 
 /// Characters of a message that are kept.
 const MESSAGE_MAX: usize = 500;
 
-/// The use that needs a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ResourceUse {
-    /// To keep nodes for the plan.
-    FollowPlan,
-    /// To tell how its nodes stand.
-    TellNodes,
-    /// To start, follow and stop jobs.
-    RunJobs,
-    /// To have all that a promise depends on.
-    PassChecks,
-}
-
-impl ResourceUse {
-    /// The use in words: what the resource is needed for.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::FollowPlan => "follow the plan",
-            Self::TellNodes => "tell how its nodes stand",
-            Self::RunJobs => "run jobs",
-            Self::PassChecks => "pass its checks",
-        }
+worded! {
+    /// The use that needs a resource, in words.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum ResourceUse {
+        /// To keep nodes for the plan.
+        FollowPlan = "follow the plan",
+        /// To tell how its nodes stand.
+        TellNodes = "tell how its nodes stand",
+        /// To start, follow and stop jobs.
+        RunJobs = "run jobs",
+        /// To have all that a promise depends on.
+        PassChecks = "pass its checks",
     }
 }
 

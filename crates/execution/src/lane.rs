@@ -480,7 +480,7 @@ impl Lane {
 
     /// Keeps account of failures: reports each when it is new, and when it is over.
     pub(super) fn note(&self, doing: ResourceUse, failure: Option<&Failure>) {
-        let (resource, what) = (&self.resource, doing.words());
+        let (resource, what) = (&self.resource, doing.word());
         let message = failure.map(ToString::to_string);
         let now = self.context.clock.micros();
         if self.context.faults.note(resource, doing, message.clone(), now) {

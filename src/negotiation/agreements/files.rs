@@ -248,7 +248,7 @@ impl Service {
         let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
         check_files_still_kept(&agreement, &folder)?;
         let written = with_files_off_async_threads(move || {
-            let streams = [Stream::Out, Stream::Err].into_iter();
+            let streams = Stream::ALL.into_iter();
             let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
             all.extend(folder.written_files()?);
             Ok(all)

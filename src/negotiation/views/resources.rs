@@ -239,7 +239,7 @@ impl ResourceView {
             troubles: faults
                 .into_iter()
                 .map(|fault| TroubleView {
-                    doing: fault.doing.words().to_owned(),
+                    doing: fault.doing.word().to_owned(),
                     message: fault.message,
                     since: instant_as_date_time(fault.since),
                 })

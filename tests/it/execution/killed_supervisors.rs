@@ -42,7 +42,7 @@ fn its_output_is_read_on_after_its_supervisor_was_killed() {
     });
     fs::write(place.record(&job, "work/on"), "").unwrap();
     assert_eq!(end(&next, &job).outcome, RunOutcome::Completed);
-    let said = [Stream::Out, Stream::Err].map(|stream| place.output(&job, stream));
+    let said = Stream::ALL.map(|stream| place.output(&job, stream));
     assert_eq!(said, ["one\nthree\n", "two\n"]);
 }
 

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 
 use domain::catalogue::is_file_name;
+use scheduler::worded;
 
 use super::tree::KnownFile;
 use super::{FileEntry, if_there};
@@ -16,13 +17,15 @@ use crate::job::folder::Folder;
 /// Files of a job's working folder that are listed at most: as many as a person looks through.
 const WRITTEN_FILES_MAX: usize = 1_000;
 
-/// An output of a job, which has two.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stream {
-    /// The standard output.
-    Out,
-    /// The standard error output.
-    Err,
+worded! {
+    /// An output of a job, which has two, with the name of its file.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Stream {
+        /// The standard output.
+        Out = "stdout",
+        /// The standard error output.
+        Err = "stderr",
+    }
 }
 
 /// A file that a job has written: one of its two outputs, or a file that it left in its working folder.
@@ -34,20 +37,10 @@ pub enum OutputFile {
     File(String),
 }
 
-impl Stream {
-    /// The name of its file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Out => "stdout",
-            Self::Err => "stderr",
-        }
-    }
-}
-
 impl Folder {
     /// Where one of its outputs is.
     pub(crate) fn output(&self, stream: Stream) -> PathBuf {
-        self.common().join(stream.name())
+        self.common().join(stream.word())
     }
 
     /// Adds a line about the job to its standard error output.
@@ -81,7 +74,7 @@ impl Folder {
 
     /// The pipe by which the job of this slot writes one of its outputs.
     pub(crate) fn output_pipe(&self, stream: Stream) -> PathBuf {
-        self.path().join(format!(".{}.pipe", stream.name()))
+        self.path().join(format!(".{}.pipe", stream.word()))
     }
 
     /// Bytes of the outputs as they are kept.
@@ -92,7 +85,7 @@ impl Folder {
 
     /// An output as a file, once there is one. An empty output is not kept.
     pub fn output_entry(&self, stream: Stream) -> Option<FileEntry> {
-        let name = stream.name().to_owned();
+        let name = stream.word().to_owned();
         if let Ok(meta) = fs::metadata(self.output(stream)) {
             return Some(FileEntry::new(name, &meta));
         }
@@ -109,8 +102,7 @@ impl Folder {
     /// # Errors
     /// When the system refuses.
     pub fn written(&self, name: &str) -> Result<Option<OutputFile>, ExecutionError> {
-        let streams = [Stream::Out, Stream::Err];
-        if let Some(stream) = streams.into_iter().find(|stream| stream.name() == name) {
+        if let Some(stream) = Stream::from_word(name) {
             return Ok(Some(OutputFile::Stream(stream)));
         }
         let mut files = self.written_files()?.into_iter();

@@ -79,7 +79,7 @@ pub(super) fn capture_outputs(
 /// When the system refuses.
 pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver, ExecutionError> {
     let (mut outputs, mut has_waited) = (Vec::new(), false);
-    for stream in [Stream::Out, Stream::Err] {
+    for stream in Stream::ALL {
         let path = folder.output_pipe(stream);
         let open = || -> io::Result<_> {
             // The job may be gone, and nobody have it open.
@@ -103,7 +103,7 @@ pub(super) fn take_over_outputs(folder: &Folder, limit: u64) -> Result<TakenOver
 
 /// Removes the pipes of a job that is over.
 pub(super) fn remove_pipes(folder: &Folder) {
-    for stream in [Stream::Out, Stream::Err] {
+    for stream in Stream::ALL {
         // One that stays does no harm, and goes with what is packed.
         let _ = std::fs::remove_file(folder.output_pipe(stream));
     }

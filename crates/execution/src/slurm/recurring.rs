@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan as _};
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, worded};
 
 /// How many times of one reservation are told one by one: those of more than a year for one that comes daily. All later times
 /// together count as one without an end.
@@ -16,30 +16,26 @@ const MOVED_WITHIN: Seconds = 120;
 /// Days of a week.
 const WEEK: usize = 7;
 
-/// How often a reservation comes again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Recurrence {
-    Hourly,
-    Daily,
-    /// Monday to Friday.
-    OnWeekdays,
-    /// Saturday and Sunday.
-    OnWeekends,
-    Weekly,
+worded! {
+    /// How often a reservation comes again, with its flag at Slurm.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum Recurrence {
+        Hourly = "HOURLY",
+        Daily = "DAILY",
+        /// Monday to Friday.
+        OnWeekdays = "WEEKDAY",
+        /// Saturday and Sunday.
+        OnWeekends = "WEEKEND",
+        Weekly = "WEEKLY",
+    }
 }
 
 impl Recurrence {
     /// By the flags of a reservation; none for one that does not come again. Of several flags Slurm goes by the first in this order.
     pub(crate) fn of_flags(flags: &[&str]) -> Option<Self> {
-        let known = [
-            ("HOURLY", Self::Hourly),
-            ("DAILY", Self::Daily),
-            ("WEEKDAY", Self::OnWeekdays),
-            ("WEEKEND", Self::OnWeekends),
-            ("WEEKLY", Self::Weekly),
-        ];
-        let named = known.into_iter().find(|(flag, _)| flags.contains(flag));
-        named.map(|(_, repeats)| repeats)
+        Self::ALL
+            .into_iter()
+            .find(|repeats| flags.contains(&repeats.word()))
     }
 
     /// From one time to the next, by the day of the week on which Slurm moves the reservation: 0 is Sunday. Slurm does not look at

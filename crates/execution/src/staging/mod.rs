@@ -28,7 +28,6 @@ use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
 use crate::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
 use crate::lock::{lock, read, write};
-use transfer::TransferLimits;
 use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
@@ -101,7 +100,7 @@ type OnCluster = bool;
 
 #[derive(Debug)]
 struct StagerState {
-    line: RwLock<Arc<TransferLimits>>,
+    line: RwLock<Arc<Rules>>,
     folders: JobFolders,
     clock: Clock,
     places: Arc<Semaphore>,
@@ -120,7 +119,7 @@ impl Stager {
     /// A stager for the jobs in these folders.
     pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
         let shared = StagerState {
-            line: RwLock::new(Arc::new(TransferLimits::under(rules))),
+            line: RwLock::new(Arc::new(rules)),
             folders,
             clock,
             places: Arc::new(Semaphore::new(AT_ONCE_MAX)),
@@ -132,7 +131,7 @@ impl Stager {
 
     /// Takes other rules. Transfers that run keep the rules with which they began.
     pub fn take_over(&self, rules: Rules) {
-        *write(&self.0.line) = Arc::new(TransferLimits::under(rules));
+        *write(&self.0.line) = Arc::new(rules);
     }
 
     /// This stager for the jobs of a cluster, or of no cluster.
@@ -253,7 +252,7 @@ impl OrderState {
 }
 
 impl StagerState {
-    fn line(&self) -> Arc<TransferLimits> {
+    fn line(&self) -> Arc<Rules> {
         Arc::clone(&read(&self.line))
     }
 
@@ -393,8 +392,7 @@ impl StagerState {
     async fn send(&self, books: &mut TransferLog, at: usize, address: &str) -> Result<(), Trouble> {
         let (folder, name) = (books.folder().clone(), books.file(at).name.clone());
         let open = move || {
-            let streams = [Stream::Out, Stream::Err];
-            let stream = streams.into_iter().find(|stream| stream.name() == name);
+            let stream = Stream::from_word(&name);
             let file = folder.open(&stream.map_or(OutputFile::File(name), OutputFile::Stream))?;
             Ok((file, folder.is_incomplete()))
         };

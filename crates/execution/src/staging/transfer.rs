@@ -6,7 +6,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use address::{AllowedAddresses, address_without_query, transfer_error_in_words};
+use address::{address_without_query, transfer_error_in_words};
 use http_body_util::channel::{Channel, Sender};
 use hyper::body::Bytes;
 use reqwest::header::{
@@ -31,16 +31,6 @@ const REDIRECTS_MAX: usize = 5;
 const BLOCK: usize = 64 << 10;
 /// The longest mark of a version that is kept.
 const MARK_MAX: usize = 256;
-
-/// The limits of transfers.
-#[derive(Debug, Clone)]
-pub(super) struct TransferLimits {
-    pub(super) allowed: AllowedAddresses,
-    /// Bytes of the files of one job that may go one way.
-    pub(super) bytes_max: u64,
-    /// Bytes a second.
-    pub(super) rate_max: Option<u64>,
-}
 
 /// Bytes that go one way within a rate.
 struct Pace {
@@ -88,15 +78,7 @@ impl TransferRequest {
     }
 }
 
-impl TransferLimits {
-    pub(super) fn under(rules: Rules) -> Self {
-        Self {
-            allowed: rules.allowed,
-            bytes_max: rules.bytes_max,
-            rate_max: rules.rate_max,
-        }
-    }
-
+impl Rules {
     /// A request to an address that is allowed.
     async fn request(&self, asking: &TransferRequest) -> Result<RequestBuilder, Trouble> {
         let address = &asking.address;
@@ -150,7 +132,7 @@ pub(super) async fn fetch_file(
     books: &mut TransferLog,
     at: usize,
     address: &str,
-    line: &TransferLimits,
+    line: &Rules,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     let mut bytes = books.file(at).bytes;
@@ -212,7 +194,7 @@ async fn fetch_into(
     bytes: &mut u64,
     books: &mut TransferLog,
     at: usize,
-    (address, line): (&str, &TransferLimits),
+    (address, line): (&str, &Rules),
 ) -> Result<(), Trouble> {
     let mark = books.file(at).mark.clone().filter(|_| *bytes > 0);
     let begun = mark.is_some().then_some(*bytes);
@@ -296,7 +278,7 @@ pub(super) async fn send_file(
     at: usize,
     (file, length): (File, u64),
     address: &str,
-    line: &TransferLimits,
+    line: &Rules,
 ) -> Result<(), Trouble> {
     books.on_the_way();
     books.file(at).of = Some(length);
@@ -310,7 +292,7 @@ pub(super) async fn send_file(
     sent
 }
 
-async fn send_from(mut file: File, length: u64, address: &str, line: &TransferLimits) -> Result<(), Trouble> {
+async fn send_from(mut file: File, length: u64, address: &str, line: &Rules) -> Result<(), Trouble> {
     let mut asking = TransferRequest::of(Method::PUT, address);
     loop {
         file.rewind().await?;

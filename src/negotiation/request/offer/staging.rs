@@ -146,11 +146,7 @@ fn fault_of_file_name(file: &DataStaging, named: &[&str], others: &[StagedFile])
         ));
     }
     let is_given = file.source.is_some();
-    if is_given
-        && [Stream::Out, Stream::Err]
-            .iter()
-            .any(|stream| stream.name() == name)
-    {
+    if is_given && Stream::from_word(name).is_some() {
         return Some(format!(
             "{name} is the job's own output: another name is expected"
         ));

@@ -116,8 +116,8 @@ impl Folder {
                 fs::remove_file(link)?;
             }
         }
-        for stream in [Stream::Out, Stream::Err] {
-            remove_empty_file(&self.path.join(stream.name()))?;
+        for stream in Stream::ALL {
+            remove_empty_file(&self.path.join(stream.word()))?;
         }
         let stays = [ErrorKind::DirectoryNotEmpty, ErrorKind::NotADirectory];
         match if_there(fs::remove_dir(&work)) {

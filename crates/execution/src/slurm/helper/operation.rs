@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use domain::agreement::Run;
 use domain::clock::Micros;
+use scheduler::worded;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -171,20 +172,13 @@ pub(crate) struct Change {
     pub(crate) flag: Option<Flag>,
 }
 
-/// A flag of a reservation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Flag {
-    Overlap,
-    IgnoreJobs,
-}
-
-impl Flag {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Overlap => "OVERLAP",
-            Self::IgnoreJobs => "IGNORE_JOBS",
-        }
+worded! {
+    /// A flag of a reservation, with its word at Slurm.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub(crate) enum Flag {
+        Overlap = "OVERLAP",
+        IgnoreJobs = "IGNORE_JOBS",
     }
 }
 

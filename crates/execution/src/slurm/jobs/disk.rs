@@ -17,10 +17,11 @@ use scheduler::Seconds;
 use uuid::Uuid;
 
 use crate::ExecutionError;
+use crate::files::outputs::Stream;
 use crate::files::{if_there, tree};
 use crate::slurm::helper::operation::Operation;
 use crate::slurm::helper::socket::Helper;
-use crate::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, OUTPUTS, RECORDS, STOPS_BY, WORK};
+use crate::slurm::jobs::shared_folder::{CLAIM, DRAFTS, ENDED, RECORDS, STOPS_BY, WORK};
 use crate::slurm::settings::Settings;
 
 /// The time after the end of its slot when nothing of a job runs any more, if its script sees the end: it looks every two
@@ -168,7 +169,7 @@ fn is_job_record(name: &OsStr) -> bool {
 }
 
 fn is_empty_output(folder: &OwnedFd, name: &OsStr) -> Result<bool, Errno> {
-    if !OUTPUTS.iter().any(|output| name == *output) {
+    if name.to_str().and_then(Stream::from_word).is_none() {
         return Ok(false);
     }
     let found = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;

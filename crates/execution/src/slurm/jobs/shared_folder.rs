@@ -48,7 +48,6 @@ pub(crate) const UNTIL: &str = "until";
 const SAVE: &str = "save";
 pub(crate) const WORK: &str = "work";
 pub(crate) const CLAIM: &str = "claim";
-pub(crate) const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
 /// The parts that are needed only while the job runs.
 pub(crate) const RECORDS: [&str; 9] = [
     UNTIL, SAVE, ".started", "started", ".ended", ENDED, GROUP, ".told", ".over",
@@ -180,7 +179,7 @@ impl SharedFolder {
 
     /// Where one of its outputs goes.
     pub(crate) fn output(&self, stream: Stream) -> PathBuf {
-        self.common.join(stream.name())
+        self.common.join(stream.word())
     }
 
     /// Makes the folder with copies of the job's inputs, which the service keeps in its own folder of the job, unless it is
@@ -400,8 +399,8 @@ impl SharedFolder {
         let (folder, name) = match item {
             Item::Started => (self.folder(&self.path), "started"),
             Item::Ended => (self.folder(&self.path), ENDED),
-            Item::Stdout => (self.folder(&self.common), Stream::Out.name()),
-            Item::Stderr => (self.folder(&self.common), Stream::Err.name()),
+            Item::Stdout => (self.folder(&self.common), Stream::Out.word()),
+            Item::Stderr => (self.folder(&self.common), Stream::Err.word()),
             Item::File(name) => (self.work_folder(), name.as_str()),
         };
         if_there(folder.and_then(|folder| open_file_of_owner(folder, name, self.owner)))

@@ -204,12 +204,12 @@ impl ClusterRun<'_> {
         let (mut output_bytes, mut truncated) = (0, false);
         // The output of all slots is fetched anew with each.
         let common = executor.job_folder(Run::first(job.agreement));
-        for stream in [Stream::Out, Stream::Err] {
+        for stream in Stream::ALL {
             let mut kept = common.create_output(stream)?;
             match work.copy_output(stream, &mut kept, job.output_limit) {
                 Ok((bytes, more)) => (output_bytes, truncated) = (output_bytes + bytes, truncated || more),
                 Err(error) => {
-                    warn!(agreement = %job.agreement, output = stream.name(), %error, "not fetched");
+                    warn!(agreement = %job.agreement, output = stream.word(), %error, "not fetched");
                     truncated = true;
                 }
             }

@@ -46,7 +46,7 @@ fn ended(jobs: &Path, job: &JobSpec) -> Folder {
     folder.note_shared(Path::new("/shared/a")).unwrap();
     folder.note_copied(9).unwrap();
     folder.note_put_off().unwrap();
-    for stream in [Stream::Out, Stream::Err] {
+    for stream in Stream::ALL {
         folder.create_output(stream).unwrap();
     }
     folder.open_log().unwrap();
@@ -77,11 +77,11 @@ fn assert_says_the_same(folder: &Folder, job: &JobSpec, state: &str) {
     assert_eq!(folder.shared().unwrap(), Some("/shared/a".into()), "{state}");
     assert_eq!(folder.written_files().unwrap(), [], "{state}");
     assert!(folder.walked().is_ok(), "{state}");
-    for stream in [Stream::Out, Stream::Err] {
+    for stream in Stream::ALL {
         let listed = folder.output_entry(stream).unwrap();
         assert_eq!(
             (listed.name.as_str(), listed.bytes),
-            (stream.name(), 0),
+            (stream.word(), 0),
             "{state}"
         );
         let read = folder.open(&OutputFile::Stream(stream)).unwrap();

@@ -14,7 +14,7 @@ fn folder(disk: &Path, records: &[&str], is_claimed: bool) -> PathBuf {
     for record in records {
         fs::write(folder.join(record), "1").unwrap();
     }
-    for output in OUTPUTS {
+    for output in Stream::ALL.map(Stream::word) {
         fs::write(folder.join(output), "").unwrap();
     }
     if is_claimed {
