@@ -1,9 +1,9 @@
 //! The secret by which the ids of requesters that peers are told stay the same and tell nothing else.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::{fs, io};
+
+use store::signed_heads::write_lasting;
 
 /// Bytes of the secret.
 const LENGTH: usize = 32;
@@ -19,13 +19,7 @@ pub fn ensure_secret(file: &Path) -> io::Result<Vec<u8>> {
     }
     let mut secret = vec![0; LENGTH];
     getrandom::fill(&mut secret).map_err(io::Error::other)?;
-    let draft = file.with_extension("new");
-    let mut options = OpenOptions::new();
-    let options = options.create(true).write(true).truncate(true).mode(0o600);
-    let mut written = options.open(&draft)?;
-    written.write_all(&secret)?;
-    written.sync_all()?;
-    fs::rename(&draft, file)?;
+    write_lasting(file, &secret, 0o600)?;
     Ok(secret)
 }
 

@@ -63,21 +63,18 @@ impl HeadKey {
     /// # Errors
     /// Where the file cannot be read or written, or holds something else.
     pub fn ensure(path: &Path) -> io::Result<Self> {
-        let stored = match fs::read(path) {
-            Ok(stored) => stored,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(io::Error::other)?;
-                write_lasting(path, made.as_ref(), 0o600)?;
-                made.as_ref().to_vec()
-            }
-            Err(error) => return Err(error),
+        let key = if let Some(key) = Self::open(path)? {
+            key
+        } else {
+            let made = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).map_err(io::Error::other)?;
+            write_lasting(path, made.as_ref(), 0o600)?;
+            Self::parse(made.as_ref())?
         };
-        let pair = Ed25519KeyPair::from_pkcs8(&stored).map_err(io::Error::other)?;
         let public = path.with_extension(PUBLIC);
         if !public.exists() {
-            write_lasting(&public, hex(pair.public_key().as_ref()).as_bytes(), 0o644)?;
+            write_lasting(&public, hex(key.0.public_key().as_ref()).as_bytes(), 0o644)?;
         }
-        Ok(Self(pair))
+        Ok(key)
     }
 
     /// The key in the file; none where there is no file.
@@ -86,13 +83,16 @@ impl HeadKey {
     /// Where the file cannot be read, or holds something else.
     pub fn open(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
-            Ok(stored) => {
-                let pair = Ed25519KeyPair::from_pkcs8(&stored).map_err(io::Error::other)?;
-                Ok(Some(Self(pair)))
-            }
+            Ok(stored) => Self::parse(&stored).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    fn parse(stored: &[u8]) -> io::Result<Self> {
+        Ed25519KeyPair::from_pkcs8(stored)
+            .map(Self)
+            .map_err(io::Error::other)
     }
 
     fn sign(&self, head: Head) -> SignedHead {
@@ -144,7 +144,10 @@ pub fn parse_public_key(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Writes a small file whole or not at all, lasting.
-fn write_lasting(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+///
+/// # Errors
+/// Where it cannot be written.
+pub fn write_lasting(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let draft = path.with_extension("new");
     let mut options = OpenOptions::new();
     let mut file = options

@@ -7,15 +7,15 @@
 //! missing or of another database, the files that this database has never had are stored in it.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
+use store::signed_heads::write_lasting;
 use store::{FILE_PART_BYTES, PartyFile, Store, hex};
 use tokio::sync::Semaphore;
 use tracing::{error, info};
@@ -402,18 +402,9 @@ fn time_of(micros: i64) -> SystemTime {
 
 /// Remembers the last change that was taken over, durably.
 fn note(folders: &PartyFolders, at: Position) -> io::Result<()> {
-    let (folder, draft) = (folders.path(), folders.path().join(format!("{MARKER}.new")));
-    fs::create_dir_all(folder)?;
-    let mut file = OpenOptions::new()
-        .create(true)
-        .write(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(&draft)?;
-    writeln!(file, "{} {}", at.origin, at.number)?;
-    file.sync_all()?;
-    fs::rename(draft, folder.join(MARKER))?;
-    File::open(folder)?.sync_all()
+    fs::create_dir_all(folders.path())?;
+    let line = format!("{} {}\n", at.origin, at.number);
+    write_lasting(&folders.path().join(MARKER), line.as_bytes(), 0o600)
 }
 
 /// The last change that was remembered; none where it cannot be read.

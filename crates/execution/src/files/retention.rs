@@ -7,7 +7,7 @@ mod places;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,6 @@ use crate::job::folder::{ASIDE, Folder, PIECE};
 use crate::lock::lock;
 use crate::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::slurm::settings::Settings;
-use places::FolderPlaces;
 
 /// How often the files of running jobs are looked at.
 const LOOK: Duration = Duration::from_secs(10);
@@ -43,7 +42,10 @@ const DOOMED: char = '.';
 /// The folders of all jobs of this process. Clones share their knowledge.
 #[derive(Debug, Clone)]
 pub struct JobFolders {
-    places: FolderPlaces,
+    /// Below the data folder of this process.
+    own: PathBuf,
+    /// The folder with the records of clusters, and with those of their jobs, where it is not the data folder.
+    common: Option<Arc<ClusterRecords>>,
     /// The disks of clusters, on which jobs have folders, too.
     disks: Arc<Mutex<Arc<[Disk]>>>,
     /// The most bytes that the folders of one party may have together; none for no limit.
@@ -102,7 +104,8 @@ impl JobFolders {
     /// When the current folder is needed to make a path absolute and is gone.
     pub fn new(data_dir: &Path, quota: Option<u64>) -> std::io::Result<Self> {
         Ok(Self {
-            places: FolderPlaces::in_data_folder(&std::path::absolute(data_dir)?),
+            own: std::path::absolute(data_dir)?.join("jobs"),
+            common: None,
             disks: Arc::new(Mutex::new(Arc::new([]))),
             quota,
             known: Arc::default(),
@@ -127,45 +130,31 @@ impl JobFolders {
     /// Looks for the records of clusters in a folder of their own.
     #[must_use]
     pub fn with_records(self, records: Option<ClusterRecords>) -> Self {
-        let places = self.places.with(records.map(Arc::new));
-        Self { places, ..self }
+        let common = records.map(Arc::new);
+        Self { common, ..self }
     }
 
     /// Leaves out the folders that other processes use, too.
     #[must_use]
     pub fn of_this_process(self) -> Self {
-        let places = self.places.with(None);
-        Self { places, ..self }
+        Self { common: None, ..self }
     }
 
     /// The folder with the records of clusters, where it is not the data folder.
     pub(crate) fn records(&self) -> Option<&Arc<ClusterRecords>> {
-        self.places.common()
+        self.common.as_ref()
     }
 
     /// Has this process use the records of clusters under an epoch of the lease from now on.
     pub fn lead_under(&self, epoch: i64) {
-        if let Some(records) = self.records() {
+        if let Some(records) = &self.common {
             records.lead_under(epoch);
         }
     }
 
     /// Where they are, but for those of clusters.
     pub fn path(&self) -> &Path {
-        self.places.own()
-    }
-
-    /// Where the folders of an agreement's job on a cluster are.
-    pub(crate) fn path_on_cluster(&self, agreement: Uuid) -> &Path {
-        self.places.on_cluster(agreement)
-    }
-
-    /// The folder of a run, wherever it is.
-    ///
-    /// # Errors
-    /// Where the folder with the records of clusters is not there.
-    pub fn of_run(&self, run: Run) -> Result<Folder, ExecutionError> {
-        Ok(Folder::of(self.places.of(run.agreement)?, run))
+        &self.own
     }
 
     /// How much more than its quota a party has, as of the last look.
@@ -230,7 +219,7 @@ impl JobFolders {
             return Ok(FolderChange::Same);
         }
         let folder = self.last_of(name)?;
-        let brought = || Folder::at(&self.places.folder(name)).brought_bytes();
+        let brought = || Folder::at(&self.folder(name)).brought_bytes();
         let Some(spec) = folder.spec()? else {
             // Its files are being brought.
             if let Some(record) = folder.staging()? {
@@ -342,7 +331,7 @@ impl JobFolders {
     }
 
     fn is_to_be_packed(&self, name: &str, now: Micros) -> Result<bool, ExecutionError> {
-        let parts = folders_of_job(&self.places.folder(name))?;
+        let parts = folders_of_job(&self.folder(name))?;
         let mut is_loose = false;
         for part in parts.iter().filter(|part| part.is_loose()) {
             if part.end()?.is_none() {
@@ -360,7 +349,7 @@ impl JobFolders {
 
     /// Packs the folder of a job that is over for good, and the folders of its runs on a cluster's disk.
     fn pack_named(&self, name: &str) -> Result<(), ExecutionError> {
-        for part in folders_of_job(&self.places.folder(name))? {
+        for part in folders_of_job(&self.folder(name))? {
             if !part.is_loose() {
                 continue;
             }
@@ -420,7 +409,7 @@ impl JobFolders {
     }
 
     fn remove_named(&self, name: &str) -> Result<bool, ExecutionError> {
-        let path = self.places.folder(name);
+        let path = self.folder(name);
         // Those that the job, and each slot, has on a disk of its cluster.
         for folder in folders_of_job(&path)? {
             if let Some(shared) = folder.shared()? {
@@ -453,7 +442,7 @@ impl JobFolders {
     fn remove_doomed(&self) -> Result<(), ExecutionError> {
         for name in self.names()? {
             if name.starts_with(DOOMED) {
-                let path = self.places.folder(&name);
+                let path = self.folder(&name);
                 if let Err(error) = tree::remove_tree(&path) {
                     warn!(path = %path.display(), %error, "a folder to be removed stays for now");
                 }
@@ -536,17 +525,13 @@ impl JobFolders {
 
     /// The folder of this name, or inside of it that of the last slot that there is one of.
     fn last_of(&self, name: &str) -> Result<Folder, ExecutionError> {
-        let first = self.places.folder(name);
+        let first = self.folder(name);
         let number = |name: &String| name.strip_prefix(PIECE)?.parse::<u32>().ok();
         let last = names_in(&first)?.iter().flatten().filter_map(number).max();
         Ok(match last {
             Some(piece) => Folder::at(&first.join(format!("{PIECE}{piece}"))),
             None => Folder::at(&first),
         })
-    }
-
-    fn names(&self) -> Result<Vec<String>, ExecutionError> {
-        self.places.names()
     }
 }
 
