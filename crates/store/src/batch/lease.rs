@@ -24,6 +24,7 @@ use super::known_trail::{confirm_end, is_same_end};
 use super::trail::Trail;
 use crate::database::{ANSWER_WAIT, Store};
 use crate::engine::connect::DatabasePlace;
+use crate::engine::error::is_lock_timeout;
 use crate::engine::hosts::Hosts;
 use crate::engine::{Columns, Connection, Engine, Error, Result, silent_database, statements};
 
@@ -351,10 +352,7 @@ async fn lock_lease_session(hosts: &Hosts, wait: &'static str) -> Result<Box<PgC
         .await
         .unwrap_or_else(|_| Err(silent_database()));
     locked.map_err(|error| {
-        let code = error
-            .as_database_error()
-            .and_then(sqlx::error::DatabaseError::code);
-        if code.as_deref() == Some("55P03") {
+        if is_lock_timeout(&error) {
             Error::LeaseHeld("its advisory lock is taken".into())
         } else {
             error.into()

@@ -8,66 +8,38 @@ use std::fmt;
 use crate::engine::bulk::{self, Bulk};
 use crate::engine::{Columns, Error, Result, Value, statements};
 
-/// A table with a sum.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SummedTable {
-    Bindings,
-    Executions,
-    Ledger,
-    Spendings,
-    Successions,
+scheduler::worded! {
+    /// A table with a sum, by its name in digests and in words. The archive is a part of its table.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) enum SummedTable {
+        Bindings = "node_bindings",
+        Executions = "executions",
+        Ledger = "ledger",
+        Spendings = "spendings",
+        Successions = "successions",
+    }
 }
 
 impl SummedTable {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Bindings,
-        Self::Executions,
-        Self::Ledger,
-        Self::Spendings,
-        Self::Successions,
-    ];
-
-    /// The name in digests and in words. The archive is a part of its table.
-    pub(crate) fn table(self) -> &'static str {
+    /// The statement that adds its rows, with all its columns, and the one that reads all of them.
+    pub(crate) fn statements(self) -> (&'static Bulk, &'static str) {
         match self {
-            Self::Bindings => "node_bindings",
-            Self::Executions => "executions",
-            Self::Ledger => "ledger",
-            Self::Spendings => "spendings",
-            Self::Successions => "successions",
-        }
-    }
-
-    /// The statement that adds its rows, with all its columns.
-    fn columns(self) -> &'static Bulk {
-        match self {
-            Self::Bindings => &bulk::BIND_NODES,
-            Self::Executions => &bulk::INSERT_EXECUTIONS,
-            Self::Ledger => &bulk::INSERT_ENTRIES,
-            Self::Spendings => &bulk::INSERT_SPENDINGS,
-            Self::Successions => &bulk::INSERT_SUCCESSIONS,
-        }
-    }
-
-    /// Reads all its rows.
-    pub(crate) fn statement(self) -> &'static str {
-        match self {
-            Self::Bindings => statements::ALL_BINDINGS,
-            Self::Executions => statements::ALL_EXECUTIONS,
-            Self::Ledger => statements::ALL_ENTRIES,
-            Self::Spendings => statements::ALL_SPENDINGS,
-            Self::Successions => statements::ALL_SUCCESSIONS,
+            Self::Bindings => (&bulk::BIND_NODES, statements::ALL_BINDINGS),
+            Self::Executions => (&bulk::INSERT_EXECUTIONS, statements::ALL_EXECUTIONS),
+            Self::Ledger => (&bulk::INSERT_ENTRIES, statements::ALL_ENTRIES),
+            Self::Spendings => (&bulk::INSERT_SPENDINGS, statements::ALL_SPENDINGS),
+            Self::Successions => (&bulk::INSERT_SUCCESSIONS, statements::ALL_SUCCESSIONS),
         }
     }
 
     /// The part of a stored row in the sum.
     pub(crate) fn part_of_row(self, row: &Columns<'_>) -> Result<u128> {
-        let digest = self.columns().stored_digest(self.table(), row)?;
+        let digest = self.statements().0.stored_digest(self.word(), row)?;
         Ok(u128::from_be_bytes(digest))
     }
 
     fn part(self, values: &[Value<'_>]) -> u128 {
-        u128::from_be_bytes(self.columns().digest(self.table(), values))
+        u128::from_be_bytes(self.statements().0.digest(self.word(), values))
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::OnceLock;
 use sqlx::Arguments;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::PgArguments;
-use uuid::Uuid;
 
 use super::connection::{Connection, Engine, Value};
 use super::error::Result;
@@ -88,28 +87,19 @@ impl Bulk {
         for (at, (name, kind)) in self.columns.iter().enumerate() {
             let column = values.iter().skip(at).step_by(self.columns.len());
             let other = || BoxDynError::from(format!("{}: {name} is of another kind", self.name));
+            macro_rules! add {
+                ($of:ident $value:ident $given:expr) => {{
+                    let given = column.map(|value| match value {
+                        Value::$of($value) => Ok($given),
+                        _ => Err(other()),
+                    });
+                    arguments.add(given.collect::<Result<Vec<_>, _>>()?)?;
+                }};
+            }
             match kind {
-                Kind::Integer => {
-                    let integers = column.map(|value| match value {
-                        Value::Integer(integer) => Ok(*integer),
-                        _ => Err(other()),
-                    });
-                    arguments.add(integers.collect::<Result<Vec<Option<i64>>, _>>()?)?;
-                }
-                Kind::Text => {
-                    let texts = column.map(|value| match value {
-                        Value::Text(text) => Ok(text.as_deref()),
-                        _ => Err(other()),
-                    });
-                    arguments.add(texts.collect::<Result<Vec<Option<&str>>, _>>()?)?;
-                }
-                Kind::Id => {
-                    let ids = column.map(|value| match value {
-                        Value::Id(id) => Ok(*id),
-                        _ => Err(other()),
-                    });
-                    arguments.add(ids.collect::<Result<Vec<Option<Uuid>>, _>>()?)?;
-                }
+                Kind::Integer => add!(Integer integer *integer),
+                Kind::Text => add!(Text text text.as_deref()),
+                Kind::Id => add!(Id id *id),
             }
         }
         Ok(arguments)
@@ -133,9 +123,7 @@ impl Connection {
             }
         }
     }
-}
 
-impl Connection {
     /// Reads the rows of a statement about rows.
     pub(crate) async fn read_bulk<T: Send>(
         &mut self,

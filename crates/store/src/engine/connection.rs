@@ -92,8 +92,7 @@ impl Connection {
         }))
     }
 
-    /// Reads the rows of one statement. A row of the driver takes many times the memory of the value made from it (each column
-    /// of SQLite is an allocation of its own), so it is dropped before the next one comes.
+    /// Reads the rows of one statement.
     pub(crate) async fn read<T: Send>(
         &mut self,
         sql: &'static str,
@@ -101,38 +100,32 @@ impl Connection {
         one: impl Fn(&Columns<'_>) -> Result<T> + Send,
     ) -> Result<Vec<T>> {
         let mut made = Vec::new();
-        match self {
-            Self::Sqlite(connection) => {
-                let mut rows = query_with_values(sql, values)?.fetch(&mut **connection);
-                while let Some(row) = next_row_in_time(rows.try_next()).await? {
-                    made.push(one(&Columns::Sqlite(&row))?);
-                }
-            }
-            Self::Postgres(connection) => {
-                let mut rows = query_with_values(sql, values)?.fetch(&mut **connection);
-                while let Some(row) = next_row_in_time(rows.try_next()).await? {
-                    made.push(one(&Columns::Postgres(&row))?);
-                }
-            }
-        }
+        let all = &mut made;
+        self.each_row(sql, values, move |row| {
+            all.push(one(row)?);
+            Ok(())
+        })
+        .await?;
         Ok(made)
     }
 
-    /// Does an action with each row of a statement. None of them stays in memory.
+    /// Does an action with each row of a statement. A row of the driver takes many times the memory of the value made from it (each
+    /// column of SQLite is an allocation of its own), so it is dropped before the next one comes.
     pub(crate) async fn each_row(
         &mut self,
         sql: &'static str,
+        values: &[Value<'_>],
         mut action: impl FnMut(&Columns<'_>) -> Result<()> + Send,
     ) -> Result<()> {
         match self {
             Self::Sqlite(connection) => {
-                let mut rows = sqlx::query(sql).fetch(&mut **connection);
+                let mut rows = query_with_values(sql, values)?.fetch(&mut **connection);
                 while let Some(row) = next_row_in_time(rows.try_next()).await? {
                     action(&Columns::Sqlite(&row))?;
                 }
             }
             Self::Postgres(connection) => {
-                let mut rows = sqlx::query(sql).fetch(&mut **connection);
+                let mut rows = query_with_values(sql, values)?.fetch(&mut **connection);
                 while let Some(row) = next_row_in_time(rows.try_next()).await? {
                     action(&Columns::Postgres(&row))?;
                 }

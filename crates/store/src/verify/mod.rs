@@ -234,6 +234,14 @@ impl Store {
     }
 }
 
+/// The statements each of whose rows is a fault, with what it is.
+const ROWS_AT_FAULT: [(&str, fn(&Columns<'_>) -> Result<Finding>); 4] = [
+    (statements::DOUBLE_BINDINGS, finding_of_double_binding),
+    (statements::UNBALANCED, finding_of_unbalanced_ledger),
+    (statements::SHARED_AT_PEERS, finding_of_shared_at_peer),
+    (statements::WRONG_DAYS, finding_of_wrong_day),
+];
+
 /// Checks everything in the state that a transaction sees. Answers with the end of the audit trail, too.
 pub(super) async fn check_everything(
     connection: &mut Connection,
@@ -254,22 +262,11 @@ pub(super) async fn check_everything(
     }
     offers::check_offers(connection, &mut check, statements::OFFERS_HELD_OR_ACCEPTED).await?;
     let limit = [FINDINGS_MAX_ROWS.into()];
-    let shared = connection
-        .read(statements::DOUBLE_BINDINGS, &limit, finding_of_double_binding)
-        .await?;
-    check.findings.extend(shared);
-    let unbalanced = connection
-        .read(statements::UNBALANCED, &limit, finding_of_unbalanced_ledger)
-        .await?;
-    check.findings.extend(unbalanced);
-    let shared = connection
-        .read(statements::SHARED_AT_PEERS, &limit, finding_of_shared_at_peer)
-        .await?;
-    check.findings.extend(shared);
-    let wrong_days = connection
-        .read(statements::WRONG_DAYS, &limit, finding_of_wrong_day)
-        .await?;
-    check.findings.extend(wrong_days);
+    for (rows, finding_of) in ROWS_AT_FAULT {
+        check
+            .findings
+            .extend(connection.read(rows, &limit, finding_of).await?);
+    }
     let missing = connection
         .read(statements::MISSING_AGREEMENTS, &limit, |row| {
             Ok((row.id("agreement")?, row.text("place")?))

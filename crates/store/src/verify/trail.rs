@@ -100,7 +100,7 @@ async fn check_sums(
 ) -> Result<()> {
     for table in SummedTable::ALL {
         let mut sum: u128 = 0;
-        let added = connection.each_row(table.statement(), |row| {
+        let added = connection.each_row(table.statements().1, &[], |row| {
             match table.part_of_row(row) {
                 Ok(part) => sum = sum.wrapping_add(part),
                 // It is another row, whatever it was.
@@ -113,7 +113,7 @@ async fn check_sums(
         if sum != stated.of(table) {
             let what = format!(
                 "the rows of {} are not those that it has the sum of: some were changed past the service",
-                table.table()
+                table.word()
             );
             findings.push(trail_finding(what));
         }
