@@ -113,33 +113,19 @@ impl Dispatcher {
     }
 
     /// A dispatcher for a process that has only some of the local resources: its own in `hosts`. Where another process leads, it
-    /// has no others.
+    /// has no others. Its lanes keep their tasks among `tasks`.
     #[must_use]
-    pub fn among(self, hosts: Hosts, lead: Option<Lead>) -> Self {
-        let context = Arc::new(Context {
+    pub fn among(mut self, hosts: Hosts, lead: Option<Lead>, tasks: KeptTasks) -> Self {
+        let before = (*self.context).clone();
+        let lead = lead.unwrap_or_else(|| before.lead.clone());
+        self.context = Arc::new(Context {
             hosts,
-            lead: lead.unwrap_or_else(|| self.context.lead.clone()),
-            ..(*self.context).clone()
-        });
-        Self {
-            lanes: self.lanes.within(Arc::clone(&context)),
-            context,
-            ..self
-        }
-    }
-
-    /// A dispatcher whose lanes keep their tasks among these.
-    #[must_use]
-    pub fn keeping(self, tasks: KeptTasks) -> Self {
-        let context = Arc::new(Context {
+            lead,
             tasks,
-            ..(*self.context).clone()
+            ..before
         });
-        Self {
-            lanes: self.lanes.within(Arc::clone(&context)),
-            context,
-            ..self
-        }
+        self.lanes.context = Arc::clone(&self.context);
+        self
     }
 
     /// The faults of the resources at present; others read them while this runs.

@@ -23,7 +23,8 @@ const LATE: Duration = Duration::from_mins(15);
 
 /// The lanes, by the names of their resources.
 pub(super) struct Lanes {
-    context: Arc<Context>,
+    /// Another one only before any of them has begun.
+    pub(super) context: Arc<Context>,
     executors: Executors,
     present: HashMap<String, ResourceLane>,
     /// The resources as they were last seen, and how often their replicas had changed by then.
@@ -49,11 +50,6 @@ impl Lanes {
             seen: None,
             shared: None,
         }
-    }
-
-    /// The lanes within another context, before any of them has begun.
-    pub(super) fn within(self, context: Arc<Context>) -> Self {
-        Self { context, ..self }
     }
 
     /// The lane of a resource.

@@ -243,9 +243,7 @@ impl Process {
             self.stager,
             clock.clone(),
         );
-        let dispatcher = dispatcher
-            .among(hosts.clone(), None)
-            .keeping(keeper.tasks().clone());
+        let dispatcher = dispatcher.among(hosts.clone(), None, keeper.tasks().clone());
         let (faults, unseen) = (dispatcher.faults(), dispatcher.unseen());
         let run = dispatcher.run(stop.clone());
         let dispatched = task::spawn(keeper.tasks().clone().watch(("dispatcher", SOON), run));

@@ -171,9 +171,9 @@ impl Process {
             self.stager.clone(),
             clock.clone(),
         );
-        let dispatcher = dispatcher.among(replicas.hosts().clone(), Some(lead));
         let tasks = keeper.tasks().clone();
-        let dispatched = dispatcher.keeping(tasks.clone()).run(stop.clone());
+        let dispatcher = dispatcher.among(replicas.hosts().clone(), Some(lead), tasks.clone());
+        let dispatched = dispatcher.run(stop.clone());
         let dispatched = task::spawn(async move {
             tasks.watch(("dispatcher", SOON), dispatched).await;
             drop(catalogue_sender);
