@@ -2,10 +2,11 @@
 //! are heard of, and never longer than the store allows. Any change forgets all of them.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use store::{KEYS_KEPT, SessionRow};
+use task::lock::lock;
 
 /// The most that are kept. Far fewer keys are in use within some seconds.
 const MOST: usize = 4_096;
@@ -33,13 +34,9 @@ pub(super) struct UnknownSession {
 }
 
 impl KeyCache {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The row of a digest, or the time from which it is looked up.
     pub(super) fn get(&self, digest: &str) -> Result<SessionRow, UnknownSession> {
-        let inner = self.lock();
+        let inner = lock(&self.inner);
         match inner.rows.get(digest) {
             Some((read, row)) if read.elapsed() < KEYS_KEPT => Ok(row.clone()),
             _ => Err(UnknownSession {
@@ -51,7 +48,7 @@ impl KeyCache {
 
     /// Keeps the result, unless something has changed since it was asked for.
     pub(super) fn keep(&self, asked: UnknownSession, digest: String, row: SessionRow) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         if !inner.listening || inner.forgotten != asked.forgotten {
             return;
         }
@@ -63,7 +60,7 @@ impl KeyCache {
 
     /// Forgets everything; afterwards it is kept again only where changes are heard of.
     pub(super) fn forget(&self, listening: bool) {
-        let mut inner = self.lock();
+        let mut inner = lock(&self.inner);
         inner.rows.clear();
         inner.forgotten += 1;
         inner.listening = listening;
@@ -71,7 +68,7 @@ impl KeyCache {
 
     /// Forgets everything after a change of our own.
     pub(super) fn changed(&self) {
-        let listening = self.lock().listening;
+        let listening = lock(&self.inner).listening;
         self.forget(listening);
     }
 }

@@ -1,8 +1,9 @@
 //! The places of calls: a bounded number of calls is made at the same time, and a bounded number of one party among them.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use task::lock::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{AT_ONCE_MAX, CALLS_OF_EACH_MAX};
@@ -35,7 +36,7 @@ impl CallLimits {
 
     /// The places of a party. Those of parties without a call are forgotten.
     fn of_party(&self, party: &str) -> Arc<Semaphore> {
-        let mut by_party = self.by_party.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_party = lock(&self.by_party);
         by_party.retain(|_, places| Arc::strong_count(places) > 1);
         let places = by_party
             .entry(party.to_owned())

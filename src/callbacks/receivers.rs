@@ -1,11 +1,12 @@
 //! The turns of receivers: each is told its next events, in the order of [`Queue`].
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use domain::clock::Micros;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use store::Registration;
+use task::lock::lock;
 use tracing::{debug, info, warn};
 
 use super::queue::{DueEvent, EventsAhead, Queue, RETRY_OF_ALIVE_MAX};
@@ -39,7 +40,7 @@ impl CallBacks {
     /// Tells a receiver its next events, until its turn is over or it takes none.
     pub(super) async fn tell_events(&self, receiver: Registration) {
         let Some(address) = &receiver.address else { return };
-        let ahead = self.lock_ahead().remove(&receiver.id).unwrap_or_default();
+        let ahead = lock(&self.ahead).remove(&receiver.id).unwrap_or_default();
         let events = self
             .store
             .party_events(&receiver.party, receiver.told, ahead.window())
@@ -61,23 +62,19 @@ impl CallBacks {
             turn.finish().await;
             let ahead = turn.ahead;
             if !ahead.is_empty() {
-                self.lock_ahead().insert(receiver.id, ahead);
+                lock(&self.ahead).insert(receiver.id, ahead);
             }
         }
     }
 
     /// Forgets what receivers were told ahead that are told nothing more.
     pub(super) async fn forget_receivers(&self) {
-        let ids: Vec<uuid::Uuid> = self.lock_ahead().keys().copied().collect();
+        let ids: Vec<uuid::Uuid> = lock(&self.ahead).keys().copied().collect();
         for id in ids {
             if let Ok(false) = self.store.is_to_be_told(id, self.clock.micros()).await {
-                self.lock_ahead().remove(&id);
+                lock(&self.ahead).remove(&id);
             }
         }
-    }
-
-    fn lock_ahead(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeMap<uuid::Uuid, EventsAhead>> {
-        self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Tells a receiver one event; the outcome is none where nothing more is to be told there.

@@ -5,11 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use domain::agreement::AtPeer;
 use sha2::{Digest, Sha256};
+use task::lock::lock;
 use tokio::fs::File;
 use tokio::task::JoinSet;
 use uuid::Uuid;
@@ -133,7 +133,7 @@ impl Federation {
         if travel.path.contains(&self.0.settings.name) {
             return Some("it has been in this domain before");
         }
-        let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = lock(&self.0.seen);
         let is_again = seen.note_request(travel.request, negotiation, Instant::now());
         is_again.then_some("it has come to this domain by another way, and is answered there")
     }
@@ -207,7 +207,7 @@ impl Federation {
         }
         if came.is_none() {
             // It may come back by another way.
-            let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seen = lock(&self.0.seen);
             seen.note_request(request, question.negotiation, Instant::now());
         }
         path.push(settings.name.clone());
@@ -251,7 +251,7 @@ impl Federation {
 
     /// Node-seconds that a peer may hold for open offers.
     pub fn node_seconds_held(&self, peer: &str) -> u64 {
-        let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = lock(&self.0.held);
         let now = Instant::now();
         for holds in held.values_mut() {
             holds.retain(|held| held.until > now);
@@ -284,7 +284,7 @@ impl Federation {
             node_seconds: question.node_seconds,
             until: Instant::now() + longest,
         };
-        let mut all = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0.held);
         all.entry(question.negotiation).or_default().push(there);
         drop(all);
         let record = self.record_of(peer.name());
@@ -306,13 +306,13 @@ impl Federation {
     }
 
     fn record_of(&self, peer: &str) -> Record {
-        let kept = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let kept = lock(&self.0.kept);
         kept.get(peer).copied().unwrap_or_default()
     }
 
     /// Ends the negotiations at peers about one here, or about one offer in it, but for those whose offers are used: their addresses.
     pub fn end_unused(&self, negotiation: Uuid, offer_here: Option<Uuid>, used: &[&str]) {
-        let mut all = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0.held);
         let Some(there) = all.remove(&negotiation) else {
             return;
         };

@@ -2,7 +2,7 @@
 //! peers where both sides name theirs. The latter are shown and never asked for offers: whom a peer trusts is not trusted for that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use address::Policy;
@@ -14,6 +14,7 @@ use reqwest::header::ACCEPT;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use task::lock::lock;
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -193,7 +194,7 @@ impl Neighbours {
 
     /// What was found out about the peer of a name.
     pub fn found(&self, name: &str) -> PeerFindings {
-        self.lock().get(name).cloned().unwrap_or_default()
+        lock(&self.0.found).get(name).cloned().unwrap_or_default()
     }
 
     /// The peers as this domain names them to everybody.
@@ -239,7 +240,7 @@ impl Neighbours {
                     .filter_map(|(at, some)| Some((at, some?))),
             );
         }
-        for found in self.lock().values_mut() {
+        for found in lock(&self.0.found).values_mut() {
             let named = found.domain.iter().flat_map(|domain| &domain.peers);
             let named = named.filter(|named| beyond.contains(&named.address));
             let beyond = named.map(|named| (named.clone(), said.get(&named.address).cloned()));
@@ -251,7 +252,7 @@ impl Neighbours {
         let said = peer.description().await.map_err(|why| why.to_string());
         let said = said.and_then(|bytes| Domain::read(&bytes));
         let at = Some(self.0.clock.micros());
-        let mut found = self.lock();
+        let mut found = lock(&self.0.found);
         let found = found.entry(peer.name().to_owned()).or_default();
         found.at = at;
         match said {
@@ -267,7 +268,7 @@ impl Neighbours {
             .iter()
             .map(|peer| &*peer.settings().address)
             .collect();
-        let found = self.lock();
+        let found = lock(&self.0.found);
         let named = found.values().filter_map(|found| found.domain.as_ref());
         let named = named.flat_map(|domain| &domain.peers);
         let named = named.filter(|named| {
@@ -318,10 +319,6 @@ impl Neighbours {
             .iter()
             .map(|(peer, health)| (peer, u8::from(health.not_asked_for.is_some())));
         text.numbers(NOT_ASKED, "peer", not_asked);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, PeerFindings>> {
-        self.0.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

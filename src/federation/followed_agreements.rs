@@ -1,10 +1,11 @@
 //! What is known of the agreements that peers carry out: the follower writes it, the executor of a peer's resource reads it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use domain::agreement::AtPeer;
 use execution::JobStatus;
+use task::lock::lock;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
@@ -43,13 +44,13 @@ impl FollowedAgreements {
             job: None,
             is_to_end: false,
         };
-        self.lock().entry(following.row.id).or_insert(following);
+        lock(&self.present).entry(following.row.id).or_insert(following);
         self.changed.notify_one();
     }
 
     /// How many there are at a peer.
     pub fn count(&self, peer: &str) -> usize {
-        self.lock()
+        lock(&self.present)
             .values()
             .filter(|followed| followed.row.peer == peer)
             .count()
@@ -57,7 +58,7 @@ impl FollowedAgreements {
 
     /// The price there of all at a peer together but for the one at the address `except`, in millionths. Lost ones cost nothing.
     pub fn cost(&self, peer: &str, except: Option<&str>) -> i64 {
-        let present = self.lock();
+        let present = lock(&self.present);
         let there = present.values().map(|present| &present.row);
         let is_replaced = |row: &AtPeer| except.is_some() && row.address.as_deref() == except;
         let there = there.filter(|row| row.peer == peer && !row.lost && !is_replaced(row));
@@ -66,25 +67,24 @@ impl FollowedAgreements {
 
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().is_empty()
+        lock(&self.present).is_empty()
     }
 
     /// All of them.
     pub(super) fn all(&self) -> Vec<FollowedAgreement> {
-        self.lock().values().cloned().collect()
+        lock(&self.present).values().cloned().collect()
     }
 
     /// How the job of an agreement of ours stands at a peer; none where that is not known.
     pub(super) fn job(&self, peer: &str, agreement: Uuid) -> Option<JobStatus> {
-        let present = self.lock();
+        let present = lock(&self.present);
         let found = present.values().rfind(|followed| followed.is(peer, agreement))?;
         found.job.clone()
     }
 
     /// Asks for the end of an agreement of ours at a peer.
     pub(super) fn ask_to_end(&self, peer: &str, agreement: Uuid) {
-        for one_agreement in self
-            .lock()
+        for one_agreement in lock(&self.present)
             .values_mut()
             .filter(|followed| followed.is(peer, agreement))
         {
@@ -97,7 +97,7 @@ impl FollowedAgreements {
 
     /// Whether an agreement of ours is or is to be at a peer.
     pub(crate) fn has(&self, peer: &str, agreement: Uuid) -> bool {
-        self.lock().values().any(|one_agreement| {
+        lock(&self.present).values().any(|one_agreement| {
             one_agreement.is(peer, agreement)
                 && one_agreement.row.address.is_some()
                 && !one_agreement.row.lost
@@ -106,7 +106,7 @@ impl FollowedAgreements {
 
     /// Notes the state of the job of an agreement. The runs of that job have the id `runs_of`.
     pub(super) fn note_job(&self, id: Uuid, runs_of: Uuid, job: JobStatus) {
-        if let Some(agreement) = self.lock().get_mut(&id) {
+        if let Some(agreement) = lock(&self.present).get_mut(&id) {
             agreement.job = Some(job);
             agreement.runs_of = runs_of;
         }
@@ -114,7 +114,7 @@ impl FollowedAgreements {
 
     /// Whether the agreement at this address is that of another one of ours.
     pub(crate) fn is_of_another(&self, peer: &str, address: &str, agreement: Uuid) -> bool {
-        let present = self.lock();
+        let present = lock(&self.present);
         let mut there = present.values().filter(|present| present.row.peer == peer);
         there.any(|followed| {
             followed.row.address.as_deref() == Some(address) && followed.row.agreement != agreement
@@ -123,22 +123,18 @@ impl FollowedAgreements {
 
     /// Follows an agreement as it is stored from now on.
     pub(crate) fn replace(&self, row: AtPeer) {
-        if let Some(followed) = self.lock().get_mut(&row.id) {
+        if let Some(followed) = lock(&self.present).get_mut(&row.id) {
             followed.row = row;
         }
     }
 
     /// Follows an agreement no more.
     pub(crate) fn forget(&self, id: Uuid) {
-        self.lock().remove(&id);
+        lock(&self.present).remove(&id);
     }
 
     /// Waits until there is something new to do.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Uuid, FollowedAgreement>> {
-        self.present.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

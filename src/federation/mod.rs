@@ -20,9 +20,10 @@ pub use follow::Follower;
 pub use followed_agreements::FollowedAgreements;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use ring::hmac;
+use task::lock::lock;
 use uuid::Uuid;
 
 use client::Peer;
@@ -103,13 +104,13 @@ impl Federation {
 
     /// Takes back how a peer has kept its word before.
     fn recall_kept(&self, peer: &str, kept: u64, broken: u64) {
-        let mut all = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0.kept);
         all.insert(peer.to_owned(), ask::Record { kept, broken });
     }
 
     /// Notes how a peer has kept its word.
     fn note_kept(&self, peer: &str, is_kept: bool) {
-        let mut all = self.0.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0.kept);
         let record = all.entry(peer.to_owned()).or_default();
         if is_kept {
             record.kept += 1;

@@ -7,11 +7,12 @@ mod leader_questions;
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use reqwest::{Certificate, Client, Method, RequestBuilder, Url};
 use sha2::{Digest, Sha256};
+use task::lock::lock;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -199,7 +200,7 @@ impl Replicas {
     }
 
     async fn rows(&self) -> Result<Arc<[ReplicaRow]>, store::Error> {
-        let known = self.0.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let known = lock(&self.0.rows).clone();
         if let Some((read, rows)) = known
             && read.elapsed() < ROWS_KEPT
         {
@@ -207,7 +208,7 @@ impl Replicas {
         }
         let rows: Arc<[ReplicaRow]> = self.0.store.replicas().await?.into();
         let kept = Some((Instant::now(), Arc::clone(&rows)));
-        *self.0.rows.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+        *lock(&self.0.rows) = kept;
         Ok(rows)
     }
 
@@ -227,23 +228,19 @@ impl Replicas {
             return Ok(true);
         }
         // Anybody can ask: the database is not asked each time.
-        self.0
-            .rows
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take_if(|(read, _)| read.elapsed() > ROWS_KEPT_AT_LEAST);
+        lock(&self.0.rows).take_if(|(read, _)| read.elapsed() > ROWS_KEPT_AT_LEAST);
         Ok(is_known(&self.rows().await?))
     }
 
     /// Takes note that a replica asks for the jobs of its machine.
     pub fn note_heard(&self, name: &str) {
-        let mut heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heard = lock(&self.0.heard);
         heard.last.insert(name.to_owned(), Instant::now());
     }
 
     /// Listens anew from now on: this process begins to lead.
     pub fn begin_to_listen(&self) {
-        *self.0.heard.lock().unwrap_or_else(PoisonError::into_inner) = HeardReplicas::from_now();
+        *lock(&self.0.heard) = HeardReplicas::from_now();
     }
 
     /// Whether a replica has not been heard for longer than `grace`; none where it was not heard yet, and may still be.
@@ -251,7 +248,7 @@ impl Replicas {
         if name == &*self.0.name {
             return Some(false);
         }
-        let heard = self.0.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let heard = lock(&self.0.heard);
         match heard.last.get(name) {
             Some(last) => Some(last.elapsed() > grace),
             None => (heard.since.elapsed() > grace).then_some(true),
@@ -281,7 +278,7 @@ impl Replicas {
     }
 
     async fn client(&self, address: &str, url: &Url) -> Result<Client, String> {
-        let known = self.clients().get(address).cloned();
+        let known = lock(&self.0.clients).get(address).cloned();
         if let Some((_, client)) = known {
             return Ok(client);
         }
@@ -304,20 +301,15 @@ impl Replicas {
                 None => client,
             }
         })?;
-        self.clients()
-            .insert(address.to_owned(), (Instant::now(), made.clone()));
+        lock(&self.0.clients).insert(address.to_owned(), (Instant::now(), made.clone()));
         Ok(made)
-    }
-
-    fn clients(&self) -> MutexGuard<'_, HashMap<String, (Instant, Client)>> {
-        self.0.clients.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes note that a request to an address has failed, and says why: where it was not reached, its name may have another address by now.
     pub fn note_failure(&self, address: &str, why: &reqwest::Error) -> String {
         // A client with a name of its own for the address does not look for it again.
         if why.is_connect() && self.0.trust.host.is_some() {
-            self.clients()
+            lock(&self.0.clients)
                 .retain(|client, (made, _)| client != address || made.elapsed() < CLIENT_KEPT_AT_LEAST);
         }
         transfer_error_in_words(why)

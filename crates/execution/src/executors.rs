@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 
 use domain::resources::Resource;
+use task::lock::{read, write};
 
 use crate::lane::SharedExecutor;
-use crate::lock::{read, write};
 
 /// Makes the executor of a resource; the error says in words why it cannot be made.
 type ExecutorFactory = dyn Fn(&Resource) -> Result<SharedExecutor, String> + Send + Sync;

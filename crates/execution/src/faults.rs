@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use domain::clock::Micros;
 use scheduler::worded;
-
-use crate::lock::lock;
+use task::lock::lock;
 
 /// Characters of a message that are kept.
 const MESSAGE_MAX: usize = 500;

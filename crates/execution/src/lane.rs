@@ -19,6 +19,7 @@ use domain::past::Condition;
 use metrics::Histogram;
 use scheduler::{Interval, counted};
 use task::KeptTasks;
+use task::lock::lock;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 use tracing::{error, info, warn};
@@ -32,7 +33,6 @@ use crate::files::retention::JobFolders;
 use crate::job::limits::{Allowance, OUTPUT_LIMIT};
 use crate::job::spec::WORTH_STARTING;
 use crate::lead::{Hosts, Lead, Report};
-use crate::lock::lock;
 use crate::staging::Stager;
 
 /// Calls of one executor at a time, those among them that were given up on and have not returned: enough for the reports of

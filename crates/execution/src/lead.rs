@@ -8,11 +8,10 @@ use std::sync::{Arc, RwLock};
 use domain::agreement::{Agreement, BroughtFiles, CannotStart, JobEnd, Run, StagingEnd};
 use domain::clock::Micros;
 use serde::{Deserialize, Serialize};
+use task::lock::{read, write};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 use writer::Planner;
-
-use crate::lock::{read, write};
 
 /// Questions to the leader that may wait: more than the calls of all local resources at a time.
 const WAITING_MAX: usize = 256;

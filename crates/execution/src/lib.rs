@@ -16,7 +16,6 @@ mod lane;
 mod lanes;
 pub mod lead;
 pub mod local;
-mod lock;
 pub mod metrics;
 mod processors;
 pub mod slurm;

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use domain::agreement::Run;
 use domain::clock::Micros;
+use task::lock::lock;
 
 use super::{ExecutionError, Executor, JobSpec, JobStatus, ProspectiveJob, SaveWork};
 use crate::files::if_there;
 use crate::files::retention::JobFolders;
 use crate::job::control_group::ControlGroup;
 use crate::job::folder::{Claim, Folder};
-use crate::lock::lock;
 
 /// The running executable, also after the file that it came from has been replaced by a newer one.
 pub(super) const EXECUTABLE: &str = "/proc/self/exe";

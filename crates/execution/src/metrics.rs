@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use metrics::{Exposition, metrics};
+use task::lock::lock;
 
 use crate::Cost;
 use crate::lane::SharedExecutor;
-use crate::lock::lock;
 
 metrics! {
     CALLS = Counter "bespeak_cluster_calls_total": "Calls of the programs of a cluster, by program and outcome.";

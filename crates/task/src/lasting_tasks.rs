@@ -2,7 +2,7 @@
 //! did its work, so that a task that does it no more is seen.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinHandle;
@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
 
+use super::lock::lock;
 use super::spawn;
 
 /// How long to wait before a task is started again, at first and at most; it doubles in between. A task that has run for the longest
@@ -23,7 +24,7 @@ tokio::task_local! {
 
 /// Notes that the kept task that calls this has just done its work. Elsewhere it does nothing: the same work may be done for a request.
 pub fn note_success() {
-    let _ = OWN.try_with(|own| own.progress().last = Some(Instant::now()));
+    let _ = OWN.try_with(|own| lock(&own.progress).last = Some(Instant::now()));
 }
 
 /// The kept tasks of a process. Clones have the same.
@@ -79,12 +80,8 @@ impl TaskState {
 }
 
 impl Record {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn state(&self, name: &str) -> TaskState {
-        let progress = self.progress();
+        let progress = lock(&self.progress);
         let age = progress.last.unwrap_or(self.begun).elapsed();
         TaskState {
             name: name.to_owned(),
@@ -117,7 +114,7 @@ impl KeptTasks {
 
     /// How the tasks stand, by name.
     pub fn states(&self) -> Vec<TaskState> {
-        self.lock()
+        lock(&self.0)
             .iter()
             .map(|(name, record)| record.state(name))
             .collect()
@@ -146,7 +143,7 @@ impl KeptTasks {
                 wait = first;
             }
             error!(task = entry.name, %why, "a task has failed, and is started again in {wait:?}");
-            entry.record.progress().restarts += 1;
+            lock(&entry.record.progress).restarts += 1;
             if stop.run_until_cancelled(tokio::time::sleep(wait)).await.is_none() {
                 return;
             }
@@ -161,16 +158,12 @@ impl KeptTasks {
             within,
             progress: Mutex::default(),
         });
-        self.lock().insert(name.clone(), Arc::clone(&record));
+        lock(&self.0).insert(name.clone(), Arc::clone(&record));
         Entry {
             tasks: self.clone(),
             name,
             record,
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Record>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -219,7 +212,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut tasks = self.tasks.lock();
+        let mut tasks = lock(&self.tasks.0);
         if tasks
             .get(&self.name)
             .is_some_and(|task| Arc::ptr_eq(task, &self.record))

@@ -4,14 +4,17 @@
 //! each of some sixty futures: every build of the service would wait for these copies.
 
 mod lasting_tasks;
+pub mod lock;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+
+use lock::lock;
 
 pub use lasting_tasks::{Keeper, KeptTasks, TaskState, note_success};
 
@@ -63,11 +66,11 @@ fn give_to_thread(
     submit: impl Fn(Job) + Send + 'static,
 ) -> impl Future<Output = ()> + Send + 'static {
     let job = Arc::new(Mutex::new(Some(job)));
-    let waits = |job: &Mutex<Option<Job>>| job.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    let waits = |job: &Mutex<Option<Job>>| lock(job).is_some();
     let again = move || {
         let taken = Arc::clone(&job);
         let take = move || {
-            let job = taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let job = lock(&taken).take();
             if let Some(job) = job {
                 job();
             }

@@ -1,9 +1,10 @@
 //! Whether a peer is asked: not while it fails, and not too often. And how it has done so far.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use task::lock::lock;
 
 /// How long a peer is not asked after its first failure, and at most; it doubles in between.
 const BACK_OFF: (Micros, Micros) = (MICROS_PER_SECOND, 300 * MICROS_PER_SECOND);
@@ -96,7 +97,7 @@ impl Breaker {
     /// Why it is not asked, in words.
     pub(super) fn admit(&self) -> Result<Admission, String> {
         let now = self.clock.since_boot();
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let is_trial = state.failures > 0;
         let is_left_alone = state.is_tried || state.closed_until.is_some_and(|until| now < until);
         if is_trial && is_left_alone {
@@ -125,7 +126,7 @@ impl Breaker {
     /// Notes that a message which was no question was answered, or was not.
     pub(super) fn note(&self, failure: Option<(String, Option<Duration>)>) {
         match failure {
-            None => self.lock().answered(),
+            None => lock(&self.state).answered(),
             Some((why, wait)) => self.fail(&why, wait),
         }
     }
@@ -133,7 +134,7 @@ impl Breaker {
     /// How the peer does.
     pub(super) fn health(&self) -> PeerHealth {
         let now = self.clock.since_boot();
-        let state = self.lock();
+        let state = lock(&self.state);
         PeerHealth {
             not_asked_for: state
                 .closed_until
@@ -145,7 +146,7 @@ impl Breaker {
 
     fn fail(&self, why: &str, wait: Option<Duration>) {
         let (now, wall) = (self.clock.since_boot(), self.clock.micros());
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         let health = &mut state.health;
         health.is_reachable = false;
         health.since.get_or_insert(wall);
@@ -165,10 +166,6 @@ impl Breaker {
         state.failures = state.failures.saturating_add(1);
         state.closed_until = Some(now + wait);
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl State {
@@ -182,7 +179,7 @@ impl Admission {
     /// Tells the outcome of the question.
     pub(super) fn tell(mut self, outcome: QuestionOutcome) {
         self.is_told = true;
-        let mut state = self.breaker.lock();
+        let mut state = lock(&self.breaker.state);
         state.is_tried &= !self.is_trial;
         let why = match outcome {
             QuestionOutcome::Answered { has_offers } => {
@@ -208,7 +205,7 @@ impl Admission {
 impl Drop for Admission {
     fn drop(&mut self) {
         if !self.is_told && self.is_trial {
-            self.breaker.lock().is_tried = false;
+            lock(&self.breaker.state).is_tried = false;
         }
     }
 }

@@ -10,10 +10,11 @@ mod list;
 mod words;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
+use task::lock::lock;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
@@ -356,7 +357,7 @@ impl Peer {
     /// The name of a template of the peer, which offers have to name beside its id.
     async fn template_name(&self, id: &str) -> Result<String> {
         let now = self.0.clock.since_boot();
-        let known = || self.0.templates.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = || lock(&self.0.templates);
         if let Some((name, read)) = known().get(id)
             && now - read < TEMPLATE_KNOWN
         {

@@ -17,13 +17,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use sha2::{Digest, Sha256};
 use store::signed_heads::write_lasting;
 use store::{FILE_PART_BYTES, PartyFile, Store, hex};
+use task::lock::lock;
 use tokio::sync::Semaphore;
 use tracing::{error, info};
 use uuid::Uuid;
 
 use super::FileEntry;
 use super::party_folders::{Draft, PartyFolders};
-use crate::lock::lock;
 
 /// The file that remembers the last change: no owner has this name.
 const MARKER: &str = ".mirror";

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use domain::catalogue::is_file_name;
 use sha2::{Digest, Sha256};
+use task::lock::lock;
 use uuid::Uuid;
 
 use super::if_there;
-use crate::lock::lock;
 
 /// The prefix of the name of an unfinished file: no file may have such a name.
 const DRAFT: char = '.';

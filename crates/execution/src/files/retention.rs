@@ -15,6 +15,7 @@ use domain::agreement::{Limit, Run};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use scheduler::Seconds;
 use store::Store;
+use task::lock::lock;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 use uuid::Uuid;
@@ -24,7 +25,6 @@ use crate::files::records::ClusterRecords;
 use crate::files::{if_there, tree};
 use crate::job::excess::Excess;
 use crate::job::folder::{ASIDE, Folder, PIECE};
-use crate::lock::lock;
 use crate::slurm::jobs::disk::{Disk, OUT_OF_SIGHT};
 use crate::slurm::settings::Settings;
 

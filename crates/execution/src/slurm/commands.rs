@@ -11,11 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use task::lock::lock;
 
 use crate::Calls;
 use crate::job::limits::open_files_limit_of_others;
 use crate::job::process::{process_ended_within, signal_process_group};
-use crate::lock::lock;
 use crate::slurm::error::{Error, SAID_MAX, answer_not_understood};
 
 /// Bytes that a program may write: a queue of a hundred thousand jobs has about a tenth.

@@ -12,11 +12,11 @@ use domain::agreement::Run;
 use domain::past::Condition;
 use domain::resources::{BusyTime, KeptNodes};
 use scheduler::{Seconds, Time};
+use task::lock::lock;
 use uuid::Uuid;
 
 use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
-use crate::lock::lock;
 use crate::slurm::commands::Slurm;
 use crate::slurm::error::Error;
 use crate::slurm::helper::operation::{Operation, Submission};

@@ -27,6 +27,7 @@ use std::fs;
 use std::time::Duration;
 
 use scheduler::{Seconds, Time};
+use task::lock::lock;
 use uuid::Uuid;
 
 pub use error::Error;
@@ -48,7 +49,6 @@ use domain::past::Condition;
 use domain::resources::{BusyTime, KeptNodes, NodeReport, Unused};
 
 use super::job::folder::Folder;
-use super::lock::lock;
 use super::{
     Calls, Cost, ExecutionError, Executor, JobSpec, JobStatus, PlannedSlot, ProspectiveJob, SaveWork,
     SetupCheck,

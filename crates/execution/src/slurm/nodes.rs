@@ -12,9 +12,9 @@ use domain::clock::Clock;
 use domain::past::Condition;
 use domain::resources::{BusyTime, NodeReport, NodeState};
 use scheduler::{Interval, Time};
+use task::lock::lock;
 
 use crate::ExecutionError;
-use crate::lock::lock;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::query::{JobKey, JobRow, JobState, NodeRow, ReservationRow};

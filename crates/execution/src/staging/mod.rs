@@ -18,6 +18,7 @@ use address::{AllowedAddresses, address_without_query};
 use domain::agreement::{MovedFiles, Run};
 use domain::clock::{Clock, Micros};
 use scheduler::counted;
+use task::lock::{lock, read, write};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tracing::{info, warn};
@@ -27,7 +28,6 @@ use crate::files::outputs::{OutputFile, Stream};
 use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
 use crate::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
-use crate::lock::{lock, read, write};
 use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.

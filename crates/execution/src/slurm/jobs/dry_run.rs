@@ -8,9 +8,9 @@ use std::time::Instant;
 
 use domain::agreement::Run;
 use scheduler::Seconds;
+use task::lock::lock;
 use tracing::warn;
 
-use crate::lock::lock;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::helper::operation::{DryRun, Operation};

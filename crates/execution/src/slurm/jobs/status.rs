@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use domain::agreement::{JobEnd, Run, RunOutcome};
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros, second_of};
 use rustix::process::geteuid;
+use task::lock::lock;
 use tracing::warn;
 
 use crate::files::outputs::Stream;
 use crate::job::folder::Folder;
 use crate::job::spec::{WORTH_STARTING, job_environment};
-use crate::lock::lock;
 use crate::slurm::commands::command_option;
 use crate::slurm::error::{Error, answer_not_understood};
 use crate::slurm::executor::SlurmExecutor;

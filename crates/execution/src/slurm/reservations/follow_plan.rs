@@ -9,9 +9,9 @@ use domain::agreement::Run;
 use domain::clock::Clock;
 use domain::resources::KeptNodes;
 use scheduler::Time;
+use task::lock::lock;
 use tracing::info;
 
-use crate::lock::lock;
 use crate::slurm::error::Error;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::query::{JobRow, ReservationRow};

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use domain::resources::Unused;
+use task::lock::lock;
 use uuid::Uuid;
 
 use crate::PlannedSlot;
-use crate::lock::lock;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::query::{JobKey, JobRow, JobState};
 

@@ -10,9 +10,9 @@ use domain::agreement::Run;
 use domain::clock::Clock;
 use domain::resources::NodeState;
 use scheduler::{Interval, Seconds, Time};
+use task::lock::lock;
 
 use crate::PlannedSlot;
-use crate::lock::lock;
 use crate::slurm::executor::SlurmExecutor;
 use crate::slurm::query::{JobRow, ReservationRow};
 use crate::slurm::reservations::node_choice::{
