@@ -19,7 +19,7 @@ use domain::agreement::{
 };
 use domain::change::Change;
 use scheduler::{Interval, Time};
-use store::{Lease, Store};
+use store::{AgreementFilter, Lease, Store};
 use uuid::Uuid;
 
 use crate::backup::bespeak;
@@ -55,6 +55,13 @@ pub(crate) async fn decide(url: &str) -> (Store, Lease) {
     let store = open(url).await;
     let lease = store.acquire_lease().await.expect("no other process decides");
     (store, lease)
+}
+
+/// All agreements, oldest first.
+async fn all_agreements(store: &Store) -> Vec<Agreement> {
+    let page = store.agreements_page(&AgreementFilter::default(), None, 10_000);
+    let page = page.await.expect("they can be read").into_iter();
+    page.rev().map(|(one, _)| one).collect()
 }
 
 /// An observed agreement of two nodes for `[100, 160)`.

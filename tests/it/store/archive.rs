@@ -6,7 +6,7 @@ use store::{Invariant, Store, TrailLine};
 use uuid::Uuid;
 
 use super::verify::{live_through, second};
-use super::{decide, tamper};
+use super::{all_agreements, decide, tamper};
 use crate::support::fixture::column;
 use crate::support::stores::on_both_engines;
 
@@ -24,7 +24,7 @@ type ShownHistory = (
 
 async fn shown(store: &Store) -> ShownHistory {
     let mut all = Vec::new();
-    for stored_agreement in store.all_agreements(None, 100).await.expect("they can be read") {
+    for stored_agreement in all_agreements(store).await {
         all.push((
             stored_agreement.id,
             store.events(stored_agreement.id).await.expect("it can be read"),

@@ -144,16 +144,6 @@ impl Store {
             .await
     }
 
-    /// At most `limit` agreements of every party and state, oldest first, newer than `after`.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Corrupt`].
-    pub async fn all_agreements(&self, after: Option<Uuid>, limit: u32) -> Result<Vec<Agreement>> {
-        let values = [after.unwrap_or_default().into(), limit.into()];
-        self.read(statements::AGREEMENTS_OLDEST, &values, read_agreement_row)
-            .await
-    }
-
     /// The agreements of a party with a job that has yet to start, ordered by id, also the ones that are still to be decided. An
     /// agreement that was just given its slot has not started yet: its job's folder may still be made. Nor has one whose files are
     /// being brought.
