@@ -59,17 +59,19 @@ pub(super) struct Candidate<'a> {
     kept: f64,
 }
 
-/// Where a base comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// From executions of the application on this resource, among others.
-    Here,
-    /// From executions on resources of the same rate and attributes, among others.
-    Like,
-    /// From executions on other resources, scaled by the rates.
-    Others,
-    /// From no execution: the stated or the template's duration.
-    Nothing,
+scheduler::worded! {
+    /// Where a base comes from.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Source {
+        /// From executions of the application on this resource, among others.
+        Here = "executions on this resource among others",
+        /// From executions on resources of the same rate and attributes, among others.
+        Like = "executions on resources of the same rate and attributes, as there is none on this one",
+        /// From executions on other resources, scaled by the rates.
+        Others = "executions on other resources, scaled by their rates, as there is none on this one",
+        /// From no execution: the stated or the template's duration.
+        Nothing = "no execution",
+    }
 }
 
 impl Knowledge {

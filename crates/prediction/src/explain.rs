@@ -1,7 +1,5 @@
 //! A prediction with its reasons, for people.
 
-use std::fmt;
-
 use scheduler::prediction::{Estimate, Ladder, Part};
 use scheduler::{Interval, Seconds, counted};
 
@@ -111,21 +109,6 @@ impl Knowledge {
                 seconds_as_number(gap.duration()),
                 Progress::Waits,
             ),
-        })
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Here => "executions on this resource among others",
-            Self::Like => {
-                "executions on resources of the same rate and attributes, as there is none on this one"
-            }
-            Self::Others => {
-                "executions on other resources, scaled by their rates, as there is none on this one"
-            }
-            Self::Nothing => "no execution",
         })
     }
 }
