@@ -329,7 +329,7 @@ impl AgreementLook {
         };
         let seen = SeenAtPeer {
             row,
-            slot: planned_there(&status),
+            slot: status.planned.map(|(start, end)| (start.floor(), end.floor())),
             started,
             lost,
             ended,
@@ -460,12 +460,6 @@ fn guarantees_there(status: &PeerStatus) -> Vec<GuaranteeAtPeer> {
         state: *state,
     };
     said.map(known).collect()
-}
-
-/// Where an agreement lies at its peer, in seconds.
-fn planned_there(status: &PeerStatus) -> Option<(i64, i64)> {
-    let (start, end) = status.planned?;
-    Some((start.floor(), end.floor()))
 }
 
 /// When the nodes of an agreement were handed over at its peer; none where that has not come. A peer that tells no times hands them

@@ -170,11 +170,6 @@ impl Knowledge {
         &self.learners[ladder as usize]
     }
 
-    /// What decides: the chosen parts, or the past run times alone.
-    pub(super) fn deciding_learner(&self) -> &Learner<Likeness> {
-        self.learner(self.choice.unwrap_or(Ladder::History))
-    }
-
     /// Whether anything is known of a resource itself.
     pub(super) fn is_known(&self, resource: &str) -> bool {
         self.ended.contains_key(resource) || self.conditions.contains_key(resource)
@@ -305,7 +300,8 @@ impl Knowledge {
 
     /// How good its statements have been: those of the parts that decide.
     pub fn reliability(&self) -> &Reliability {
-        self.deciding_learner().reliability()
+        // Of what decides: the chosen parts, or the past run times alone.
+        self.learner(self.choice.unwrap_or(Ladder::History)).reliability()
     }
 
     /// How good the statements of each combination of parts have been.

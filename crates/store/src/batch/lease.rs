@@ -190,7 +190,9 @@ impl Store {
     /// # Errors
     /// [`Error::Unavailable`], [`Error::Corrupt`].
     pub async fn epoch(&self) -> Result<i64> {
-        let epoch = self.read_one(statements::EPOCH, &[], read_epoch).await?;
+        let epoch = self
+            .read_one(statements::EPOCH, &[], |row| row.integer("epoch"))
+            .await?;
         epoch.ok_or_else(no_lease_row)
     }
 
@@ -378,8 +380,4 @@ pub(super) fn no_lease_row() -> Error {
 
 fn read_lease_row(row: &Columns<'_>) -> Result<(i64, Trail)> {
     Ok((row.integer("epoch")?, Trail::of(row)?))
-}
-
-fn read_epoch(row: &Columns<'_>) -> Result<i64> {
-    row.integer("epoch")
 }
