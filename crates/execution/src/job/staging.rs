@@ -66,30 +66,29 @@ pub struct FileProgress {
 
 /// What became of the files that go one way, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// When that was found.
+    pub at: Micros,
+    /// What became of them.
+    #[serde(flatten)]
+    pub fate: Fate,
+}
+
+/// What became of the files that go one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Verdict {
+pub enum Fate {
     /// All have arrived.
-    Arrived {
-        /// When the last one had.
-        at: Micros,
-    },
+    Arrived,
     /// One cannot be moved, for a reason of its party's.
     Failed {
-        /// When that was found.
-        at: Micros,
         /// In words.
         why: String,
     },
     /// The files of its party's jobs take more room than they may.
-    NoRoom {
-        /// When that was found.
-        at: Micros,
-    },
+    NoRoom,
     /// The slot was over before they had arrived, because something of this service had held them up.
-    Late {
-        /// When that was found.
-        at: Micros,
-    },
+    Late,
 }
 
 impl StagingRecord {
@@ -120,7 +119,7 @@ impl StagingRecord {
 
     /// The last instant that it has.
     pub(crate) fn last(&self) -> Micros {
-        let end_of = |way: &Direction| way.verdict.as_ref().map_or(way.began, Verdict::at);
+        let end_of = |way: &Direction| way.verdict.as_ref().map_or(way.began, |verdict| verdict.at);
         end_of(&self.brought).max(end_of(&self.sent))
     }
 }
@@ -167,15 +166,6 @@ impl Direction {
     }
 }
 
-impl Verdict {
-    /// When it was found.
-    pub(crate) fn at(&self) -> Micros {
-        match self {
-            Self::Arrived { at } | Self::Failed { at, .. } | Self::NoRoom { at } | Self::Late { at } => *at,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use uuid::Uuid;
@@ -192,7 +182,10 @@ mod tests {
         way.took = 3;
         way.begin(run, &["a", "b"], 6);
         assert!(way.held_up && way.began == 5, "the service has started again");
-        way.verdict = Some(Verdict::Late { at: 9 });
+        way.verdict = Some(Verdict {
+            at: 9,
+            fate: Fate::Late,
+        });
         way.begin(Run { attempt: 1, ..run }, &["a", "b"], 20);
         assert_eq!((way.held_up, way.began, way.verdict.clone()), (false, 20, None));
         assert_eq!((way.bytes(), way.took), (7, 3), "what has arrived stays");

@@ -9,7 +9,7 @@ use tracing::warn;
 
 use super::{Failure, JobSpec, Lane, StartFailure, is_report_taken, slot_end};
 use crate::StagedInput;
-use crate::job::staging::{StagingDirection, StagingRecord, Verdict};
+use crate::job::staging::{Fate, StagingDirection, StagingRecord, Verdict};
 use crate::lead::Report;
 use crate::staging::{Order, OrderState, Stager};
 
@@ -53,7 +53,7 @@ impl Lane {
         if let Some(order) = order_to_bring_files(agreement) {
             match self.staging().follow(order).await? {
                 OrderState::Underway { since } => return self.report_staging(agreement, since).await,
-                OrderState::Over(Verdict::Arrived { .. }, began, _) => since = Some(began),
+                OrderState::Over(verdict, began, _) if verdict.fate == Fate::Arrived => since = Some(began),
                 OrderState::Over(verdict, began, _) => {
                     return self
                         .report_ended(agreement, end_of_unstaged_job(verdict, Some(began)))
@@ -66,7 +66,8 @@ impl Lane {
             Ok(staged) => self.start(agreement, JobSpec { staged, ..job }).await,
             Err(why) => {
                 let at = self.context.clock.micros();
-                let end = end_of_unstaged_job(Verdict::Failed { at, why }, since.or(Some(at)));
+                let fate = Fate::Failed { why };
+                let end = end_of_unstaged_job(Verdict { at, fate }, since.or(Some(at)));
                 self.report_ended(agreement, end).await
             }
         }
@@ -129,7 +130,9 @@ impl Lane {
         Ok(match self.staging().follow(order).await? {
             OrderState::Underway { .. } => None,
             // They had arrived, and nothing was started.
-            OrderState::Over(Verdict::Arrived { at }, ..) => Some(JobEnd::new(RunOutcome::Lost, None, at)),
+            OrderState::Over(verdict, ..) if verdict.fate == Fate::Arrived => {
+                Some(JobEnd::new(RunOutcome::Lost, None, verdict.at))
+            }
             OrderState::Over(verdict, since, _) => Some(end_of_unstaged_job(verdict, Some(since))),
         })
     }
@@ -162,9 +165,9 @@ impl Lane {
                     }
                     return Ok(None);
                 };
-                staging.after = (verdict.at() - end.ended).max(0);
+                staging.after = (verdict.at - end.ended).max(0);
                 end.ended += staging.after;
-                note_sent_files(&mut end, &mut staging, verdict, moved);
+                note_sent_files(&mut end, &mut staging, verdict.fate, moved);
             } else {
                 // It is over, or is to be: its results stay where they are.
                 self.staging().give_up(own, StagingDirection::Out).await?;
@@ -187,12 +190,13 @@ impl Lane {
         if own.slot > 1 {
             return Ok(None);
         }
-        let seen = self.staging().seen(own, StagingDirection::In).await?;
-        let Some(OrderState::Over(Verdict::Arrived { .. }, since, moved)) = seen else {
-            return Ok(None);
-        };
-        let before = (started - since).max(0);
-        Ok(Some((since, BroughtFiles { moved, before })))
+        match self.staging().seen(own, StagingDirection::In).await? {
+            Some(OrderState::Over(verdict, since, moved)) if verdict.fate == Fate::Arrived => {
+                let before = (started - since).max(0);
+                Ok(Some((since, BroughtFiles { moved, before })))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Tells the planner that a job's files are being brought, where it has not been told.
@@ -288,12 +292,11 @@ fn staging_order(
 }
 
 /// The end of a job that could not have its files, which were asked for since then.
-fn end_of_unstaged_job(verdict: Verdict, since: Option<Micros>) -> JobEnd {
-    let at = verdict.at();
-    let (outcome, failure) = match verdict {
-        Verdict::Failed { why, .. } => (RunOutcome::Unstaged, Some(why)),
-        Verdict::NoRoom { .. } => (RunOutcome::Exceeded { limit: Limit::Files }, None),
-        Verdict::Arrived { .. } | Verdict::Late { .. } => (RunOutcome::Lost, None),
+fn end_of_unstaged_job(Verdict { at, fate }: Verdict, since: Option<Micros>) -> JobEnd {
+    let (outcome, failure) = match fate {
+        Fate::Failed { why } => (RunOutcome::Unstaged, Some(why)),
+        Fate::NoRoom => (RunOutcome::Exceeded { limit: Limit::Files }, None),
+        Fate::Arrived | Fate::Late => (RunOutcome::Lost, None),
     };
     // Nothing of lost work has begun: it waits for another slot.
     let started = since.filter(|_| outcome != RunOutcome::Lost);
@@ -307,13 +310,13 @@ fn end_of_unstaged_job(verdict: Verdict, since: Option<Micros>) -> JobEnd {
 }
 
 /// Notes what became of the files that a job has left.
-fn note_sent_files(end: &mut JobEnd, staging: &mut StagingEnd, verdict: Verdict, moved: MovedFiles) {
-    match verdict {
-        Verdict::Arrived { .. } => staging.sent = Some(moved),
-        Verdict::Failed { why, .. } => {
+fn note_sent_files(end: &mut JobEnd, staging: &mut StagingEnd, fate: Fate, moved: MovedFiles) {
+    match fate {
+        Fate::Arrived => staging.sent = Some(moved),
+        Fate::Failed { why } => {
             end.outcome = RunOutcome::Unstaged;
             staging.failure = Some(why);
         }
-        Verdict::NoRoom { .. } | Verdict::Late { .. } => end.outcome = RunOutcome::Lost,
+        Fate::NoRoom | Fate::Late => end.outcome = RunOutcome::Lost,
     }
 }

@@ -27,7 +27,7 @@ use crate::ExecutionError;
 use crate::files::outputs::{OutputFile, Stream};
 use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
-use crate::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
+use crate::job::staging::{Direction, Fate, StagingDirection, StagingRecord, Verdict};
 use transfer_log::{TransferLog, Trouble};
 
 /// Orders that are carried out at the same time: each has a connection and a file open.
@@ -259,15 +259,16 @@ impl StagerState {
     /// Moves the files of an order and writes down what became of them.
     async fn carry_out(self: Arc<Self>, order: Order, mut books: TransferLog, until: Arc<AtomicI64>) {
         let mut waits = true;
-        let verdict = tokio::select! {
-            verdict = self.move_all(&order, &mut books, &mut waits) => Some(verdict),
+        let fate = tokio::select! {
+            fate = self.move_all(&order, &mut books, &mut waits) => Some(fate),
             () = self.wait_for_slot_end(&until) => None,
         };
-        let verdict = verdict.unwrap_or_else(|| self.verdict_when_late(&order, &mut books, waits));
+        let verdict = Verdict {
+            at: self.clock.micros(),
+            fate: fate.unwrap_or_else(|| fate_when_late(&order, &mut books, waits)),
+        };
         info!(run = %order.run, ?verdict, "files moved");
-        if matches!(verdict, Verdict::Failed { .. } | Verdict::NoRoom { .. })
-            && order.way == StagingDirection::In
-        {
+        if matches!(verdict.fate, Fate::Failed { .. } | Fate::NoRoom) && order.way == StagingDirection::In {
             let folder = books.folder().clone();
             if let Err(error) = with_files_off_async_threads(move || folder.remove_parts()).await {
                 warn!(run = %order.run, %error, "what was brought is not removed");
@@ -287,33 +288,8 @@ impl StagerState {
         }
     }
 
-    /// What became of files that had not all arrived when their slot was over.
-    fn verdict_when_late(&self, order: &Order, books: &mut TransferLog, waits: bool) -> Verdict {
-        let at = self.clock.micros();
-        let direction = books.direction();
-        if direction.held_up || waits && order.had_time {
-            return Verdict::Late { at };
-        }
-        let left = direction
-            .files
-            .iter()
-            .zip(&order.files)
-            .find(|(file, _)| !file.done);
-        let why = left.map_or_else(String::new, |(file, (name, address))| {
-            let bytes = match file.of {
-                None => counted(file.bytes, "byte"),
-                Some(length) => format!("{} of {}", file.bytes, counted(length, "byte")),
-            };
-            format!(
-                "the slot was over when {bytes} of {name} had been moved, {}",
-                transfer_in_words(order.way, address)
-            )
-        });
-        Verdict::Failed { at, why }
-    }
-
     /// Moves one file after the other. Says when it no longer waits for others.
-    async fn move_all(&self, order: &Order, books: &mut TransferLog, waits: &mut bool) -> Verdict {
+    async fn move_all(&self, order: &Order, books: &mut TransferLog, waits: &mut bool) -> Fate {
         let own = self.places_of(&order.party);
         // Neither is ever closed.
         let _places = (
@@ -322,18 +298,16 @@ impl StagerState {
         );
         *waits = false;
         for (at, (name, address)) in order.files.iter().enumerate() {
-            if let Err(verdict) = self.move_one(order.way, books, at, address).await {
-                return match verdict {
-                    Verdict::Failed { at, why } => Verdict::Failed {
-                        at,
+            if let Err(fate) = self.move_one(order.way, books, at, address).await {
+                return match fate {
+                    Fate::Failed { why } => Fate::Failed {
                         why: format!("{name}, {}: {why}", transfer_in_words(order.way, address)),
                     },
                     other => other,
                 };
             }
         }
-        let at = self.clock.micros();
-        Verdict::Arrived { at }
+        Fate::Arrived
     }
 
     /// Moves a file, in as many tries as it takes while more of it comes.
@@ -343,13 +317,11 @@ impl StagerState {
         books: &mut TransferLog,
         at: usize,
         address: &str,
-    ) -> Result<(), Verdict> {
+    ) -> Result<(), Fate> {
         let (mut tries, mut wait) = (0, RETRY.0);
         while !books.file(at).done {
             if way == StagingDirection::In && self.folders.excess(books.party()).is_some() {
-                return Err(Verdict::NoRoom {
-                    at: self.clock.micros(),
-                });
+                return Err(Fate::NoRoom);
             }
             let before = books.file(at).bytes;
             let moved = match way {
@@ -359,20 +331,14 @@ impl StagerState {
             if books.file(at).bytes > before {
                 (tries, wait) = (0, RETRY.0);
             }
-            let failed = |why| Verdict::Failed {
-                at: self.clock.micros(),
-                why,
-            };
             match moved {
                 Ok(()) => {}
-                Err(Trouble::Theirs(why)) => return Err(failed(why)),
+                Err(Trouble::Theirs(why)) => return Err(Fate::Failed { why }),
                 Err(Trouble::Passing(why)) => {
                     tries += 1;
                     if tries == TRIES_MAX {
-                        return Err(failed(format!(
-                            "{why}, and {} tries before no better",
-                            TRIES_MAX - 1
-                        )));
+                        let why = format!("{why}, and {} tries before no better", TRIES_MAX - 1);
+                        return Err(Fate::Failed { why });
                     }
                     tokio::time::sleep(wait).await;
                     wait = (wait * 2).min(RETRY.1);
@@ -419,6 +385,30 @@ impl StagerState {
         let places = parties.entry(party.to_owned());
         Arc::clone(places.or_insert_with(|| Arc::new(Semaphore::new(OF_EACH_MAX))))
     }
+}
+
+/// What became of files that had not all arrived when their slot was over.
+fn fate_when_late(order: &Order, books: &mut TransferLog, waits: bool) -> Fate {
+    let direction = books.direction();
+    if direction.held_up || waits && order.had_time {
+        return Fate::Late;
+    }
+    let left = direction
+        .files
+        .iter()
+        .zip(&order.files)
+        .find(|(file, _)| !file.done);
+    let why = left.map_or_else(String::new, |(file, (name, address))| {
+        let bytes = match file.of {
+            None => counted(file.bytes, "byte"),
+            Some(length) => format!("{} of {}", file.bytes, counted(length, "byte")),
+        };
+        format!(
+            "the slot was over when {bytes} of {name} had been moved, {}",
+            transfer_in_words(order.way, address)
+        )
+    });
+    Fate::Failed { why }
 }
 
 /// Which way a file goes, in words.
