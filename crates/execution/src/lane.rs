@@ -311,22 +311,15 @@ impl Lane {
             Ok(status)
         };
         let status = self.call(Some(work), look).await?;
-        match status {
-            JobStatus::NotStarted if self.lacks_records(&agreement) => Err(Failure::NoRecords(id)),
+        let end = match status {
+            JobStatus::NotStarted if self.lacks_records(&agreement) => return Err(Failure::NoRecords(id)),
             JobStatus::NotStarted if self.starts_later(&agreement).await? => {
-                let end = self.end_unstarted(&agreement, RunOutcome::Lost).await?;
-                match end {
-                    Some(end) => self.report_ended(&agreement, end).await,
-                    None => Ok(()),
-                }
+                self.end_unstarted(&agreement, RunOutcome::Lost).await?
             }
             JobStatus::NotStarted => match self.find_job_to_start(&agreement).await? {
-                Ok(job) => self.bring_and_start(&agreement, job).await,
-                Err(StartFailure::Over(outcome)) => match self.end_unstarted(&agreement, outcome).await? {
-                    Some(end) => self.report_ended(&agreement, end).await,
-                    None => Ok(()),
-                },
-                Err(StartFailure::Unable(why)) => self.report_unable(&agreement, why).await,
+                Ok(job) => return self.bring_and_start(&agreement, job).await,
+                Err(StartFailure::Over(outcome)) => self.end_unstarted(&agreement, outcome).await?,
+                Err(StartFailure::Unable(why)) => return self.report_unable(&agreement, why).await,
             },
             JobStatus::Running { started } => {
                 if is_over || agreement.state == AgreementState::ObservedAndTerminating {
@@ -335,12 +328,13 @@ impl Lane {
                 if let Some(at) = started.filter(|_| staging::is_start_unreported(&agreement)) {
                     self.report_started(&agreement, at).await?;
                 }
-                Ok(())
+                None
             }
-            JobStatus::Ended(end) => match self.end_after_sending(&agreement, end).await? {
-                Some(end) => self.report_ended(&agreement, end).await,
-                None => Ok(()),
-            },
+            JobStatus::Ended(end) => self.end_after_sending(&agreement, end).await?,
+        };
+        match end {
+            Some(end) => self.report_ended(&agreement, end).await,
+            None => Ok(()),
         }
     }
 
