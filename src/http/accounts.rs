@@ -12,7 +12,7 @@ use super::format::JsonTaken;
 use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
-use crate::negotiation::AccountsView;
+use crate::service::AccountsView;
 
 /// Which entries are listed.
 #[derive(Debug, Deserialize, JsonSchema)]

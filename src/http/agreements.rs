@@ -23,7 +23,7 @@ use super::routes::Routes;
 use super::terms::{Context, Terms};
 use super::{Answer, Error, requests};
 use crate::access::Caller;
-use crate::negotiation::{
+use crate::service::{
     self, AcceptedView, AgreementDetails, AgreementFilter, AgreementPage, AgreementView, EndingView,
     EvictRequest, EvictedView, GuaranteeView, MoveRequest, TerminateRequest, TimelineView, schemas,
 };
@@ -303,10 +303,10 @@ async fn post_agreement(
     }
     let accepted = Box::pin(use_cases.create_agreement(&party, input, asked.hold, key)).await?;
     let (status, document): (_, fn(&AcceptedView, &str) -> String) = match accepted.agreement.state.as_str() {
-        "Pending" => (StatusCode::ACCEPTED, negotiation::write_create_pending_response),
+        "Pending" => (StatusCode::ACCEPTED, service::write_create_pending_response),
         // What became of the same request, which came before.
-        "Rejected" => (StatusCode::OK, negotiation::write_create_pending_response),
-        _ => (StatusCode::CREATED, negotiation::write_create_response),
+        "Rejected" => (StatusCode::OK, service::write_create_pending_response),
+        _ => (StatusCode::CREATED, service::write_create_response),
     };
     let answer = format.answer(&accepted, || document(&accepted, &call.base));
     if asked.dry_run {
@@ -328,7 +328,7 @@ async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>
         state: read_filter_word("state", query.state.as_deref(), AgreementState::from_word, &words)?,
         name: read_filter_text("name", query.name)?,
         initiator_id: query.agreement_id,
-        ..negotiation::agreements_within(start, end)
+        ..service::agreements_within(start, end)
     };
     let page = call
         .negotiation
@@ -384,7 +384,7 @@ async fn post_agreement_termination(
         .terminate_agreement(call.scope(), order)
         .await?;
     Ok(tag_agreement_version(
-        format.answer(&view, negotiation::write_terminate_response),
+        format.answer(&view, service::write_terminate_response),
         view.version,
     ))
 }

@@ -7,7 +7,7 @@ use super::Answer;
 use super::call::Call;
 use super::operation::Operation;
 use super::routes::Routes;
-use crate::negotiation::ApplicationsView;
+use crate::service::ApplicationsView;
 
 /// The route of applications.
 pub(super) fn routes() -> Routes {

@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
 use super::{Answer, Error, requests};
-use crate::negotiation::{AvailabilityQuery, AvailabilityView};
+use crate::service::{AvailabilityQuery, AvailabilityView};
 
 /// The parameters of the query.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use axum::response::Response;
 use super::path::read_filter_text;
 use super::{Api, Error, scope_of_caller, use_cases_of};
 use crate::access::Caller;
-use crate::negotiation::{Scope, Service};
+use crate::service::{Scope, Service};
 
 /// A call of an operation by a known caller.
 pub(super) struct Call {

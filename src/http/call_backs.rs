@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::path::{NoParameters, Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, body};
-use crate::negotiation::{CallBackView, CallBacksView};
+use crate::service::{CallBackView, CallBacksView};
 
 /// Whose call-backs are meant.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use super::call::Call;
 use super::path::Query;
 use super::resources::{ChangeParameters, change, require_operator};
 use super::routes::Routes;
-use crate::negotiation::ReloadedView;
+use crate::service::ReloadedView;
 
 /// The route of the configuration.
 pub(super) fn routes() -> Routes {

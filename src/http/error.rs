@@ -22,7 +22,7 @@ use super::operation::Operation;
 use super::routes::Routes;
 use super::{Api, REQUEST_ID};
 use crate::access::hide_keys;
-use crate::negotiation::{self, OfferView, RefusalView};
+use crate::service::{self, OfferView, RefusalView};
 
 /// The errors of a request.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +83,7 @@ pub enum Error {
     LeaderLost,
     /// The use case failed.
     #[error(transparent)]
-    Negotiation(#[from] negotiation::Error),
+    Negotiation(#[from] service::Error),
     /// A fault of ours.
     #[error("the service failed; the log tells more under this request's id")]
     Internal,
@@ -139,7 +139,7 @@ struct Mistake<'a> {
 impl Error {
     /// The status and the code of this error, for programs.
     pub(crate) fn status(&self) -> (StatusCode, &'static str) {
-        use negotiation::Error as N;
+        use service::Error as N;
         match self {
             Self::NoKey => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
@@ -193,7 +193,7 @@ impl Error {
     }
 
     /// The failure of a use case behind it, if there is one.
-    fn cause(&self) -> Option<&negotiation::Error> {
+    fn cause(&self) -> Option<&service::Error> {
         match self {
             Self::Negotiation(cause) => Some(cause),
             _ => None,
@@ -208,9 +208,7 @@ impl Error {
                 | Self::BodyTooLarge(_)
                 | Self::BodyBroken(_)
                 | Self::Negotiation(
-                    negotiation::Error::BadName
-                        | negotiation::Error::QuotaExceeded(_)
-                        | negotiation::Error::Short(_)
+                    service::Error::BadName | service::Error::QuotaExceeded(_) | service::Error::Short(_)
                 )
         )
     }
@@ -219,9 +217,9 @@ impl Error {
     pub(crate) fn descriptions(&self) -> Vec<String> {
         match self {
             Self::Negotiation(
-                negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations),
+                service::Error::Invalid(violations) | service::Error::NotOffered(violations),
             ) => violations.0.iter().map(ToString::to_string).collect(),
-            Self::Negotiation(negotiation::Error::Internal(_)) => vec![Self::Internal.to_string()],
+            Self::Negotiation(service::Error::Internal(_)) => vec![Self::Internal.to_string()],
             other => vec![hide_keys(&other.to_string()).into_owned()],
         }
     }
@@ -244,15 +242,15 @@ impl Error {
             offers: None,
         };
         match self.cause() {
-            Some(negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations)) => {
+            Some(service::Error::Invalid(violations) | service::Error::NotOffered(violations)) => {
                 let mistakes = violations.0.iter().map(|violation| Mistake {
                     path: &violation.path,
                     message: &violation.message,
                 });
                 problem.violations = Some(mistakes.collect());
             }
-            Some(negotiation::Error::Refused(refusal)) => problem.refusal = Some(refusal),
-            Some(negotiation::Error::Lost(lost)) => problem.offers = Some(lost.offers()),
+            Some(service::Error::Refused(refusal)) => problem.refusal = Some(refusal),
+            Some(service::Error::Lost(lost)) => problem.offers = Some(lost.offers()),
             _ => {}
         }
         json!(problem)
@@ -314,7 +312,7 @@ async fn give_error_body(
         let problem = error.problem(&instance, id).to_string();
         ([(header::CONTENT_TYPE, "application/problem+json")], problem).into_response()
     } else {
-        let fault = negotiation::continuing_fault(
+        let fault = service::continuing_fault(
             api.negotiation.clock().micros(),
             code,
             &error.descriptions(),
@@ -333,7 +331,7 @@ async fn give_error_body(
     let retry = match &*error {
         Error::TooManyAtOnce => Some("1"),
         // These quotas are counted by the minute.
-        Error::Negotiation(negotiation::Error::TooOften(_)) => Some("60"),
+        Error::Negotiation(service::Error::TooOften(_)) => Some("60"),
         _ => (status == StatusCode::SERVICE_UNAVAILABLE).then_some("1"),
     };
     if let Some(seconds) = retry {

@@ -15,7 +15,7 @@ use super::operation::Operation;
 use super::path::{NoParameters, Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body};
-use crate::negotiation::{FilesView, Upload};
+use crate::service::{FilesView, Upload};
 
 /// The routes of a party's own files.
 pub(super) fn routes() -> Routes {

@@ -11,7 +11,7 @@ use super::path::{Id, NoParameters, Query};
 use super::resources::{ChangeParameters, answer_resource_changes, require_operator};
 use super::routes::Routes;
 use super::{Answer, Api, body};
-use crate::negotiation::{MaintenancesView, ResourceChangesView, schemas};
+use crate::service::{MaintenancesView, ResourceChangesView, schemas};
 
 /// A planned time in which a resource is without nodes.
 #[derive(JsonSchema)]

@@ -87,7 +87,7 @@ pub use wrong_keys::WrongKeys;
 use task::KeptTasks;
 
 use crate::access::{Access, Caller, Role, hide_keys};
-use crate::negotiation::{self, Scope, Service};
+use crate::service::{self, Scope, Service};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -371,7 +371,7 @@ async fn authenticate_request(State(api): State<Api>, mut request: Request, next
         let origin = origin_of_request(&request);
         let place = api.places.take_unknown(origin)?;
         let caller = api.access.authenticate(key).await;
-        let caller = caller.map_err(negotiation::Error::from)?;
+        let caller = caller.map_err(service::Error::from)?;
         drop(place);
         if caller.is_none() {
             api.delay_wrong_key(origin).await?;

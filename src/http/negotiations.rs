@@ -18,7 +18,7 @@ use super::path::{Id, Query};
 use super::resources::ChangeParameters;
 use super::routes::Routes;
 use super::{Answer, requests};
-use crate::negotiation::{
+use crate::service::{
     AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,
     OfferMessage, StoredAnswer, negotiations_opened_within, schemas,
 };

@@ -11,7 +11,7 @@ use super::path::{Path, Query};
 use super::resources::{ChangeParameters, change, require_operator};
 use super::routes::Routes;
 use super::{Answer, Api, body};
-use crate::negotiation::{NodesView, RepairedView, schemas};
+use crate::service::{NodesView, RepairedView, schemas};
 
 /// How nodes stand.
 #[derive(JsonSchema)]

@@ -10,7 +10,7 @@ use super::operation::Operation;
 use super::path::{Id, NoParameters, Path, Query, read_id_in_path};
 use super::routes::Routes;
 use super::{Answer, Error, body};
-use crate::negotiation::FilesView;
+use crate::service::FilesView;
 
 /// The routes of the files that a job has written.
 pub(super) fn routes() -> Routes {

@@ -10,7 +10,7 @@ use super::path::Path;
 use super::resources::require_operator;
 use super::routes::Routes;
 use super::{Answer, Api};
-use crate::negotiation::{Domain, PeersView, ReconciledView};
+use crate::service::{Domain, PeersView, ReconciledView};
 
 /// The route of what this domain says of itself.
 pub(super) fn open_routes() -> Routes {

@@ -7,7 +7,7 @@ use super::Answer;
 use super::call::Call;
 use super::operation::Operation;
 use super::routes::Routes;
-use crate::negotiation::PricesView;
+use crate::service::PricesView;
 
 /// The route of prices.
 pub(super) fn routes() -> Routes {

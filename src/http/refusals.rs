@@ -8,7 +8,7 @@ use super::call::Call;
 use super::operation::Operation;
 use super::path::Id;
 use super::routes::Routes;
-use crate::negotiation::RefusedView;
+use crate::service::RefusedView;
 
 /// The route of refusals.
 pub(super) fn routes() -> Routes {

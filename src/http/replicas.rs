@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::standby::FromReplica;
 use super::{Answer, Api, Error, body};
-use crate::negotiation::{LeaderQuestion, Scope};
 use crate::replicas::QUESTIONS;
+use crate::service::{LeaderQuestion, Scope};
 
 /// The routes.
 pub(super) fn routes() -> Router<Api> {

@@ -15,7 +15,7 @@ use super::path::{Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
-use crate::negotiation::{OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
+use crate::service::{OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
 
 /// The resources: as operators see them, or as others do.
 #[derive(JsonSchema)]

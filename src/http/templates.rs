@@ -6,7 +6,7 @@ use super::operation::Operation;
 use super::path::Path;
 use super::routes::Routes;
 use super::{Answer, Error};
-use crate::negotiation::TemplateView;
+use crate::service::TemplateView;
 
 /// The routes of templates.
 pub(super) fn routes() -> Routes {

@@ -12,7 +12,7 @@ use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
 use crate::access::Role;
-use crate::negotiation::{EventsView, TrailView};
+use crate::service::{EventsView, TrailView};
 
 /// Which events are listed.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -10,7 +10,7 @@ use super::call::Call;
 use super::operation::Operation;
 use super::path::Query;
 use super::routes::Routes;
-use crate::negotiation::UsageView;
+use crate::service::UsageView;
 
 /// Whose usage is asked for.
 #[derive(Debug, Deserialize, JsonSchema)]

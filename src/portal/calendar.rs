@@ -17,7 +17,7 @@ use super::values::Values;
 use super::{Answer, Frame, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
-use crate::negotiation::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
+use crate::service::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
 
 /// Days before today beyond which nothing is looked for.
 const DAYS_BACK: i64 = 366;

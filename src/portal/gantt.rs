@@ -11,7 +11,7 @@ use super::chart::{Link, ListedSlot, Paging};
 use super::values::Values;
 use super::{Answer, Frame, days, render_page, session, text};
 use crate::http::{self, Api};
-use crate::negotiation::{GanttQuery, GanttResourceView, GanttView, PlanChangeView};
+use crate::service::{GanttQuery, GanttResourceView, GanttView, PlanChangeView};
 use times::Span;
 
 /// The most slots in the table below the picture.

@@ -15,7 +15,7 @@ use super::values::Values;
 use super::{Answer, Frame, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
-use crate::negotiation::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
+use crate::service::{self, MoneyView, MonthView, NamedEntryView, Service, is_month};
 
 /// Months in the picture and in the table.
 const MONTHS: usize = 12;
@@ -201,7 +201,7 @@ async fn cap_of_key(api: &Api, visitor: &Visitor) -> Result<Option<Cap>, Failure
     let Some(most) = visitor.caller.limits.spending_cap else {
         return Ok(None);
     };
-    let spent = api.access.spent().await.map_err(negotiation::Error::from)?;
+    let spent = api.access.spent().await.map_err(service::Error::from)?;
     let micros = spent.get(&visitor.caller.key).copied().unwrap_or(0);
     Ok(Some(Cap {
         spent: MoneyView::of(domain::agreement::Money { micros, ..most }),
@@ -322,7 +322,7 @@ async fn part_of_export(
     service: &Service,
     party: &str,
     after: Option<Uuid>,
-) -> Result<(String, Option<Uuid>), negotiation::Error> {
+) -> Result<(String, Option<Uuid>), service::Error> {
     let (entries, next) = service
         .account_entries(party, None, after, Some(EXPORTED))
         .await?;

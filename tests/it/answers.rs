@@ -23,8 +23,8 @@ use bespeak::access::{Access, KeyLimits, KeyWish, Role};
 use bespeak::http::{
     self, Api, Bounds, Connections, Proxies, RequestLimits, RequestMetrics, Stage, WrongKeys,
 };
-use bespeak::negotiation::{OnLoss, Service, TemplateText, Templates};
 use bespeak::portal;
+use bespeak::service::{OnLoss, Service, TemplateText, Templates};
 use domain::agreement::Currency;
 use domain::catalogue::Catalogue;
 use domain::clock::{Clock, MICROS_PER_SECOND};

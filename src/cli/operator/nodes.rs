@@ -9,7 +9,7 @@ use crate::cli::client::{
     DryRun, Server, escape_path_part, list_or_empty, print_json, read_answer, text_or_empty,
 };
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{NodeView, NodesView, RepairedView};
+use crate::service::{NodeView, NodesView, RepairedView};
 
 const EXAMPLES: &str = "\
 Examples:

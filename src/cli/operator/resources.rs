@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::cli::client::{DryRun, Server, escape_path_part};
 use crate::cli::{Failure, print_rows, row, split_headings};
-use crate::negotiation::{
+use crate::service::{
     MoneyView, OfferedResourcesView, PlaceChangeView, ReloadedView, ResourceChangesView, ResourcesView,
 };
 

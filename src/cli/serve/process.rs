@@ -38,9 +38,9 @@ use crate::cli::config::Config;
 use crate::cli::config::trail::Trail;
 use crate::federation::Federation;
 use crate::http::{self, Api, Connections, RequestLimits, Stage, WrongKeys};
-use crate::negotiation::Service;
 use crate::portal;
 use crate::replicas::Replicas;
+use crate::service::Service;
 
 /// Orders to read the configuration again that may wait.
 const RELOADS_MAX: usize = 8;

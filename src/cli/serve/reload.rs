@@ -25,7 +25,7 @@ use crate::cli::config::Config;
 use crate::cli::config::energy::Series;
 use crate::cli::config::tls::Tls;
 use crate::federation::settings::Federation;
-use crate::negotiation::{self, ReloadOrder, ReloadedView, Service, Templates};
+use crate::service::{self, ReloadOrder, ReloadedView, Service, Templates};
 
 /// Reads the configuration again.
 pub(super) struct Reloader {
@@ -117,11 +117,7 @@ impl Reloader {
         }
     }
 
-    async fn reload(
-        &mut self,
-        party: Option<String>,
-        is_dry: bool,
-    ) -> Result<ReloadedView, negotiation::Error> {
+    async fn reload(&mut self, party: Option<String>, is_dry: bool) -> Result<ReloadedView, service::Error> {
         if is_dry {
             return self.take_over(party, is_dry).await;
         }
@@ -135,17 +131,17 @@ impl Reloader {
         &mut self,
         party: Option<String>,
         is_dry: bool,
-    ) -> Result<ReloadedView, negotiation::Error> {
+    ) -> Result<ReloadedView, service::Error> {
         let Some(file) = self.file.clone() else {
             let why = "the service was started without a configuration file: --config names one";
-            return Err(negotiation::Error::Conflict(why.to_owned()));
+            return Err(service::Error::Conflict(why.to_owned()));
         };
         let read = Read::from(Some(file), self.prices.series()).await;
         let read = read.and_then(|read| {
             read.check_expiry(self.negotiation.clock())?;
             Ok(read)
         });
-        let read = read.map_err(|why| negotiation::Error::Conflict(why.to_string()))?;
+        let read = read.map_err(|why| service::Error::Conflict(why.to_string()))?;
         let opened = self.opened.as_ref().unwrap_or(&self.led);
         let left = read.config.left_for_a_start(opened, &self.led);
         let reconfiguration = Reconfiguration {

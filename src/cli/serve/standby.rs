@@ -21,9 +21,9 @@ use super::reload::Read;
 use super::{SOON, announce_service, check, executors, keep_folders, start_learning};
 use crate::cli::Failure;
 use crate::http::{self, LeaderProxy, Stage};
-use crate::negotiation::Service;
 use crate::portal;
 use crate::replicas::{Replicas, answer_questions};
+use crate::service::Service;
 
 /// How often it is looked whether the lead is free.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

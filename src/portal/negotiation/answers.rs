@@ -7,7 +7,6 @@ use axum::response::{IntoResponse, Redirect};
 use uuid::Uuid;
 
 use crate::http::{self, Api, require_writer, use_cases_of};
-use crate::negotiation::{self, Input as Body, NegotiationView, ReadOffer, RequestKey, Scope};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::{fill_form_again, render_negotiation_page};
 use crate::portal::path::Path;
@@ -20,6 +19,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, Input as Body, NegotiationView, ReadOffer, RequestKey, Scope};
 
 /// The form of an answer.
 #[derive(Template)]
@@ -53,9 +53,9 @@ pub(in crate::portal) async fn accept_held_offer(
             let to = format!("/portal/agreements/{}", accepted.agreement.id);
             Ok(Redirect::to(&to).into_response())
         }
-        Err(lost @ (negotiation::Error::Lost(_) | negotiation::Error::Refused(_))) => {
+        Err(lost @ (service::Error::Lost(_) | service::Error::Refused(_))) => {
             let words = match &lost {
-                negotiation::Error::Refused(refusal) => refusal.binding_constraint.clone(),
+                service::Error::Refused(refusal) => refusal.binding_constraint.clone(),
                 lost => lost.to_string(),
             };
             let status = http::Error::from(lost).status().0;
@@ -120,7 +120,7 @@ async fn release_offers(api: &Api, visitor: &Visitor, id: Uuid) -> Result<(), Fa
         .await
     {
         // A negotiation that was ended or has expired meanwhile is shown as such.
-        Ok(_) | Err(negotiation::Error::Conflict(_) | negotiation::Error::Gone(_)) => Ok(()),
+        Ok(_) | Err(service::Error::Conflict(_) | service::Error::Gone(_)) => Ok(()),
         Err(other) => Err(other.into()),
     }
 }

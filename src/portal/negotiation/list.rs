@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, scope_of_caller};
-use crate::negotiation::{NegotiationFilter, NegotiationView, OfferView};
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::session;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{NegotiationFilter, NegotiationView, OfferView};
 
 #[derive(Template)]
 #[template(path = "portal/negotiations.html")]

@@ -11,7 +11,6 @@ use axum::http::{HeaderMap, StatusCode};
 use uuid::Uuid;
 
 use crate::http::{Api, scope_of_caller};
-use crate::negotiation::{NegotiationView, ReadOffer};
 use crate::portal::chart::spans::Picture;
 use crate::portal::negotiation::cards::{Card, deviation_in_words};
 use crate::portal::negotiation::difference::difference_in_words;
@@ -26,6 +25,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{NegotiationView, ReadOffer};
 
 #[derive(Template)]
 #[template(path = "portal/negotiation.html")]

@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{self, Api, KeyView};
-use crate::negotiation::{self, RequestKey};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::session::{self, Visitor};
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{self, RequestKey};
 
 #[derive(Template)]
 #[template(path = "portal/operator/keys.html")]
@@ -38,7 +38,7 @@ pub(super) async fn show_keys_page(State(api): State<Api>, headers: HeaderMap) -
 pub(super) async fn make_key(State(api): State<Api>, request: Request) -> Answer {
     let (visitor, values) = session::read_session_form(&api, request).await?;
     http::require_key_maker(&visitor.caller)?;
-    let expires = form::read_time(&values, field::DEADLINE).map_err(negotiation::Error::invalid)?;
+    let expires = form::read_time(&values, field::DEADLINE).map_err(service::Error::invalid)?;
     let filled = |name| Some(values.trimmed(name)).filter(|text| !text.is_empty());
     let currency = api.negotiation.currency();
     let cap = filled("cap").zip(currency);

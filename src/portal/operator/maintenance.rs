@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
-use crate::negotiation::{MaintenanceView, OfferedResourceView};
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{MaintenanceView, OfferedResourceView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/maintenance.html")]

@@ -12,10 +12,6 @@ use uuid::Uuid;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
-use crate::negotiation::{
-    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
-    RequestKey, ResourceChangesView, ResourceVerb, Scope, Service, read_key_expiry,
-};
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
 use crate::portal::request::field;
@@ -24,6 +20,10 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{
+    self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
+    RequestKey, ResourceChangesView, ResourceVerb, Scope, Service, read_key_expiry,
+};
 
 /// Nodes that one sentence names.
 const NODES_NAMED_MAX: usize = 50;
@@ -200,7 +200,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let has_changed = matches!(
         &ordered,
         Err(Failure::Request(http::Error::Negotiation(
-            negotiation::Error::Changed
+            service::Error::Changed
         )))
     );
     if has_changed {
@@ -211,7 +211,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let effects = match ordered {
         Err(Failure::NotFound) => {
             let what = "there is no such node, resource, maintenance, reservation or key any more".to_owned();
-            return Err(negotiation::Error::Conflict(what).into());
+            return Err(service::Error::Conflict(what).into());
         }
         effects => effects?,
     };
@@ -409,7 +409,7 @@ async fn change_key(
     is_dry: bool,
 ) -> Result<Effects, Failure> {
     let (id, by) = (id(values)?, Some(visitor.caller.key));
-    let key = api.access.key(id).await.map_err(negotiation::Error::from)?;
+    let key = api.access.key(id).await.map_err(service::Error::from)?;
     let key = key.ok_or(Failure::NotFound)?;
     let label = key.label.map(|label| format!(" ({label})")).unwrap_or_default();
     let which = format!("The key of {}{label}, a {}'s,", key.party, key.role.word());
@@ -525,7 +525,7 @@ fn id(values: &Values) -> Result<Uuid, Failure> {
 
 /// The instant in a date and a time field, as a dateTime; none where they are empty.
 fn time(values: &Values, fields: (&str, &str)) -> Result<Option<String>, Failure> {
-    let read = form::read_time(values, fields).map_err(negotiation::Error::invalid)?;
+    let read = form::read_time(values, fields).map_err(service::Error::invalid)?;
     Ok(read.map(text::date_time))
 }
 
@@ -536,7 +536,7 @@ fn count(values: &Values, field: &str) -> Result<Option<u32>, Failure> {
         return Ok(None);
     }
     let count = text.parse().map(Some);
-    count.map_err(|_| negotiation::Error::invalid(format!("{field}: a whole number is expected")).into())
+    count.map_err(|_| service::Error::invalid(format!("{field}: a whole number is expected")).into())
 }
 
 /// What makes a form that is sent twice count once.

@@ -5,10 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::{
-    EntryView, MoneyView, OperationsView, PastUseView, PriceListView, Scope, WaitingView,
-};
 use crate::portal::{Answer, Frame, render_page, text};
+use crate::service::{EntryView, MoneyView, OperationsView, PastUseView, PriceListView, Scope, WaitingView};
 
 /// The newest postings among which violations are looked for.
 const POSTINGS: u32 = 100;

@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::PeersView;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::PeersView;
 
 #[derive(Template)]
 #[template(path = "portal/operator/peers.html")]

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::{PoliciesView, PriceListView, QuotasView};
 use crate::portal::text::duration;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{PoliciesView, PriceListView, QuotasView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/policies.html")]

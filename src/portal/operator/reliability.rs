@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 
 use crate::http::Api;
-use crate::negotiation::ReliabilityView;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::ReliabilityView;
 
 #[derive(Template)]
 #[template(path = "portal/operator/reliability.html")]

@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
-use crate::negotiation::{NodeView, ResourceView};
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{NodeView, ResourceView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/resources.html")]

@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
 use crate::http::Api;
-use crate::negotiation::TrailLineView;
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::TrailLineView;
 
 /// Lines on a page.
 const LINES: usize = 50;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use wsag::job::ARCHITECTURES;
 
-use crate::negotiation::{Attribute, OfferedResourceView};
 use crate::portal::request::field;
+use crate::service::{Attribute, OfferedResourceView};
 
 /// A number of which each node must have something at least.
 pub(in crate::portal) struct NodeNumber {

@@ -2,7 +2,6 @@
 
 use domain::catalogue::{Application, ArgumentKind, Catalogue};
 
-use crate::negotiation::{OfferedResourceView, PriceListView};
 use crate::portal::request::attributes::{NODE_NUMBERS, architectures_of};
 use crate::portal::request::field;
 use crate::portal::request::form::{self, CHOICES_MAX, FormPart, Problem};
@@ -10,6 +9,7 @@ use crate::portal::request::hints::{hint_of_argument, resource_in_words, saving_
 use crate::portal::request::values_of_request::{form_address, with_nodes};
 use crate::portal::text::capitalised;
 use crate::portal::values::Values;
+use crate::service::{OfferedResourceView, PriceListView};
 
 /// What the form can offer to choose from.
 pub(in crate::portal) struct Supply<'a> {

@@ -8,12 +8,12 @@ use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, CatalogueJob, Request};
 use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
+use crate::service::{Attribute, CatalogueJob, Request};
 
 /// A problem of a form, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,7 +17,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::negotiation::{self, RefusalView, Request};
 use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
 use crate::portal::request::form::{FormPart, Problem};
@@ -28,6 +27,7 @@ use crate::portal::session::Visitor;
 use crate::portal::text;
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
+use crate::service::{self, RefusalView, Request};
 
 /// A form as it was sent, and its result.
 #[derive(Default)]
@@ -61,12 +61,12 @@ impl SubmittedForm {
     ///
     /// # Errors
     /// A failure that is none of the form.
-    pub(in crate::portal) fn note_error(&mut self, error: negotiation::Error) -> Result<StatusCode, Failure> {
+    pub(in crate::portal) fn note_error(&mut self, error: service::Error) -> Result<StatusCode, Failure> {
         match error {
-            negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations) => {
+            service::Error::Invalid(violations) | service::Error::NotOffered(violations) => {
                 self.problems = problems_of_offer(&violations, std::mem::take(&mut self.problems));
             }
-            negotiation::Error::KeyReused => {
+            service::Error::KeyReused => {
                 // The visitor went back to a form that had been sent, and changed it.
                 self.problems.push(whole_form_problem(
                     "This form was sent before and has become a reservation or offers, which are in your lists. To make \
@@ -74,12 +74,12 @@ impl SubmittedForm {
                 ));
                 self.once = None;
             }
-            negotiation::Error::Refused(refusal) => {
+            service::Error::Refused(refusal) => {
                 self.refusal = Some(refusal);
                 return Ok(StatusCode::CONFLICT);
             }
             // What it is about is over.
-            negotiation::Error::Conflict(why) | negotiation::Error::Gone(why) => {
+            service::Error::Conflict(why) | service::Error::Gone(why) => {
                 let why = format!("{}.", text::capitalised(&why));
                 self.problems.push(whole_form_problem(&why));
                 return Ok(StatusCode::CONFLICT);

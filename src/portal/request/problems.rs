@@ -115,10 +115,10 @@ mod tests {
     use domain::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
 
     use super::*;
-    use crate::negotiation::{CatalogueJob, Request};
     use crate::portal::request::field;
     use crate::portal::request::form::{self};
     use crate::portal::values::Values;
+    use crate::service::{CatalogueJob, Request};
     use proptest::prelude::*;
     use wsag::job::RangeValue;
     use wsag::scheduling::{Budget, Scheduling};

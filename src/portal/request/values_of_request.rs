@@ -4,12 +4,12 @@ use domain::catalogue::Catalogue;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, RelaxationView, Request};
 use crate::portal::request::attributes::{self, NODE_NUMBERS};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
+use crate::service::{Attribute, RelaxationView, Request};
 
 /// The address of a form that is filled in with values.
 pub(in crate::portal) fn form_address(values: &Values) -> String {
@@ -243,7 +243,7 @@ mod tests {
     use wsag::scheduling::{Budget, Preemption, Scheduling};
 
     use super::*;
-    use crate::negotiation::CatalogueJob;
+    use crate::service::CatalogueJob;
 
     fn catalogue() -> Catalogue {
         let application = Application {

@@ -10,7 +10,6 @@ use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementDetails, AgreementView};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
@@ -26,6 +25,7 @@ use crate::portal::text::{self, second_of};
 use crate::portal::values::Values;
 use crate::portal::zone::Zone;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{self, AgreementDetails, AgreementView};
 
 #[derive(Template)]
 #[template(path = "portal/change.html")]
@@ -125,7 +125,7 @@ async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<Agreeme
             "the reservation is over or not decided: {}",
             text::standing(&shown.view).words
         );
-        return Err(negotiation::Error::Conflict(words).into());
+        return Err(service::Error::Conflict(words).into());
     }
     Ok(shown)
 }
@@ -159,10 +159,10 @@ fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
 }
 
 /// The request for the differences; none where there are none.
-fn request_for_change(wish: &negotiation::Request, view: &AgreementView) -> Option<negotiation::Request> {
+fn request_for_change(wish: &service::Request, view: &AgreementView) -> Option<service::Request> {
     let is_whole = text::can_change_wholly(view);
     let is_other = |at: DateTime, present: &str| Some(at.floor()) != second_of(present);
-    let request = negotiation::Request {
+    let request = service::Request {
         nodes: wish
             .nodes
             .filter(|nodes| is_whole && *nodes != (view.nodes, view.nodes)),
@@ -175,9 +175,9 @@ fn request_for_change(wish: &negotiation::Request, view: &AgreementView) -> Opti
             budget: wish.scheduling.budget.clone(),
             ..Scheduling::default()
         },
-        ..negotiation::Request::default()
+        ..service::Request::default()
     };
-    (request != negotiation::Request::default()).then_some(request)
+    (request != service::Request::default()).then_some(request)
 }
 
 fn render_change_page(

@@ -10,7 +10,6 @@ use uuid::Uuid;
 
 use crate::access::Role;
 use crate::http::{Api, base_address, scope_of_caller};
-use crate::negotiation::{AgreementView, ReservationFilter, ReservationPlace};
 use crate::portal::chart::spans::Picture;
 use crate::portal::days;
 use crate::portal::reservation::{calendar_feed, picture};
@@ -18,6 +17,7 @@ use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel};
 use crate::portal::values::Values;
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{AgreementView, ReservationFilter, ReservationPlace};
 
 /// Reservations on a page.
 const PAGE: u32 = 20;

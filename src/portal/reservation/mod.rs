@@ -16,10 +16,6 @@ use uuid::Uuid;
 use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
-use crate::negotiation::{
-    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
-    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
-};
 use crate::portal::chart::spans::Picture;
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
@@ -29,6 +25,10 @@ use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, 
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
 use crate::portal::{Answer, Frame, render_page};
+use crate::service::{
+    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
+    FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
+};
 
 /// Bytes of an output that the page itself shows.
 const SHOWN_MAX: usize = 4_096;
@@ -182,7 +182,7 @@ fn address_as_before(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
-    request: negotiation::Request,
+    request: service::Request,
     now: i64,
 ) -> Option<String> {
     let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
@@ -191,7 +191,7 @@ fn address_as_before(
         return None;
     }
     let latest = |end: &DateTime| end.floor() - view.duration_seconds;
-    let request = negotiation::Request {
+    let request = service::Request {
         start: request.start.filter(|at| at.floor() > now),
         end: request.end.filter(|end| latest(end) > now),
         ..request

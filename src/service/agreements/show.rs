@@ -1,0 +1,285 @@
+//! One agreement: the whole and its parts.
+
+use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
+use domain::request::Request;
+use execution::slurm::slurm_name_of_run;
+use store::MoneyMoved;
+use uuid::Uuid;
+use wsag::Fragment;
+use wsag::agreements::AgreementOffer;
+use wsag::placement::Placement;
+use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
+
+use crate::service::agreements::files::with_files_off_async_threads;
+use crate::service::codec::kept::Words;
+use crate::service::views::agreement::{AtPeerView, StagedView};
+use crate::service::views::documents::{
+    agreement_state_in_document, choices_in_document, date_time_in_document, guarantee_state_in_document,
+    instant_in_document, piece_in_document, sum_in_document,
+};
+use crate::service::views::terms;
+use crate::service::views::values::second_as_date_time;
+use crate::service::{AgreementView, Error, Json, Result, Scope, Service};
+
+/// An agreement as it is shown.
+#[derive(Debug)]
+pub struct AgreementDetails {
+    /// The whole of it, flat.
+    pub view: AgreementView,
+    /// The part of its window in which it may be moved, where it has a place: where that begins and where it ends.
+    pub room: Option<(String, String)>,
+    /// What the offer asks for.
+    pub request: Request,
+    /// Watt-hours that its nodes take in its slots, where their power is known.
+    pub watt_hours: Option<i64>,
+    /// The context of the offer, flat.
+    pub context: Json,
+    /// The terms of the offer, flat.
+    pub terms: Json,
+    properties: AgreementProperties,
+}
+
+impl AgreementDetails {
+    /// The document of a part, or of the whole.
+    pub fn document(&self, part: Option<Part>) -> String {
+        part.map_or_else(|| self.properties.to_xml(), |part| self.properties.part_xml(part))
+    }
+}
+
+impl Service {
+    /// An agreement with the offer that it was made from.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn show_agreement(&self, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
+        let agreement = self.stored_agreement(&scope, id).await?;
+        let words = self.words_of(id).await?;
+        let succession = self.store.succession(id).await?;
+        let proposals = self.proposals_about(&agreement).await?;
+        let at_peers = self.store.at_peers(id).await?;
+        let reservation = self.reservation_of(&agreement);
+        let reservation_from = match &reservation {
+            Some(_) => self.reservation_due(&agreement).await.map(second_as_date_time),
+            None => None,
+        };
+        let view = AgreementView {
+            proposals,
+            staging: self.staging_of(&agreement).await?,
+            reservation,
+            reservation_from,
+            rejection: self.rejection_of(&agreement).await?,
+            supersedes: succession.supersedes,
+            superseded_by: succession.superseded_by,
+            at_peers: at_peers.iter().map(AtPeerView::of).collect(),
+            ..self.view(&agreement)
+        };
+        let watt_hours = self.watt_hours_of(&agreement);
+        let money = self.store.money_of(id).await?;
+        let shown = self
+            .run_document_work(move |_| show_agreement(&agreement, view, words, (&money, &at_peers)))
+            .await?;
+        Ok(AgreementDetails { watt_hours, ..shown })
+    }
+
+    fn watt_hours_of(&self, agreement: &Agreement) -> Option<i64> {
+        let templates = self.templates.now();
+        let energy = templates.pricing()?.energy.as_ref()?;
+        energy.watt_hours(&agreement.resource, agreement.node_seconds())
+    }
+
+    /// Why an agreement was rejected, as its timeline says.
+    pub(super) async fn rejection_of(&self, agreement: &Agreement) -> Result<Option<String>, Error> {
+        if agreement.state != AgreementState::Rejected {
+            return Ok(None);
+        }
+        let last = self.store.timeline(agreement.id).await?.pop();
+        Ok(last.map(|line| {
+            let why = line.detail.strip_prefix("Rejected: ");
+            why.map_or(line.detail.clone(), ToOwned::to_owned)
+        }))
+    }
+
+    /// The files that are moved for the job of an agreement, and how far they have come.
+    async fn staging_of(&self, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
+        let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
+            return Ok(Vec::new());
+        };
+        let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
+        let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
+        Ok(StagedView::of(&job.staging, record.as_ref()))
+    }
+
+    /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
+    fn reservation_of(&self, agreement: &Agreement) -> Option<String> {
+        let handed = agreement.job.is_none()
+            && !agreement.state.is_final()
+            && self.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");
+        handed.then(|| slurm_name_of_run(&agreement.resource, Run::first(agreement.execution_id())))
+    }
+
+    /// From when on its cluster knows that name; none where it does.
+    async fn reservation_due(&self, agreement: &Agreement) -> Option<scheduler::Time> {
+        let due = self.planner.reservation_due(agreement.id).await;
+        // Where the plan cannot be asked, it is certain only that its begin is late enough.
+        due.unwrap_or_else(|_| {
+            let waits = agreement.is_placed() && !agreement.has_nodes();
+            waits.then(|| agreement.slot().start)
+        })
+    }
+
+    /// An agreement, if there is one and the caller may see it.
+    pub(in crate::service) async fn visible_agreement(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+    ) -> Result<AgreementView> {
+        self.stored_agreement(scope, id)
+            .await
+            .map(|agreement| self.view(&agreement))
+    }
+
+    /// Why nothing more is done with an agreement that was there before and has left the plan: it is over.
+    pub(in crate::service) async fn over_already(&self, scope: &Scope, before: AgreementView) -> Error {
+        let now = self.visible_agreement(scope, before.id).await.unwrap_or(before);
+        Error::Conflict(format!("the agreement is {} already", now.state))
+    }
+
+    pub(in crate::service) async fn stored_agreement(&self, scope: &Scope, id: Uuid) -> Result<Agreement> {
+        let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
+        match scope.party() {
+            Some(party) if party != agreement.party => Err(Error::NotFound),
+            _ => Ok(agreement),
+        }
+    }
+}
+
+fn show_agreement(
+    agreement: &Agreement,
+    view: AgreementView,
+    words: Words,
+    (money, at_peers): (&[MoneyMoved], &[AtPeer]),
+) -> AgreementDetails {
+    let (offer, context, said) = words.parts();
+    let room = agreement.is_placed().then(|| agreement.room());
+    AgreementDetails {
+        room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
+        request: Request::of_offer(&offer),
+        watt_hours: None,
+        context: terms::view_context(&offer.context),
+        terms: terms::view_terms(&offer.terms),
+        properties: agreement_properties(agreement, *offer, &view, (context, said), (money, at_peers)),
+        view,
+    }
+}
+
+fn agreement_properties(
+    agreement: &Agreement,
+    offer: AgreementOffer,
+    view: &AgreementView,
+    (context, terms): (Fragment, Fragment),
+    (money, at_peers): (&[MoneyMoved], &[AtPeer]),
+) -> AgreementProperties {
+    let sums = |which: fn(&MoneyMoved) -> Money| {
+        let sums = money.iter().map(which).filter(|sum| sum.micros > 0);
+        sums.map(sum_in_document).collect()
+    };
+    let (state, status) = service_state(agreement, view.reservation.as_deref());
+    let services = offer
+        .terms
+        .descriptions()
+        .map(|term| ServiceTermState {
+            term_name: term.name.clone(),
+            state: state.clone(),
+            placement: agreement.is_placed().then(|| Placement {
+                confidence: view.confidence,
+                status: status.clone(),
+                ..agreement_placement(agreement)
+            }),
+        })
+        .collect();
+    AgreementProperties {
+        name: offer.name,
+        agreement_id: offer.agreement_id.unwrap_or_else(|| agreement.id.to_string()),
+        context,
+        terms,
+        state: agreement_state_in_document(agreement.state),
+        details: Details {
+            reason: view.rejection.clone(),
+            choices: choices_in_document(&agreement.choices),
+            supersedes: view.supersedes.map(|id| id.to_string()),
+            superseded_by: view.superseded_by.map(|id| id.to_string()),
+            charged: sums(|each| each.charged),
+            paid: sums(|each| each.paid),
+            at_peers: at_peers.iter().filter_map(at_peer_in_document).collect(),
+        },
+        guarantees: agreement
+            .guarantees
+            .iter()
+            .map(|guarantee| {
+                (
+                    guarantee.name.clone(),
+                    guarantee_state_in_document(guarantee.state),
+                )
+            })
+            .collect(),
+        services,
+    }
+}
+
+/// Another domain's agreement; none where it was not made.
+fn at_peer_in_document(row: &AtPeer) -> Option<states::AtPeer> {
+    let sum = |micros: i64| Some(sum_in_document(Money::new(micros, row.price?.currency)));
+    let guarantees = row.guarantees.iter().map(|guarantee| states::GuaranteeAtPeer {
+        name: guarantee.name.clone(),
+        state: guarantee_state_in_document(guarantee.state),
+    });
+    Some(states::AtPeer {
+        peer: row.peer.clone(),
+        state: agreement_state_in_document(AgreementState::from_word(&row.state)?),
+        charged: sum(row.charged),
+        paid: sum(row.paid_back),
+        guarantees: guarantees.collect(),
+    })
+}
+
+fn agreement_placement(agreement: &Agreement) -> Placement {
+    Placement {
+        resource: Some(agreement.resource.clone()),
+        planned_start: date_time_in_document(agreement.placement().start),
+        planned_end: date_time_in_document(agreement.placement().end),
+        nodes: agreement.nodes(),
+        confidence: None,
+        fixed: agreement.fixed || !agreement.has_more_to_begin() || agreement.fills_its_window(),
+        price: agreement.price.map(sum_in_document),
+        pieces: agreement.slots.pieces().iter().map(piece_in_document).collect(),
+        node_names: Vec::new(),
+        started: agreement.started.map(instant_in_document),
+        ended: agreement.ended.map(instant_in_document),
+        exit_status: agreement.outcome.and_then(RunOutcome::exit),
+        outcome: agreement.outcome.map(|outcome| outcome.word().to_owned()),
+        status: None,
+    }
+}
+
+/// The state of its service, and what is being done in it.
+fn service_state(agreement: &Agreement, reservation: Option<&str>) -> (states::ServiceState, Option<String>) {
+    let (activity, status) = match agreement.service {
+        ServiceState::NotReady => return (states::ServiceState::NotReady, None),
+        ServiceState::Completed => return (states::ServiceState::Completed, None),
+        ServiceState::Idle if agreement.is_between_slots() => {
+            (Activity::Idle, "waiting for its next piece".to_owned())
+        }
+        ServiceState::Idle => (
+            Activity::Idle,
+            reservation.map_or("reserved".to_owned(), |name| format!("reserved as {name}")),
+        ),
+        ServiceState::Processing if agreement.is_being_brought() => {
+            (Activity::Processing, "bringing files".to_owned())
+        }
+        ServiceState::Processing if agreement.slot_started().is_some() => {
+            (Activity::Processing, "running".to_owned())
+        }
+        ServiceState::Processing => (Activity::Processing, "starting".to_owned()),
+    };
+    (states::ServiceState::Ready(activity), Some(status))
+}

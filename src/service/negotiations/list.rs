@@ -1,0 +1,93 @@
+//! Lists of negotiations.
+
+use domain::agreement::NegotiationInstance;
+use schemars::JsonSchema;
+use serde::Serialize;
+use store::NegotiationFilter;
+use uuid::Uuid;
+use wsag::time::DateTime;
+
+use super::NegotiationView;
+use crate::service::handle::{cut_page, length_of_page};
+use crate::service::views::offer::WordedOffer;
+use crate::service::{Result, Scope, Service};
+
+/// Negotiations on a page where the caller does not say, and at most.
+const PAGE: (u32, u32) = (20, 100);
+/// Negotiations that are shown together: as many as a person looks through.
+const GOING_SHOWN_MAX: u32 = 20;
+
+/// Negotiations, a page at a time.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct NegotiationsView {
+    /// The newest first, each with its offers that can be accepted now.
+    pub negotiations: Vec<NegotiationView>,
+    /// The value of `after` for the next page; none on the last.
+    pub next: Option<Uuid>,
+}
+
+/// The filter for negotiations that were opened in a time.
+pub fn negotiations_opened_within(start: Option<DateTime>, end: Option<DateTime>) -> NegotiationFilter {
+    NegotiationFilter {
+        start: start.map(DateTime::micros_ceil),
+        end: end.map(DateTime::micros_ceil),
+        ..NegotiationFilter::default()
+    }
+}
+
+impl Service {
+    /// The negotiations that match a filter, with their offers that can be accepted, newest first, beginning after one.
+    ///
+    /// # Errors
+    /// `Error::Limit`, `Error::Unavailable`.
+    pub async fn negotiations(
+        &self,
+        filter: &NegotiationFilter,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<NegotiationsView> {
+        let limit = length_of_page(limit, PAGE)?;
+        let now = self.clock.now();
+        let found = self.store.negotiations_page(filter, now, after, limit + 1);
+        let (found, next) = cut_page(found.await?, limit, |each| each.id);
+        let negotiations = self.with_what_is_held(found).await?;
+        Ok(NegotiationsView { negotiations, next })
+    }
+
+    /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>> {
+        let now = self.clock.now();
+        let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
+        self.with_what_is_held(going.await?).await
+    }
+
+    /// The agreements of a party for which the provider proposes something now that can be accepted.
+    ///
+    /// # Errors
+    /// `Error::Unavailable`.
+    pub async fn proposed_to(&self, party: &str) -> Result<Vec<Uuid>> {
+        Ok(self
+            .store
+            .agreements_with_proposals(party, self.clock.now())
+            .await?)
+    }
+
+    async fn with_what_is_held(&self, found: Vec<NegotiationInstance>) -> Result<Vec<NegotiationView>> {
+        let now = self.clock.now();
+        let mut views = Vec::with_capacity(found.len());
+        for instance in found {
+            let mut view = NegotiationView::of(&instance, now);
+            view.penalties = self.penalties_about(&instance).await?;
+            for (row, document) in self.store.offers_held(instance.id).await? {
+                if !row.is_expired(now) {
+                    view.offers.push(WordedOffer::read(row, &document)?.view());
+                }
+            }
+            views.push(view);
+        }
+        Ok(views)
+    }
+}

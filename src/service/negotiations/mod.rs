@@ -1,0 +1,385 @@
+//! Negotiations: opened, shown and ended.
+
+pub(super) mod answers;
+mod change_at_peer;
+pub(super) mod counter;
+pub(super) mod demands;
+pub(super) mod exchange;
+pub(super) mod flat_offers;
+pub(super) mod forms;
+pub(super) mod list;
+pub(super) mod offers;
+pub(super) mod peer_offers;
+pub(super) mod proposals;
+pub(super) mod relaxations;
+
+use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
+use domain::clock::second_of;
+use planner::{Initiation, NegotiationEnd};
+use scheduler::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+use wsag::endpoint::EndpointReference;
+use wsag::negotiations::{
+    InitiateInput, NegotiationKind, NegotiationProperties, NegotiationRole, initiate_negotiation_output,
+    terminate_negotiation_input, terminate_negotiation_response,
+};
+use wsag::time::DateTime;
+use wsag::{Document, Message, Violations};
+
+use super::codec::read_request_to_end;
+use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
+use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
+use super::{Error, Input, RequestKey, Result, Scope, Service, error};
+use crate::service::codec::kept::read_kept;
+use crate::service::views::offer::{
+    FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
+};
+use crate::service::views::schemas;
+
+/// A negotiation.
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct NegotiationView {
+    /// The id.
+    pub id: Uuid,
+    /// The party that asked for it.
+    #[schemars(example = &"physics")]
+    pub party: String,
+    /// The agreement that it is to replace, where it is a renegotiation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<Uuid>,
+    /// The state.
+    #[schemars(extend("enum" = ["open", "expired", "terminated"]), example = &"open")]
+    pub state: &'static str,
+    /// When it was asked for.
+    #[schemars(with = "schemas::Instant")]
+    pub created: String,
+    /// From when on nothing more is negotiated or accepted.
+    #[schemars(with = "schemas::Instant")]
+    pub expires: String,
+    /// Why the provider has opened it by itself: better-fit or broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"better-fit")]
+    pub proposed: Option<&'static str>,
+    /// The payment because the agreement could not be kept, where this is the reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub penalties: Vec<MoneyView>,
+    /// Every offer and counter offer, oldest first; each names the one that it answers.
+    pub offers: Vec<OfferView>,
+}
+
+impl NegotiationView {
+    /// The view of a negotiation as it stands at `now`.
+    pub(super) fn of(instance: &NegotiationInstance, now: Time) -> Self {
+        Self {
+            id: instance.id,
+            party: instance.party.clone(),
+            agreement: instance.agreement,
+            state: instance.state(now).word(),
+            created: instant_as_date_time(instance.created),
+            expires: second_as_date_time(instance.expires),
+            proposed: instance.proposed.map(ProposalReason::word),
+            penalties: Vec::new(),
+            offers: Vec::new(),
+        }
+    }
+}
+
+/// The answer to the opening of a negotiation, as it is kept for a repeated request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct OpenedNegotiation {
+    /// Its id.
+    pub id: Uuid,
+    /// It, as a flat value.
+    pub json: String,
+}
+
+impl OpenedNegotiation {
+    fn of(instance: &NegotiationInstance) -> Self {
+        Self {
+            id: instance.id,
+            json: text_to_keep(&NegotiationView::of(instance, second_of(instance.created))),
+        }
+    }
+
+    /// Its path under the service's address.
+    pub fn path(&self) -> String {
+        format!("/negotiations/{}", self.id)
+    }
+
+    /// The InitiateNegotiationOutput with its address below the service's.
+    pub fn document(&self, base: &str) -> String {
+        initiate_negotiation_output(&EndpointReference::new(format!("{base}{}", self.path())))
+    }
+}
+
+/// The request for a negotiation, from any form.
+#[derive(Debug, Clone, Default)]
+pub(super) struct OpeningRequest {
+    /// Until when it is to last; as long as the provider lets it where this is not said.
+    pub expires: Option<Time>,
+    /// The agreement that is to be replaced.
+    pub agreement: Option<Uuid>,
+}
+
+impl Service {
+    /// Opens a negotiation, as an InitiateNegotiationInput asks, or a flat request, which is answered in it.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
+    /// [`Error::NotFound`] where its agreement is not the party's, [`Error::Conflict`] where that is over,
+    /// [`Error::Refused`] where the party has too many going on, [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn initiate(
+        &self,
+        party: &str,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<OpenedNegotiation> {
+        let body = match input {
+            Input::Xml(body) => body,
+            Input::Json(body) => return self.open_flat_negotiation(party, body, key).await,
+        };
+        if let Some(opened) = self.earlier_answer(key.as_ref()).await? {
+            return Ok(opened);
+        }
+        let (opening, document) = self
+            .run_document_work(move |this| this.read_opening(&body))
+            .await??;
+        let initiation = Initiation {
+            negotiation: self.opened_by(party, &opening).await?,
+            document,
+            idempotency: key.map(|key| key.kept(|opened| text_to_keep(&OpenedNegotiation::of(opened)))),
+        };
+        answer_of_repeated_request(self.planner.initiate(initiation).await, |opened| {
+            OpenedNegotiation::of(&opened)
+        })
+    }
+
+    /// The negotiation that is asked for; nothing is stored.
+    pub(super) async fn opened_by(
+        &self,
+        party: &str,
+        opening: &OpeningRequest,
+    ) -> Result<NegotiationInstance> {
+        if let Some(agreement) = opening.agreement {
+            let scope = Scope::Party(party.to_owned());
+            let found = self.stored_agreement(&scope, agreement).await?;
+            if found.state != AgreementState::Observed {
+                return Err(Error::Conflict(format!(
+                    "the agreement is {}, and can be changed while it is Observed only",
+                    found.state
+                )));
+            }
+        }
+        let latest = self.clock.now() + self.planner.negotiating().lasts;
+        Ok(NegotiationInstance {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            agreement: opening.agreement,
+            created: self.clock.micros(),
+            expires: opening.expires.unwrap_or(latest).min(latest),
+            ended: None,
+            proposed: None,
+        })
+    }
+
+    fn read_opening(&self, body: &[u8]) -> Result<(OpeningRequest, String)> {
+        let document = Document::parse(body).map_err(Error::Malformed)?;
+        let (input, place) = match wsag::read(&document).map_err(Error::Invalid)? {
+            Message::InitiateNegotiationInput(input) => (
+                *input,
+                "/wsag-neg:InitiateNegotiationInput/wsag-neg:NegotiationContext",
+            ),
+            Message::NegotiationContext(context) => {
+                (InitiateInput::of(*context), "/wsag-neg:NegotiationContext")
+            }
+            _ => {
+                let what =
+                    "wsag-neg:InitiateNegotiationInput or wsag-neg:NegotiationContext is expected here";
+                return Err(Error::not_offered(&document, what));
+            }
+        };
+        let context = &input.context;
+        let mut found = Vec::new();
+        let mut wrong = |below: &str, message: &str| {
+            found.push(error::violation_at_path(
+                format!("{place}/wsag-neg:{below}"),
+                message,
+            ));
+        };
+        if context.agreement_responder != NegotiationRole::NegotiationResponder {
+            wrong(
+                "AgreementResponder",
+                "NegotiationResponder is expected: the service answers the agreement's offer",
+            );
+        }
+        let expires = context.expiration_time.map(|at| Time(at.floor()));
+        if expires.is_some_and(|at| at <= self.clock.now()) {
+            wrong("ExpirationTime", "an instant in the future is expected");
+        }
+        let agreement = match &context.kind {
+            NegotiationKind::Negotiation(_) => None,
+            NegotiationKind::Renegotiation {
+                responder_agreement, ..
+            } => {
+                let id = id_in_address(responder_agreement);
+                if id.is_none() {
+                    wrong(
+                        "NegotiationType/wsag-neg:Renegotiation/wsag-neg:ResponderAgreementEPR",
+                        "the address of an agreement here is expected, such as http://…/agreements/ID",
+                    );
+                }
+                id
+            }
+        };
+        if found.is_empty() {
+            Ok((OpeningRequest { expires, agreement }, text_to_keep(&input)))
+        } else {
+            Err(Error::Invalid(Violations::of(found)))
+        }
+    }
+
+    /// A negotiation, and its NegotiationProperties.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn negotiation(&self, scope: &Scope, id: Uuid) -> Result<(NegotiationView, String)> {
+        let instance = self.visible_negotiation(scope, id).await?;
+        let document = self.store.negotiation_document(id).await?;
+        let document = document.ok_or(Error::NotFound)?;
+        let offers = self.store.offers(id).await?;
+        let penalties = self.penalties_about(&instance).await?;
+        self.run_document_work(move |this| {
+            let said = offers
+                .into_iter()
+                .map(|(row, document)| WordedOffer::read(row, &document));
+            let said = said.collect::<Result<Vec<_>, _>>()?;
+            let mut view = NegotiationView::of(&instance, this.clock.now());
+            view.penalties = penalties;
+            view.offers = view_offers(&said);
+            let InitiateInput { mut context, .. } = read_kept(&document)?;
+            context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
+            let properties = NegotiationProperties {
+                context,
+                templates: this
+                    .templates
+                    .now()
+                    .all()
+                    .map(|template| template.template.clone())
+                    .collect(),
+                offers: documents_of_offers(&said),
+            };
+            Ok((view, properties.to_xml()))
+        })
+        .await?
+    }
+
+    /// An offer by the id that the service gave it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+    pub async fn offer_by_id(&self, scope: &Scope, id: Uuid) -> Result<FoundOfferView> {
+        let said = self.worded_offer(id).await?;
+        Ok(FoundOfferView {
+            negotiation: self.visible_negotiation(scope, said.row.negotiation).await?.id,
+            offer: said.view(),
+        })
+    }
+
+    /// Ends a negotiation before its time, as a TerminateInput asks, or an object with a reason; an empty body asks for it
+    /// too.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for faults of the document,
+    /// [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Gone`] when its time is over,
+    /// [`Error::KeyReused`], [`Error::Unavailable`].
+    pub async fn end_negotiation(
+        &self,
+        scope: &Scope,
+        id: Uuid,
+        input: Input,
+        key: Option<RequestKey>,
+    ) -> Result<StoredAnswer> {
+        self.visible_negotiation(scope, id).await?;
+        if let Some(told) = self.earlier_answer(key.as_ref()).await? {
+            return Ok(told);
+        }
+        let is_right = |message: &Message| matches!(message, Message::TerminateNegotiationInput(_));
+        self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag-neg:TerminateInput"))
+            .await??;
+        let end = NegotiationEnd {
+            id,
+            party: scope.party().map(ToOwned::to_owned),
+            idempotency: key.map(|key| key.kept(|ended| text_to_keep(&answer_about_end(ended)))),
+        };
+        match self.planner.end_negotiation(end).await {
+            Err(planner::Error::NotFound) => {
+                Err(negotiation_is_over(&self.visible_negotiation(scope, id).await?))
+            }
+            ended => {
+                if let Some(federation) = self.federation.as_ref().filter(|_| ended.is_ok()) {
+                    federation.end_unused(id, None, &[]);
+                }
+                answer_of_repeated_request(ended, |ended| answer_about_end(&ended))
+            }
+        }
+    }
+
+    /// The agreement that a negotiation is to replace.
+    pub(super) async fn replaced(&self, instance: &NegotiationInstance) -> Result<Option<Agreement>> {
+        match instance.agreement {
+            None => Ok(None),
+            Some(id) => Ok(self.store.agreement(id).await?),
+        }
+    }
+
+    /// A negotiation, if there is one and the caller may see it.
+    pub(super) async fn visible_negotiation(&self, scope: &Scope, id: Uuid) -> Result<NegotiationInstance> {
+        let instance = self.store.negotiation(id).await?.ok_or(Error::NotFound)?;
+        match scope.party() {
+            Some(party) if party != instance.party => Err(Error::NotFound),
+            _ => Ok(instance),
+        }
+    }
+}
+
+/// Why nothing more is done in a negotiation that goes on no longer.
+pub(super) fn negotiation_is_over(instance: &NegotiationInstance) -> Error {
+    // It has left the planner's table, so an unended one has expired.
+    match instance.state(Time::MIN) {
+        NegotiationState::Terminated => Error::Conflict("the negotiation is terminated already".to_owned()),
+        _ => Error::Gone("the negotiation has expired".to_owned()),
+    }
+}
+
+/// The id at the end of an address of ours.
+pub(super) fn id_in_address(endpoint: &EndpointReference) -> Option<Uuid> {
+    endpoint
+        .address
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()?
+        .parse()
+        .ok()
+}
+
+/// What asks for a negotiation about a new agreement, or one in place of an agreement, as it is kept.
+pub(super) fn opening_to_keep(agreement: Option<Uuid>) -> String {
+    let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
+    text_to_keep(&InitiateInput::about(address))
+}
+
+/// The answer about a negotiation that was ended.
+fn answer_about_end(ended: &NegotiationInstance) -> StoredAnswer {
+    let at = ended.ended.unwrap_or(ended.created);
+    StoredAnswer {
+        json: text_to_keep(&NegotiationView::of(ended, second_of(at))),
+        document: terminate_negotiation_response(),
+    }
+}
+
+/// The TerminateInput of a negotiation that our own client sends.
+pub fn end_negotiation_input() -> String {
+    terminate_negotiation_input(&[])
+}

@@ -1,0 +1,57 @@
+//! This domain among others: what it says of itself, and how its peers do.
+
+use crate::federation::client::Peer;
+use crate::federation::discovery::{Domain, DomainPolicy, DomainResource};
+use crate::service::Service;
+use crate::service::views::peers::{PeerView, PeersView};
+
+impl Service {
+    /// What this domain says of itself to everybody: nothing where the configuration gives it no name among others.
+    pub fn domain(&self) -> Domain {
+        let Some(neighbours) = &self.neighbours else {
+            return Domain::default();
+        };
+        let settings = neighbours.settings();
+        let templates = self.templates.now();
+        let resources = self.offered_resources().resources.into_iter();
+        let applications = self.catalogue();
+        Domain {
+            domain: Some(settings.name.clone()),
+            templates: templates.ids().into_iter().map(str::to_owned).collect(),
+            resources: resources
+                .map(|resource| DomainResource {
+                    name: resource.name,
+                    nodes: resource.nodes,
+                    attributes: resource.attributes,
+                })
+                .collect(),
+            applications: applications
+                .applications()
+                .iter()
+                .map(|application| application.name.clone())
+                .collect(),
+            policy: DomainPolicy {
+                forwards: settings.hops > 0 && !settings.peers.is_empty(),
+                hops: settings.hops,
+                hold_seconds: self.planner.negotiating().hold,
+            },
+            peers: neighbours.named_peers(),
+        }
+    }
+
+    /// The peers, and how they do. For operators.
+    pub fn peers(&self) -> PeersView {
+        let known = self.neighbours.as_ref().zip(self.federation.as_ref());
+        let Some((neighbours, federation)) = known else {
+            return PeersView {
+                domain: None,
+                peers: Vec::new(),
+            };
+        };
+        let view = |peer: &Peer| PeerView::of(peer, neighbours.found(peer.name()), federation);
+        PeersView {
+            domain: Some(federation.settings().name.clone()),
+            peers: federation.peers().iter().map(view).collect(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The verbs of operators about resources and the configuration.
+
+use std::collections::BTreeMap;
+
+use domain::catalogue::{JobLimits, LimitKeys};
+use domain::resources::{
+    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, is_resource_name,
+};
+use planner::{Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish};
+use scheduler::domain::Attribute;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::error::violation_at_path;
+use crate::service::views::nodes::NodeView;
+use crate::service::views::resources::{
+    ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
+};
+use crate::service::{Error, Service, Templates};
+
+impl Service {
+    /// The resources and how they stand. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn resources(&self) -> Result<ResourcesView, Error> {
+        let counts = self.planner.node_counts().await?;
+        let mut resources = Vec::new();
+        for (resource, counts) in counts {
+            let planned = if resource.is_retired() && counts.is_some() {
+                let there = self.planner.planned_on(resource.name.clone()).await?;
+                !there.agreements.is_empty()
+            } else {
+                counts.is_some()
+            };
+            let faults = self.faults.of(&resource.name);
+            resources.push(ResourceView::of(
+                &resource,
+                counts.unwrap_or_default(),
+                planned,
+                faults,
+            ));
+        }
+        Ok(ResourcesView { resources })
+    }
+
+    /// The resources and how they stood lately, each with its nodes: where they are many, only those that are not up. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`].
+    pub async fn recent_resources(&self) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
+        let picture = self.planner.picture().await?;
+        let view = |resource: &Resource| {
+            let drawn = picture.named(&resource.name);
+            let has_work = drawn.is_some_and(|drawn| !resource.is_retired() || !drawn.slots.is_empty());
+            let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
+            let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
+            let view = ResourceView::of(resource, counts, has_work, self.faults.of(&resource.name));
+            (view, nodes.map(NodeView::of).collect())
+        };
+        Ok(self.planner.resources().iter().map(view).collect())
+    }
+
+    /// Adds a resource of this machine, or changes a resource; with `is_dry` it is only answered what would follow. The body is an
+    /// object with `nodes`, `rate`, `attributes` and `limits`; what is left out stays as it is. For operators.
+    ///
+    /// # Errors
+    /// The errors of the body, [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+    pub async fn put_resource(
+        &self,
+        party: &str,
+        name: &str,
+        body: &[u8],
+        is_dry: bool,
+    ) -> Result<ResourceChangesView, Error> {
+        if !is_resource_name(name) {
+            let message =
+                format!("letters, digits, '-', '_' or '.' are expected in a resource's name, not {name:?}");
+            return Err(violation_at_path("", message).into());
+        }
+        let verb = ResourceVerb::Put(read_resource_wish(body)?);
+        self.change_resource(party, name, verb, is_dry).await
+    }
+
+    /// Does something with a resource. With `is_dry` it is only answered what would follow. For operators.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+    pub async fn change_resource(
+        &self,
+        party: &str,
+        name: &str,
+        verb: ResourceVerb,
+        is_dry: bool,
+    ) -> Result<ResourceChangesView, Error> {
+        let order = ResourceOrder {
+            id: Uuid::now_v7(),
+            party: party.to_owned(),
+            name: name.to_owned(),
+            verb,
+            is_dry,
+        };
+        let changes = self.planner.change_resource(order).await?;
+        if !is_dry {
+            self.fit_templates().await?;
+        }
+        Ok(ResourceChangesView::of(&changes, is_dry))
+    }
+
+    /// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where it has a fault, which changes nothing; [`Error::Unavailable`].
+    pub async fn reload(&self, party: &str, is_dry: bool) -> Result<ReloadedView, Error> {
+        let reloading = self.reloading.as_ref().ok_or(Error::Unavailable)?;
+        let (reply, told) = oneshot::channel();
+        let order = ReloadOrder {
+            party: party.to_owned(),
+            is_dry,
+            reply,
+        };
+        reloading.send(order).await.map_err(|_| Error::Unavailable)?;
+        told.await.unwrap_or(Err(Error::Unavailable))
+    }
+
+    /// Takes over a configuration with its templates, as its resources allow; of a dry run nothing is kept. The templates are
+    /// stored first, so that nothing that can fail is left once the rest is stored.
+    ///
+    /// # Errors
+    /// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+    pub async fn configure(
+        &self,
+        reconfiguration: Reconfiguration,
+        templates: &Templates,
+    ) -> Result<ResourceChanges, Error> {
+        let _alone = self.fitting.lock().await;
+        let dry = Reconfiguration {
+            is_dry: true,
+            ..reconfiguration.clone()
+        };
+        let would = self.planner.configure(dry).await?;
+        if reconfiguration.is_dry {
+            return Ok(would);
+        }
+        let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
+        let there = self.planner.resources();
+        let changed = would.resources.iter().map(|(resource, _)| resource);
+        resources.extend(
+            there
+                .iter()
+                .chain(changed)
+                .map(|each| (each.name.clone(), each.clone())),
+        );
+        let resources: Vec<Resource> = resources.into_values().collect();
+        let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
+        self.store.keep_templates(&fitted.versions()).await?;
+        let changes = self.planner.configure(reconfiguration).await?;
+        self.templates.replace(fitted);
+        Ok(changes)
+    }
+
+    /// Offers the templates as the resources allow now.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] where they could not be stored.
+    pub async fn fit_templates(&self) -> Result<(), Error> {
+        let _alone = self.fitting.lock().await;
+        let now = self.templates.now();
+        let resources = self.planner.resources();
+        if now.fit(&resources) {
+            return Ok(());
+        }
+        let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
+        self.store.keep_templates(&fitted.versions()).await?;
+        self.templates.replace(fitted);
+        Ok(())
+    }
+}
+
+/// The resource that a body asks for.
+fn read_resource_wish(body: &[u8]) -> Result<ResourceWish, Error> {
+    let value = Json::parse(body)?;
+    let mut check = JsonCheck::default();
+    let known = ["kind", "nodes", "rate", "attributes", "limits"];
+    let read = check.object(&LocatedValue::root(&value), &known).map(|object| {
+        let expected = format!("a number from {} to {}", RATES.start(), RATES.end());
+        ResourceWish {
+            kind: object.read(&mut check, "kind", JsonCheck::text),
+            capacity: object.read(&mut check, "nodes", |check, at| check.count(at, CAPACITY_MAX)),
+            rate: object.read(&mut check, "rate", |check, at| {
+                let rate = check.number(at, &expected, |rate| RATES.contains(&rate));
+                rate.and_then(domain::resources::rate_of_multiple)
+            }),
+            attributes: object.read(&mut check, "attributes", read_node_attributes),
+            executor: object.read(&mut check, "limits", read_job_limits),
+        }
+    });
+    check.finish(read)
+}
+
+/// Attributes of nodes, by the names that the configuration has for them.
+pub(super) fn read_node_attributes(
+    check: &mut JsonCheck,
+    at: &LocatedValue<'_>,
+) -> Option<BTreeMap<String, Attribute>> {
+    let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
+    let object = check.object(at, &known)?;
+    let mut attributes = BTreeMap::new();
+    for name in NUMBERS {
+        let number = object.read(check, name, |check, at| check.count(at, i64::MAX.unsigned_abs()));
+        let number = number.and_then(|number| i64::try_from(number).ok());
+        attributes.extend(number.map(|number| (name.to_owned(), Attribute::Number(number))));
+    }
+    let word = object.read(check, ARCHITECTURE, |check, at| {
+        let word = check.token(at)?;
+        if word.chars().count() > ARCHITECTURE_LENGTH_MAX {
+            let message = format!("a text of at most {ARCHITECTURE_LENGTH_MAX} characters is expected");
+            return check.wrong(at, message);
+        }
+        Some(word)
+    });
+    attributes.extend(word.map(|word| (ARCHITECTURE.to_owned(), Attribute::Word(word))));
+    Some(attributes)
+}
+
+/// The limits of jobs, with the keys of the configuration, as the executor has them.
+fn read_job_limits(check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<Value> {
+    if at.members().is_none() {
+        // The keys would be read from a list, too, by their order.
+        return check.wrong(at, "an object is expected");
+    }
+    let limits = serde_json::to_value(at.value).ok()?;
+    let keys: Result<LimitKeys, _> = serde_json::from_value(limits);
+    let keys = match keys {
+        Ok(keys) => keys,
+        Err(why) => return check.wrong(at, why.to_string()),
+    };
+    if let Err(why) = JobLimits::try_from(keys) {
+        return check.wrong(at, why.to_string());
+    }
+    Some(json!({ "limits": keys }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_has_what_it_says_and_leaves_the_rest() {
+        let read = |text: &str| read_resource_wish(text.as_bytes());
+        assert_eq!(read("{}").unwrap(), ResourceWish::default());
+        let wish = read(
+            r#"{"nodes": 4, "rate": 1.5, "attributes": {"cpus": 8, "cpu_architecture": "arm"},
+                "limits": {"memory_mib": 64}}"#,
+        );
+        let wish = wish.unwrap();
+        assert_eq!(
+            (wish.capacity, wish.rate),
+            (Some(4), domain::resources::rate_of_multiple(1.5))
+        );
+        assert_eq!(wish.attributes.unwrap().len(), 2);
+        assert_eq!(wish.executor, Some(json!({"limits": {"memory_mib": 64}})));
+        for (wrong, path) in [
+            (r#"{"nodes": 0}"#, "/nodes"),
+            (r#"{"nodes": 100001}"#, "/nodes"),
+            (r#"{"rate": 0.001}"#, "/rate"),
+            (r#"{"limits": [null, 64]}"#, "/limits"),
+            (r#"{"attributes": {"gpus": 1}}"#, "/attributes/gpus"),
+            (r#"{"attributes": {"cpus": 0}}"#, "/attributes/cpus"),
+            (r#"{"limits": {"processes": 0}}"#, "/limits"),
+            (r#"{"limits": {"colour": 1}}"#, "/limits"),
+            (r#"{"capacity": 1}"#, "/capacity"),
+        ] {
+            match read(wrong) {
+                Err(Error::Invalid(violations)) => assert_eq!(violations.0[0].path, path, "{wrong}"),
+                other => panic!("{wrong}: {other:?}"),
+            }
+        }
+        assert!(matches!(read("nodes"), Err(Error::MalformedJson(_))));
+    }
+}
