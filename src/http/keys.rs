@@ -93,7 +93,7 @@ impl KeyView {
 
 impl From<access::Error> for Error {
     fn from(error: access::Error) -> Self {
-        Self::Negotiation(match error {
+        Self::Service(match error {
             access::Error::Store(error) => error.into(),
             access::Error::Invalid(what) => service::Error::invalid(what),
             access::Error::LastOfOperators => service::Error::Conflict(error.to_string()),
@@ -200,7 +200,7 @@ async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
 pub(crate) async fn list_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
     let keys = api.access.keys().await.map_err(service::Error::from)?;
     let spent = api.access.spent().await.map_err(service::Error::from)?;
-    let now = api.negotiation.clock().micros();
+    let now = api.service.clock().micros();
     Ok(keys.iter().map(|key| KeyView::of(key, now, &spent)).collect())
 }
 
@@ -232,8 +232,8 @@ pub(crate) async fn make_key(
     body: &[u8],
     once: Option<RequestKey>,
 ) -> Result<KeyView, Error> {
-    let negotiation = &api.negotiation;
-    if let Some(earlier) = negotiation.earlier_answer::<KeyView>(once.as_ref()).await? {
+    let service = &api.service;
+    if let Some(earlier) = service::earlier_answer::<KeyView>(service, once.as_ref()).await? {
         return view_key(api, earlier.id).await;
     }
     let asked = KeyRequest::read(body, &Role::ALL.map(Role::word))?;
@@ -249,11 +249,11 @@ pub(crate) async fn make_key(
             spending_cap: asked.spending_cap,
         },
     };
-    check_cap(&wish.limits, negotiation.currency())?;
+    check_cap(&wish.limits, service.currency())?;
     let by = Some(caller.key);
     let made = api.access.add_key(wish, by).await?;
-    let view = KeyView::of(&made.info, negotiation.clock().micros(), &HashMap::new());
-    let kept = negotiation.keep_answer(once, view).await;
+    let view = KeyView::of(&made.info, service.clock().micros(), &HashMap::new());
+    let kept = service::keep_answer(service, once, view).await;
     if kept.as_ref().map(|kept| kept.id).ok() != Some(made.info.id) {
         // The client does not get its secret.
         api.access.revoke(made.info.id, by).await?;
@@ -342,7 +342,7 @@ async fn view_key(api: &Api, id: Uuid) -> Result<KeyView, Error> {
     let key = api.access.key(id).await.map_err(service::Error::from)?;
     let key = key.ok_or(service::Error::NotFound)?;
     let spent = api.access.spent().await.map_err(service::Error::from)?;
-    Ok(KeyView::of(&key, api.negotiation.clock().micros(), &spent))
+    Ok(KeyView::of(&key, api.service.clock().micros(), &spent))
 }
 
 fn answer_new_key(view: &KeyView) -> Response {

@@ -15,7 +15,7 @@ use super::path::{Path, Query};
 use super::routes::Routes;
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
-use crate::service::{OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
+use crate::service::{self, OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
 
 /// The resources: as operators see them, or as others do.
 #[derive(JsonSchema)]
@@ -123,9 +123,9 @@ pub(super) fn change(id: &'static str, summary: &'static str) -> Operation {
 /// GET /resources: how they stand for operators, and for others what can be asked for.
 async fn get_resources(call: Call) -> Answer {
     if call.caller.role != Role::Operator {
-        return Ok(Json(call.negotiation.offered_resources()).into_response());
+        return Ok(Json(service::list_offered_resources(&call.service)).into_response());
     }
-    let resources = call.negotiation.resources().await?;
+    let resources = service::list_resources(&call.service).await?;
     Ok(Json(resources).into_response())
 }
 
@@ -159,7 +159,7 @@ async fn put_resource_definition(
     require_operator(&call.caller)?;
     let body = body::read_json_body(&api, request).await?;
     let party = call.party();
-    let told = call.negotiation.put_resource(party, &name, &body, asked.dry_run);
+    let told = service::put_resource(&call.service, party, &name, &body, asked.dry_run);
     let told = told.await?;
     Ok(answer_resource_changes(&call, &told))
 }
@@ -172,8 +172,7 @@ async fn answer_resource_verb(
     Query(asked): Query<ChangeParameters>,
 ) -> Answer {
     require_operator(&call.caller)?;
-    let negotiation = &call.negotiation;
-    let told = negotiation.change_resource(call.party(), &name, verb, asked.dry_run);
+    let told = service::change_resource(&call.service, call.party(), &name, verb, asked.dry_run);
     Ok(answer_resource_changes(&call, &told.await?))
 }
 

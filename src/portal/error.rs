@@ -40,7 +40,7 @@ impl Failure {
 impl From<http::Error> for Failure {
     fn from(error: http::Error) -> Self {
         match error {
-            http::Error::Negotiation(service::Error::NotFound) => Self::NotFound,
+            http::Error::Service(service::Error::NotFound) => Self::NotFound,
             other => Self::Request(other),
         }
     }
@@ -113,15 +113,15 @@ fn page_of_request_error(error: &http::Error) -> Response {
 /// What an error says to people, a sentence each.
 fn sentences_of_error(error: &http::Error) -> Vec<String> {
     match error {
-        http::Error::Negotiation(service::Error::Refused(refusal)) => vec![
+        http::Error::Service(service::Error::Refused(refusal)) => vec![
             text::reason(refusal.reason.word()).to_owned(),
             format!("{}.", text::capitalised(&refusal.binding_constraint)),
         ],
-        http::Error::Negotiation(service::Error::Changed) => vec![
+        http::Error::Service(service::Error::Changed) => vec![
             "It has changed since the page was shown. Nothing was done. Go back, load the page again, and look at it once more."
                 .to_owned(),
         ],
-        http::Error::Negotiation(service::Error::KeyReused) => vec![
+        http::Error::Service(service::Error::KeyReused) => vec![
             "This form was sent before with other words. Nothing was done now. Load the page again, and send it once more."
                 .to_owned(),
         ],

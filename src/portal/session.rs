@@ -70,7 +70,7 @@ pub(super) async fn visitor_of_request(api: &Api, headers: &HeaderMap) -> Result
         return Ok(None);
     };
     log_caller(&caller);
-    let proposed = api.negotiation.proposed_to(&caller.party).await?;
+    let proposed = service::proposals_to(&api.service, &caller.party).await?;
     let visitor = Visitor {
         caller,
         proposed,

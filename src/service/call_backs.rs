@@ -1,10 +1,15 @@
-//! Where a party has its events told, and these events again.
+//! Where a party has its events told, and these events again; and the call that tells a decision.
 
+use domain::change::AcceptanceEndpoint;
 use domain::resources::is_resource_name;
+use planner::CallBackTarget;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Registration;
 use uuid::Uuid;
+use wsag::Fragment;
+use wsag::endpoint::EndpointReference;
+use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement_input};
 
 use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::{Error, Result, violation_at_path};
@@ -83,114 +88,145 @@ impl CallBackView {
     }
 }
 
-impl Service {
-    /// Has the events of a party told to an address from now on, under a name and with a new secret, which is answered. What had the
-    /// name before is replaced, and its address is told nothing more. The body is an object with `address`; for the name `decisions` it
-    /// is empty.
-    ///
-    /// # Errors
-    /// The errors of the body, [`Error::Conflict`] where there are too many, [`Error::Unavailable`].
-    pub async fn register_call_back(&self, party: &str, name: &str, body: &[u8]) -> Result<CallBackView> {
-        if !is_resource_name(name) {
-            let message = format!("1 to 64 letters, digits, '-', '_' or '.' are expected, not {name:?}");
-            return Err(violation_at_path("", message).into());
-        }
-        let address = self.read_address(name, body)?;
-        let secret = new_signing_secret().map_err(|why| Error::Internal(format!("no randomness: {why}")))?;
-        let now = self.clock.micros();
-        let registration = Registration {
-            id: Uuid::now_v7(),
-            party: party.to_owned(),
-            name: name.to_owned(),
-            address,
-            secret: secret.clone(),
-            created: now,
-            told: 0,
-            attempts: 0,
-            failing: None,
-            due: now,
-        };
-        if !self
-            .store
-            .register_call_back(registration, REGISTERED_MAX)
-            .await?
-        {
-            let why = format!("you have {REGISTERED_MAX} call-backs, and may have no more: remove one");
-            return Err(Error::Conflict(why));
-        }
-        Ok(CallBackView {
-            secret: Some(secret),
-            ..self.registered_call_back(party, name).await?
+/// Has the events of a party told to an address from now on, under a name and with a new secret, which is answered. What had the
+/// name before is replaced, and its address is told nothing more. The body is an object with `address`; for the name `decisions` it
+/// is empty.
+///
+/// # Errors
+/// The errors of the body, [`Error::Conflict`] where there are too many, [`Error::Unavailable`].
+pub async fn register_call_back(
+    service: &Service,
+    party: &str,
+    name: &str,
+    body: &[u8],
+) -> Result<CallBackView> {
+    if !is_resource_name(name) {
+        let message = format!("1 to 64 letters, digits, '-', '_' or '.' are expected, not {name:?}");
+        return Err(violation_at_path("", message).into());
+    }
+    let address = read_address(service, name, body)?;
+    let secret = new_signing_secret().map_err(|why| Error::Internal(format!("no randomness: {why}")))?;
+    let now = service.clock.micros();
+    let registration = Registration {
+        id: Uuid::now_v7(),
+        party: party.to_owned(),
+        name: name.to_owned(),
+        address,
+        secret: secret.clone(),
+        created: now,
+        told: 0,
+        attempts: 0,
+        failing: None,
+        due: now,
+    };
+    if !service
+        .store
+        .register_call_back(registration, REGISTERED_MAX)
+        .await?
+    {
+        let why = format!("you have {REGISTERED_MAX} call-backs, and may have no more: remove one");
+        return Err(Error::Conflict(why));
+    }
+    Ok(CallBackView {
+        secret: Some(secret),
+        ..show_call_back(service, party, name).await?
+    })
+}
+
+fn read_address(service: &Service, name: &str, body: &[u8]) -> Result<Option<String>> {
+    let body = Json::parse(body)?;
+    let mut check = JsonCheck::default();
+    if name == DECISIONS {
+        let read = check.object(&LocatedValue::root(&body), &[]).map(|_| None);
+        return check.finish(read);
+    }
+    let object = check.object(&LocatedValue::root(&body), &["address"]);
+    let address = object.and_then(|object| {
+        object.read_required(&mut check, "address", |check, at| {
+            let address = check.text(at)?;
+            match service.may_call.check(&address) {
+                Ok(()) => Some(address),
+                Err(why) => check.wrong(at, why),
+            }
         })
-    }
+    });
+    check.finish(address).map(Some)
+}
 
-    fn read_address(&self, name: &str, body: &[u8]) -> Result<Option<String>> {
-        let body = Json::parse(body)?;
-        let mut check = JsonCheck::default();
-        if name == DECISIONS {
-            let read = check.object(&LocatedValue::root(&body), &[]).map(|_| None);
-            return check.finish(read);
-        }
-        let object = check.object(&LocatedValue::root(&body), &["address"]);
-        let address = object.and_then(|object| {
-            object.read_required(&mut check, "address", |check, at| {
-                let address = check.text(at)?;
-                match self.may_call.check(&address) {
-                    Ok(()) => Some(address),
-                    Err(why) => check.wrong(at, why),
-                }
-            })
-        });
-        check.finish(address).map(Some)
-    }
+/// The call-backs of a party.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn list_call_backs(service: &Service, party: &str) -> Result<CallBacksView> {
+    let found = service.store.registrations(party).await?;
+    let call_backs = found.into_iter().map(CallBackView::of).collect();
+    Ok(CallBacksView { call_backs })
+}
 
-    /// The call-backs of a party.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn call_backs(&self, party: &str) -> Result<CallBacksView> {
-        let found = self.store.registrations(party).await?;
-        let call_backs = found.into_iter().map(CallBackView::of).collect();
-        Ok(CallBacksView { call_backs })
-    }
+/// A registered call-back of a party, by its name.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Unavailable`].
+pub async fn show_call_back(service: &Service, party: &str, name: &str) -> Result<CallBackView> {
+    let all = list_call_backs(service, party).await?.call_backs;
+    all.into_iter()
+        .find(|each| each.name == name)
+        .ok_or(Error::NotFound)
+}
 
-    /// One of them.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn registered_call_back(&self, party: &str, name: &str) -> Result<CallBackView> {
-        let all = self.call_backs(party).await?.call_backs;
-        all.into_iter()
-            .find(|each| each.name == name)
-            .ok_or(Error::NotFound)
-    }
+/// Removes a registered call-back of a party: its address is told nothing more.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Unavailable`].
+pub async fn unregister_call_back(service: &Service, party: &str, name: &str) -> Result<()> {
+    let found = is_resource_name(name) && service.store.unregister_call_back(party, name).await?;
+    found.then_some(()).ok_or(Error::NotFound)
+}
 
-    /// Removes one of them.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn unregister_call_back(&self, party: &str, name: &str) -> Result<()> {
-        let found = is_resource_name(name) && self.store.unregister_call_back(party, name).await?;
-        found.then_some(()).ok_or(Error::NotFound)
-    }
+/// A page of the events of a party after a cursor, in order, as its call-backs were told them.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn list_events(
+    service: &Service,
+    party: &str,
+    after: Option<i64>,
+    limit: Option<u32>,
+) -> Result<EventsView> {
+    let limit = length_of_page(limit, PAGE)?;
+    let found = service.store.party_events(party, after.unwrap_or(0), limit + 1);
+    let (found, next) = cut_page(found.await?, limit, |each| each.number);
+    let events = found
+        .into_iter()
+        .map(|found| EventBody::of(found, &service.address));
+    Ok(EventsView {
+        events: events.collect(),
+        next,
+    })
+}
 
-    /// A page of the events of a party after a cursor, in order, as its call-backs were told them.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn party_events(
-        &self,
-        party: &str,
-        after: Option<i64>,
-        limit: Option<u32>,
-    ) -> Result<EventsView> {
-        let limit = length_of_page(limit, PAGE)?;
-        let found = self.store.party_events(party, after.unwrap_or(0), limit + 1);
-        let (found, next) = cut_page(found.await?, limit, |each| each.number);
-        let events = found.into_iter().map(|found| EventBody::of(found, &self.address));
-        Ok(EventsView {
-            events: events.collect(),
-            next,
-        })
+/// The call that tells the decision about the agreement at an address.
+pub(super) fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) -> CallBackTarget {
+    CallBackTarget {
+        endpoint,
+        agreement,
+        accepted: |each| {
+            accept_agreement_input(call_back_parameters(each).as_ref(), &call_back_reference(each))
+        },
+        rejected: |each, why| {
+            reject_agreement_input(
+                call_back_parameters(each).as_ref(),
+                &call_back_reference(each),
+                &[reason_fragment(why)],
+            )
+        },
     }
+}
+
+fn call_back_parameters(target: &CallBackTarget) -> Option<Fragment> {
+    target.endpoint.parameters.as_deref().map(Fragment::of_kept)
+}
+
+fn call_back_reference(target: &CallBackTarget) -> EndpointReference {
+    EndpointReference::new(&*target.agreement)
 }

@@ -17,28 +17,30 @@ const CHANGES: [EventKind; 4] = [
     EventKind::Overrun,
 ];
 
-impl Service {
-    /// The plan of a resource on its nodes. It is read from a picture of the plan that may be a second old. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`](super::Error::Unavailable).
-    pub async fn gantt(&self, query: GanttQuery) -> Result<GanttView> {
-        let picture = self.planner.picture().await?;
-        let resources = self.planner.resources();
-        self.run_document_work(move |_| GanttView::of(&picture, &resources, &query))
-            .await
-    }
+/// The plan of a resource on its nodes. It is read from a picture of the plan that may be a second old. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`](super::Error::Unavailable).
+pub async fn show_gantt(service: &Service, query: GanttQuery) -> Result<GanttView> {
+    let picture = service.planner.picture().await?;
+    let resources = service.planner.resources();
+    service
+        .run_document_work(move |_| GanttView::of(&picture, &resources, &query))
+        .await
+}
 
-    /// The last changes of the plan without a party's request, the newest first, as far as the last lines of the audit trail have
-    /// them. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`](super::Error::Unavailable).
-    pub async fn plan_changes(&self) -> Result<Vec<PlanChangeView>> {
-        let end = self.store.trail_head(self.clock.micros()).await?.number;
-        let lines = self.store.trail((end - i64::from(LINES)).max(0), LINES).await?;
-        let is_change = |kind: &str| CHANGES.iter().any(|change| change.word() == kind);
-        let changes = lines.into_iter().rev().filter(|line| is_change(&line.kind));
-        Ok(changes.take(CHANGES_MAX).map(PlanChangeView::of).collect())
-    }
+/// The last changes of the plan without a party's request, the newest first, as far as the last lines of the audit trail have
+/// them. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`](super::Error::Unavailable).
+pub async fn list_plan_changes(service: &Service) -> Result<Vec<PlanChangeView>> {
+    let end = service.store.trail_head(service.clock.micros()).await?.number;
+    let lines = service
+        .store
+        .trail((end - i64::from(LINES)).max(0), LINES)
+        .await?;
+    let is_change = |kind: &str| CHANGES.iter().any(|change| change.word() == kind);
+    let changes = lines.into_iter().rev().filter(|line| is_change(&line.kind));
+    Ok(changes.take(CHANGES_MAX).map(PlanChangeView::of).collect())
 }

@@ -1,30 +1,26 @@
-//! The use cases with all that they need: what callers hold, and may see.
+//! The service: what callers hold, and every use case works with.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use address::Policy;
-use domain::agreement::{Agreement, Currency, Job, OfferTerms, Spender};
+use domain::agreement::{Currency, Spender};
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
-use domain::resources::Scaling;
 use execution::executors::Executors;
 use execution::faults::{Faults, ResourceUse};
 use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
 use execution::staging::Rules;
 use metrics::{Exposition, metrics};
-use prediction::{Predictions, Work};
-use scheduler::{Interval, Seconds};
+use prediction::Predictions;
 use store::Store;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
 use writer::Planner;
-use wsag::templates::agreement_factory_properties;
 
 use super::error::{Error, Result};
-use super::templates::{self, OfferedTemplates, Templates};
-use super::views::agreement::{AgreementView, TemplateView};
+use super::templates::{OfferedTemplates, Templates};
 use super::views::past_use::PastUses;
 use super::views::resources::ReloadOrder;
 use crate::callbacks::DroppedCounts;
@@ -66,7 +62,7 @@ impl Scope {
     }
 }
 
-/// The use cases: cheap to clone.
+/// What the use cases work with: the planner, the store, the templates and the files. It is cheap to clone.
 #[derive(Clone)]
 pub struct Service {
     pub(super) planner: Planner,
@@ -170,51 +166,9 @@ impl Service {
         }
     }
 
-    /// How long a slot for such a job of a party is: see [`Templates::sized`].
-    pub(super) fn predicted(
-        &self,
-        party: &str,
-        offered: &templates::OfferedTemplate,
-        job: &Job,
-        nodes: u32,
-    ) -> Option<(Seconds, Scaling)> {
-        let known = self.predictions.as_ref()?.now();
-        self.templates
-            .now()
-            .sized(&known, (party, job), nodes, offered.slot_probability)
-    }
-
-    /// The probability that an agreement's job ends by itself before its slot does, to three digits, where that is known.
-    pub(super) fn confidence(&self, agreement: &Agreement) -> Option<f64> {
-        let known = self.predictions.as_ref()?.now();
-        let confidence = known.confidence(agreement, self.clock.micros())?;
-        Some(round_down_probability(confidence))
-    }
-
-    /// The probability that such a job of a party would end by itself before a slot that could be offered does, to three
-    /// digits, where that is known: as the agreement would state it before its slot begins.
-    pub(super) fn confidence_in(&self, slot: &OfferTerms, party: &str, job: &Job) -> Option<f64> {
-        let work = Work {
-            resource: Some(&slot.resource),
-            ..Work::of_job(party, job, slot.nodes())
-        };
-        let known = self.predictions.as_ref()?.now();
-        let placed = slot.slots.placement();
-        let slot = Interval::of(placed.start, slot.duration());
-        known.probability(&work, slot).map(round_down_probability)
-    }
-
     /// The address of an agreement where no request names the service's.
     pub(super) fn agreement_address(&self, id: Uuid) -> String {
         format!("{}/agreements/{id}", self.address)
-    }
-
-    /// An agreement as it is shown.
-    pub(super) fn view(&self, agreement: &Agreement) -> AgreementView {
-        AgreementView {
-            confidence: self.confidence(agreement),
-            ..AgreementView::of(agreement)
-        }
     }
 
     /// Whether offers can be decided now: the plan is in step with the store, which answers, and no other process has
@@ -311,14 +265,14 @@ impl Service {
         &self,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T> {
-        let this = self.clone();
+        let service = self.clone();
         // The semaphore is never closed.
         let permit = Arc::clone(&self.reading)
             .acquire_owned()
             .await
             .map_err(|_| Error::Unavailable)?;
         task::spawn_blocking(move || {
-            let done = work(&this);
+            let done = work(&service);
             drop(permit);
             done
         })
@@ -370,38 +324,6 @@ impl Service {
             ..self.clone()
         }
     }
-
-    /// The templates that are offered.
-    pub fn templates(&self) -> Vec<TemplateView> {
-        self.templates
-            .now()
-            .all()
-            .map(|template| template.view.clone())
-            .collect()
-    }
-
-    /// The nodes and the seconds that the template proposes from which forms make their offers: the first, where it does.
-    pub fn proposed_size(&self) -> (Option<u32>, Option<i32>) {
-        self.templates
-            .first()
-            .map_or((None, None), |template| template.proposed())
-    }
-
-    /// A template and its document.
-    pub fn template(&self, id: &str) -> Option<(TemplateView, String)> {
-        let offered = self.templates.get(id);
-        offered.map(|template| (template.view.clone(), template.document.clone()))
-    }
-
-    /// The AgreementFactoryProperties with every template.
-    pub fn factory_properties(&self) -> String {
-        agreement_factory_properties(self.templates.now().all().map(|template| &template.template))
-    }
-}
-
-/// A probability to three digits, rounded down: it is not stated higher than it is known to be.
-fn round_down_probability(probability: f64) -> f64 {
-    (probability * 1_000.0).floor() / 1_000.0
 }
 
 /// The rows of a page: as many as are asked for, from 1 to `most`, or as usual.

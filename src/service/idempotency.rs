@@ -98,63 +98,59 @@ impl RequestKey {
     }
 }
 
-impl Service {
-    /// The earlier answer to a request, if its key has been used.
-    ///
-    /// # Errors
-    /// [`Error::KeyReused`] where that was for another request, [`Error::Unavailable`].
-    pub async fn earlier_answer<T: DeserializeOwned>(
-        &self,
-        request: Option<&RequestKey>,
-    ) -> Result<Option<T>> {
-        let Some(request) = request else { return Ok(None) };
-        match self.store.idempotent(&request.party, &request.key).await? {
-            Some(earlier) if earlier.created <= self.clock.micros() - IDEMPOTENCY_KEPT => Ok(None),
-            Some(earlier) if earlier.request_hash == request.hash => {
-                read_kept_answer(&earlier.answer).map(Some)
-            }
-            Some(_) => Err(Error::KeyReused),
-            None => Ok(None),
-        }
+/// The earlier answer to a request, if its key has been used.
+///
+/// # Errors
+/// [`Error::KeyReused`] where that was for another request, [`Error::Unavailable`].
+pub async fn earlier_answer<T: DeserializeOwned>(
+    service: &Service,
+    request: Option<&RequestKey>,
+) -> Result<Option<T>> {
+    let Some(request) = request else { return Ok(None) };
+    match service.store.idempotent(&request.party, &request.key).await? {
+        Some(earlier) if earlier.created <= service.clock.micros() - IDEMPOTENCY_KEPT => Ok(None),
+        Some(earlier) if earlier.request_hash == request.hash => read_kept_answer(&earlier.answer).map(Some),
+        Some(_) => Err(Error::KeyReused),
+        None => Ok(None),
     }
+}
 
-    /// Keeps the answer to a request that took several steps. Of the same request sent twice at once, both get the answer
-    /// that was kept first.
-    ///
-    /// # Errors
-    /// [`Error::KeyReused`], [`Error::Unavailable`] where nothing could be kept.
-    pub async fn keep_answer<T: Serialize + DeserializeOwned>(
-        &self,
-        request: Option<RequestKey>,
-        answer: T,
-    ) -> Result<T> {
-        let Some(request) = request else {
-            return Ok(answer);
-        };
-        let request = request.kept(String::clone);
-        answer_of_repeated_request(self.planner.keep(request, text_to_keep(&answer)).await, |()| {
-            answer
-        })
-    }
+/// Keeps the answer to a request that took several steps. Of the same request sent twice at once, both get the answer
+/// that was kept first.
+///
+/// # Errors
+/// [`Error::KeyReused`], [`Error::Unavailable`] where nothing could be kept.
+pub async fn keep_answer<T: Serialize + DeserializeOwned>(
+    service: &Service,
+    request: Option<RequestKey>,
+    answer: T,
+) -> Result<T> {
+    let Some(request) = request else {
+        return Ok(answer);
+    };
+    let request = request.kept(String::clone);
+    answer_of_repeated_request(service.planner.keep(request, text_to_keep(&answer)).await, |()| {
+        answer
+    })
+}
 
-    /// Keeps a refusal of a request, as [`Self::keep_answer`] does an answer. Other failures are not kept: they may be over by the next try, or
-    /// are the same for the same request.
-    pub(super) async fn keep_refusal<T: DeserializeOwned>(
-        &self,
-        request: Option<RequestKey>,
-        done: Result<T>,
-    ) -> Result<T> {
-        let (Some(request), Err(Error::Refused(refused))) = (request, &done) else {
-            return done;
-        };
-        let answer = text_to_keep(&KeptRefusal {
-            refused: refused.clone(),
-        });
-        match self.planner.keep(request.kept(String::clone), answer).await {
-            Ok(()) => done,
-            Err(planner::Error::Repeated(answer)) => read_kept_answer(&answer),
-            Err(why) => Err(why.into()),
-        }
+/// Keeps a refusal of a request, as [`keep_answer`] does an answer. Other failures are not kept: they may be over by the next try, or
+/// are the same for the same request.
+pub(super) async fn keep_refusal<T: DeserializeOwned>(
+    service: &Service,
+    request: Option<RequestKey>,
+    done: Result<T>,
+) -> Result<T> {
+    let (Some(request), Err(Error::Refused(refused))) = (request, &done) else {
+        return done;
+    };
+    let answer = text_to_keep(&KeptRefusal {
+        refused: refused.clone(),
+    });
+    match service.planner.keep(request.kept(String::clone), answer).await {
+        Ok(()) => done,
+        Err(planner::Error::Repeated(answer)) => read_kept_answer(&answer),
+        Err(why) => Err(why.into()),
     }
 }
 

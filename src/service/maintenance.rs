@@ -6,72 +6,70 @@ use planner::ResourceVerb;
 use uuid::Uuid;
 
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::service::resources::change_resource;
 use crate::service::views::maintenance::{MaintenanceView, MaintenancesView};
 use crate::service::views::nodes::REASON_MAX;
 use crate::service::views::resources::ResourceChangesView;
 use crate::service::{Error, Service};
 
-impl Service {
-    /// The planned times without nodes that are not over, by resource and by start. For operators.
-    pub fn maintenance(&self) -> MaintenancesView {
-        let now = second_of(self.clock.micros());
-        let resources = self.planner.resources();
-        let all = resources.iter().flat_map(MaintenanceView::all_of);
-        let mut maintenance: Vec<MaintenanceView> = all.filter(|each| each.end > now).collect();
-        maintenance.sort_by(|a, b| (&a.resource, a.start, a.end).cmp(&(&b.resource, b.start, b.end)));
-        MaintenancesView { maintenance }
-    }
+/// The planned times without nodes that are not over, by resource and by start. For operators.
+pub fn list_maintenance(service: &Service) -> MaintenancesView {
+    let now = second_of(service.clock.micros());
+    let resources = service.planner.resources();
+    let all = resources.iter().flat_map(MaintenanceView::all_of);
+    let mut maintenance: Vec<MaintenanceView> = all.filter(|each| each.end > now).collect();
+    maintenance.sort_by(|a, b| (&a.resource, a.start, a.end).cmp(&(&b.resource, b.start, b.end)));
+    MaintenancesView { maintenance }
+}
 
-    /// Plans a time in which a resource is without nodes. Agreements in the way get another place, or their parties are told that
-    /// there is none. The body is an object with `resource`, `start`, `end`, `nodes` and `reason`. With `is_dry` it is only
-    /// answered what would follow. For operators.
-    ///
-    /// # Errors
-    /// The errors of the body, [`Error::NotFound`] for the resource, [`Error::Conflict`] for a time that is over or too many
-    /// nodes, [`Error::Unavailable`].
-    pub async fn add_maintenance(
-        &self,
-        party: &str,
-        body: &[u8],
-        is_dry: bool,
-    ) -> Result<ResourceChangesView, Error> {
-        let (resource, added) = read_maintenance(body, party)?;
-        let verb = ResourceVerb::AddMaintenance(added.clone());
-        let mut told = self.change_resource(party, &resource, verb, is_dry).await?;
-        let resources = self.planner.resources();
-        let one_resource = resources
+/// Plans a time in which a resource is without nodes. Agreements in the way get another place, or their parties are told that
+/// there is none. The body is an object with `resource`, `start`, `end`, `nodes` and `reason`. With `is_dry` it is only
+/// answered what would follow. For operators.
+///
+/// # Errors
+/// The errors of the body, [`Error::NotFound`] for the resource, [`Error::Conflict`] for a time that is over or too many
+/// nodes, [`Error::Unavailable`].
+pub async fn add_maintenance(
+    service: &Service,
+    party: &str,
+    body: &[u8],
+    is_dry: bool,
+) -> Result<ResourceChangesView, Error> {
+    let (resource, added) = read_maintenance(body, party)?;
+    let verb = ResourceVerb::AddMaintenance(added.clone());
+    let mut told = change_resource(service, party, &resource, verb, is_dry).await?;
+    let resources = service.planner.resources();
+    let one_resource = resources
+        .iter()
+        .filter(|one_resource| one_resource.name == resource);
+    let known = one_resource
+        .flat_map(|each| &each.added_maintenance)
+        .find(|each| each.is_same(&added));
+    told.maintenance = known.map(|known| known.id);
+    Ok(told)
+}
+
+/// Takes back a planned time without nodes that an operator has added. With `is_dry` it is only answered what would follow.
+/// For operators.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Unavailable`].
+pub async fn remove_maintenance(
+    service: &Service,
+    party: &str,
+    id: Uuid,
+    is_dry: bool,
+) -> Result<ResourceChangesView, Error> {
+    let resources = service.planner.resources();
+    let has_it = |resource: &&domain::resources::Resource| {
+        resource
+            .added_maintenance
             .iter()
-            .filter(|one_resource| one_resource.name == resource);
-        let known = one_resource
-            .flat_map(|each| &each.added_maintenance)
-            .find(|each| each.is_same(&added));
-        told.maintenance = known.map(|known| known.id);
-        Ok(told)
-    }
-
-    /// Takes back a planned time without nodes that an operator has added. With `is_dry` it is only answered what would follow.
-    /// For operators.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn remove_maintenance(
-        &self,
-        party: &str,
-        id: Uuid,
-        is_dry: bool,
-    ) -> Result<ResourceChangesView, Error> {
-        let resources = self.planner.resources();
-        let has_it = |resource: &&domain::resources::Resource| {
-            resource
-                .added_maintenance
-                .iter()
-                .any(|added_maintenance| added_maintenance.id == id)
-        };
-        let one_resource = resources.iter().find(has_it).ok_or(Error::NotFound)?;
-        let verb = ResourceVerb::RemoveMaintenance(id);
-        self.change_resource(party, &one_resource.name, verb, is_dry)
-            .await
-    }
+            .any(|added_maintenance| added_maintenance.id == id)
+    };
+    let one_resource = resources.iter().find(has_it).ok_or(Error::NotFound)?;
+    let verb = ResourceVerb::RemoveMaintenance(id);
+    change_resource(service, party, &one_resource.name, verb, is_dry).await
 }
 
 /// The resource and the planned time that a body has.

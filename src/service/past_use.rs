@@ -18,60 +18,58 @@ const PERIODS: [Seconds; 2] = [86_400, 7 * 86_400];
 /// For how long sums are shown before others are made.
 const KEPT: Micros = 600 * MICROS_PER_SECOND;
 
-impl Service {
-    /// How the resources were used lately, as it was added up last; none where this is the first question since the start. Sums that are
-    /// older than ten minutes are made anew, without waiting for them.
-    pub fn past_use(&self) -> Option<PastUseView> {
-        let now = self.clock.micros();
-        let mut sums = self.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_old = sums.last.as_ref().is_none_or(|(at, _)| now - at >= KEPT);
-        if is_old && !sums.are_being_made {
-            sums.are_being_made = true;
-            let own = self.clone();
-            task::spawn(async move {
-                let adds = own.clone();
-                // One that panics is over, too.
-                let made = task::spawn(async move { adds.add_up_use(now).await }).await;
-                let made = made.unwrap_or_else(|why| Err(Error::Internal(why.to_string())));
-                let mut sums = own.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
-                sums.are_being_made = false;
-                match made {
-                    Ok(view) => sums.last = Some((now, view)),
-                    Err(error) => tracing::warn!(%error, "the use of the resources was not added up"),
-                }
-            });
-        }
-        sums.last.as_ref().map(|(_, view)| view.clone())
-    }
-
-    async fn add_up_use(&self, now: Micros) -> Result<PastUseView> {
-        let second = Time(now / MICROS_PER_SECOND);
-        let live = self.store.live_agreements().await?;
-        let mut found: [BTreeMap<String, PastUse>; 2] = Default::default();
-        for (found, period) in found.iter_mut().zip(PERIODS) {
-            *found = self.store.past_use(second - period, second).await?;
-            for running in live
-                .iter()
-                .filter(|running| running.service == ServiceState::Processing)
-            {
-                let used = used_by_running(running, (second - period).seconds() * MICROS_PER_SECOND, now);
-                found.entry(running.resource.clone()).or_default().used += used;
+/// How the resources were used lately, as it was added up last; none where this is the first question since the start. Sums that are
+/// older than ten minutes are made anew, without waiting for them.
+pub fn show_past_use(service: &Service) -> Option<PastUseView> {
+    let now = service.clock.micros();
+    let mut sums = service.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_old = sums.last.as_ref().is_none_or(|(at, _)| now - at >= KEPT);
+    if is_old && !sums.are_being_made {
+        sums.are_being_made = true;
+        let own = service.clone();
+        task::spawn(async move {
+            let adds = own.clone();
+            // One that panics is over, too.
+            let made = task::spawn(async move { add_up_use(&adds, now).await }).await;
+            let made = made.unwrap_or_else(|why| Err(Error::Internal(why.to_string())));
+            let mut sums = own.past_uses.0.lock().unwrap_or_else(PoisonError::into_inner);
+            sums.are_being_made = false;
+            match made {
+                Ok(view) => sums.last = Some((now, view)),
+                Err(error) => tracing::warn!(%error, "the use of the resources was not added up"),
             }
-        }
-        let resources = self.planner.resources();
-        let in_use = resources.iter().filter(|resource| !resource.is_retired());
-        let resources = in_use.map(|each| ResourcePastUseView {
-            name: each.name.clone(),
-            periods: [0, 1].map(|period| {
-                let past = found[period].get(&each.name).copied().unwrap_or_default();
-                PeriodUseView::of(past, i64::from(each.capacity).saturating_mul(PERIODS[period]))
-            }),
         });
-        Ok(PastUseView {
-            at: instant_as_date_time(now),
-            resources: resources.collect(),
-        })
     }
+    sums.last.as_ref().map(|(_, view)| view.clone())
+}
+
+async fn add_up_use(service: &Service, now: Micros) -> Result<PastUseView> {
+    let second = Time(now / MICROS_PER_SECOND);
+    let live = service.store.live_agreements().await?;
+    let mut found: [BTreeMap<String, PastUse>; 2] = Default::default();
+    for (found, period) in found.iter_mut().zip(PERIODS) {
+        *found = service.store.past_use(second - period, second).await?;
+        for running in live
+            .iter()
+            .filter(|running| running.service == ServiceState::Processing)
+        {
+            let used = used_by_running(running, (second - period).seconds() * MICROS_PER_SECOND, now);
+            found.entry(running.resource.clone()).or_default().used += used;
+        }
+    }
+    let resources = service.planner.resources();
+    let in_use = resources.iter().filter(|resource| !resource.is_retired());
+    let resources = in_use.map(|each| ResourcePastUseView {
+        name: each.name.clone(),
+        periods: [0, 1].map(|period| {
+            let past = found[period].get(&each.name).copied().unwrap_or_default();
+            PeriodUseView::of(past, i64::from(each.capacity).saturating_mul(PERIODS[period]))
+        }),
+    });
+    Ok(PastUseView {
+        at: instant_as_date_time(now),
+        resources: resources.collect(),
+    })
 }
 
 /// The node-microseconds since an instant of the processes of an agreement that run.

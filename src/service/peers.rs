@@ -3,55 +3,54 @@
 use crate::federation::client::Peer;
 use crate::federation::discovery::{Domain, DomainPolicy, DomainResource};
 use crate::service::Service;
+use crate::service::discovery::list_offered_resources;
 use crate::service::views::peers::{PeerView, PeersView};
 
-impl Service {
-    /// What this domain says of itself to everybody: nothing where the configuration gives it no name among others.
-    pub fn domain(&self) -> Domain {
-        let Some(neighbours) = &self.neighbours else {
-            return Domain::default();
-        };
-        let settings = neighbours.settings();
-        let templates = self.templates.now();
-        let resources = self.offered_resources().resources.into_iter();
-        let applications = self.catalogue();
-        Domain {
-            domain: Some(settings.name.clone()),
-            templates: templates.ids().into_iter().map(str::to_owned).collect(),
-            resources: resources
-                .map(|resource| DomainResource {
-                    name: resource.name,
-                    nodes: resource.nodes,
-                    attributes: resource.attributes,
-                })
-                .collect(),
-            applications: applications
-                .applications()
-                .iter()
-                .map(|application| application.name.clone())
-                .collect(),
-            policy: DomainPolicy {
-                forwards: settings.hops > 0 && !settings.peers.is_empty(),
-                hops: settings.hops,
-                hold_seconds: self.planner.negotiating().hold,
-            },
-            peers: neighbours.named_peers(),
-        }
+/// What this domain says of itself to everybody: nothing where the configuration gives it no name among others.
+pub fn show_domain(service: &Service) -> Domain {
+    let Some(neighbours) = &service.neighbours else {
+        return Domain::default();
+    };
+    let settings = neighbours.settings();
+    let templates = service.templates.now();
+    let resources = list_offered_resources(service).resources.into_iter();
+    let applications = service.catalogue();
+    Domain {
+        domain: Some(settings.name.clone()),
+        templates: templates.ids().into_iter().map(str::to_owned).collect(),
+        resources: resources
+            .map(|resource| DomainResource {
+                name: resource.name,
+                nodes: resource.nodes,
+                attributes: resource.attributes,
+            })
+            .collect(),
+        applications: applications
+            .applications()
+            .iter()
+            .map(|application| application.name.clone())
+            .collect(),
+        policy: DomainPolicy {
+            forwards: settings.hops > 0 && !settings.peers.is_empty(),
+            hops: settings.hops,
+            hold_seconds: service.planner.negotiating().hold,
+        },
+        peers: neighbours.named_peers(),
     }
+}
 
-    /// The peers, and how they do. For operators.
-    pub fn peers(&self) -> PeersView {
-        let known = self.neighbours.as_ref().zip(self.federation.as_ref());
-        let Some((neighbours, federation)) = known else {
-            return PeersView {
-                domain: None,
-                peers: Vec::new(),
-            };
+/// The peers, and how they do. For operators.
+pub fn list_peers(service: &Service) -> PeersView {
+    let known = service.neighbours.as_ref().zip(service.federation.as_ref());
+    let Some((neighbours, federation)) = known else {
+        return PeersView {
+            domain: None,
+            peers: Vec::new(),
         };
-        let view = |peer: &Peer| PeerView::of(peer, neighbours.found(peer.name()), federation);
-        PeersView {
-            domain: Some(federation.settings().name.clone()),
-            peers: federation.peers().iter().map(view).collect(),
-        }
+    };
+    let view = |peer: &Peer| PeerView::of(peer, neighbours.found(peer.name()), federation);
+    PeersView {
+        domain: Some(federation.settings().name.clone()),
+        peers: federation.peers().iter().map(view).collect(),
     }
 }

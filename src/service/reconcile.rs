@@ -44,85 +44,88 @@ pub struct DifferenceView {
     pub what: String,
 }
 
-impl Service {
-    /// Compares what we have of the agreements with a peer with what the peer has: states and money of each, and whether each side knows
-    /// those of the other. Takes a question to the peer for each agreement. For operators.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such peer, [`Error::AskingPeer`] where it does not answer, [`Error::Unavailable`].
-    pub async fn reconcile(&self, name: &str) -> Result<ReconciledView> {
-        let federation = self.federation.as_ref().ok_or(Error::NotFound)?;
-        let peer = federation.peer(name).ok_or(Error::NotFound)?;
-        let listed = match peer.agreements().await {
-            Ok(listed) => Some(listed),
-            // Not every peer lists them.
-            Err(PeerError::Refused { .. }) => None,
-            Err(_) => return Err(Error::AskingPeer),
-        };
-        let unlisted = listed
-            .into_iter()
-            .flatten()
-            .filter(|listed| listed.state != "Rejected");
-        let mut unlisted: BTreeMap<String, String> =
-            unlisted.map(|at_peer| (at_peer.id, at_peer.state)).collect();
-        let mut view = ReconciledView {
-            peer: name.to_owned(),
-            compared: 0,
-            open: 0,
-            differences: Vec::new(),
-        };
-        let mut after = Uuid::nil();
-        loop {
-            let rows = self.store.all_at_peer(name, after, PAGE).await?;
-            let Some(last) = rows.last() else { break };
-            after = last.id;
-            for row in rows {
-                if let Some(id) = row.address.as_deref().and_then(|at| at.rsplit('/').next()) {
-                    unlisted.remove(id);
-                }
-                self.compare(&peer, &row, &mut view).await?;
+/// Compares what we have of the agreements with a peer with what the peer has: states and money of each, and whether each side knows
+/// those of the other. Takes a question to the peer for each agreement. For operators.
+///
+/// # Errors
+/// [`Error::NotFound`] where there is no such peer, [`Error::AskingPeer`] where it does not answer, [`Error::Unavailable`].
+pub async fn reconcile_peer(service: &Service, name: &str) -> Result<ReconciledView> {
+    let federation = service.federation.as_ref().ok_or(Error::NotFound)?;
+    let peer = federation.peer(name).ok_or(Error::NotFound)?;
+    let listed = match peer.agreements().await {
+        Ok(listed) => Some(listed),
+        // Not every peer lists them.
+        Err(PeerError::Refused { .. }) => None,
+        Err(_) => return Err(Error::AskingPeer),
+    };
+    let unlisted = listed
+        .into_iter()
+        .flatten()
+        .filter(|listed| listed.state != "Rejected");
+    let mut unlisted: BTreeMap<String, String> =
+        unlisted.map(|at_peer| (at_peer.id, at_peer.state)).collect();
+    let mut view = ReconciledView {
+        peer: name.to_owned(),
+        compared: 0,
+        open: 0,
+        differences: Vec::new(),
+    };
+    let mut after = Uuid::nil();
+    loop {
+        let rows = service.store.all_at_peer(name, after, PAGE).await?;
+        let Some(last) = rows.last() else { break };
+        after = last.id;
+        for row in rows {
+            if let Some(id) = row.address.as_deref().and_then(|at| at.rsplit('/').next()) {
+                unlisted.remove(id);
             }
+            compare_agreement(service, &peer, &row, &mut view).await?;
         }
-        let unknown = unlisted.into_iter().map(|(id, state)| DifferenceView {
-            agreement: None,
-            there: Some(id),
-            what: format!("the peer has an agreement with us, {state}, that we do not know"),
-        });
-        view.differences.extend(unknown);
-        Ok(view)
     }
+    let unknown = unlisted.into_iter().map(|(id, state)| DifferenceView {
+        agreement: None,
+        there: Some(id),
+        what: format!("the peer has an agreement with us, {state}, that we do not know"),
+    });
+    view.differences.extend(unknown);
+    Ok(view)
+}
 
-    async fn compare(&self, peer: &Peer, row: &AtPeer, view: &mut ReconciledView) -> Result<()> {
-        let Some(address) = &row.address else {
-            view.open += usize::from(row.settled.is_none());
-            return Ok(());
-        };
-        view.compared += 1;
-        let mut differ = |what: String| {
-            view.differences.push(DifferenceView {
-                agreement: Some(row.agreement),
-                there: Some(address.clone()),
-                what,
-            });
-        };
-        let status = match peer.status(address).await {
-            Ok(status) => status,
-            Err(PeerError::Refused { words, .. }) => {
-                differ(format!("the peer does not know it: {words}"));
-                return Ok(());
-            }
-            Err(_) => return Err(Error::AskingPeer),
-        };
-        if row.settled.is_none() {
-            view.open += 1;
+async fn compare_agreement(
+    service: &Service,
+    peer: &Peer,
+    row: &AtPeer,
+    view: &mut ReconciledView,
+) -> Result<()> {
+    let Some(address) = &row.address else {
+        view.open += usize::from(row.settled.is_none());
+        return Ok(());
+    };
+    view.compared += 1;
+    let mut differ = |what: String| {
+        view.differences.push(DifferenceView {
+            agreement: Some(row.agreement),
+            there: Some(address.clone()),
+            what,
+        });
+    };
+    let status = match peer.status(address).await {
+        Ok(status) => status,
+        Err(PeerError::Refused { words, .. }) => {
+            differ(format!("the peer does not know it: {words}"));
             return Ok(());
         }
-        let posted = self.store.posted_to_peer(row).await?;
-        for what in differences(row, &status, posted) {
-            differ(what);
-        }
-        Ok(())
+        Err(_) => return Err(Error::AskingPeer),
+    };
+    if row.settled.is_none() {
+        view.open += 1;
+        return Ok(());
     }
+    let posted = service.store.posted_to_peer(row).await?;
+    for what in differences(row, &status, posted) {
+        differ(what);
+    }
+    Ok(())
 }
 
 /// How a settled agreement differs from the peer's, where it does; `posted` is what our ledger has for the peer, in millionths.

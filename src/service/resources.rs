@@ -20,163 +20,165 @@ use crate::service::views::resources::{
 };
 use crate::service::{Error, Service, Templates};
 
-impl Service {
-    /// The resources and how they stand. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn resources(&self) -> Result<ResourcesView, Error> {
-        let counts = self.planner.node_counts().await?;
-        let mut resources = Vec::new();
-        for (resource, counts) in counts {
-            let planned = if resource.is_retired() && counts.is_some() {
-                let there = self.planner.planned_on(resource.name.clone()).await?;
-                !there.agreements.is_empty()
-            } else {
-                counts.is_some()
-            };
-            let faults = self.faults.of(&resource.name);
-            resources.push(ResourceView::of(
-                &resource,
-                counts.unwrap_or_default(),
-                planned,
-                faults,
-            ));
-        }
-        Ok(ResourcesView { resources })
-    }
-
-    /// The resources and how they stood lately, each with its nodes: where they are many, only those that are not up. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`].
-    pub async fn recent_resources(&self) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
-        let picture = self.planner.picture().await?;
-        let view = |resource: &Resource| {
-            let drawn = picture.named(&resource.name);
-            let has_work = drawn.is_some_and(|drawn| !resource.is_retired() || !drawn.slots.is_empty());
-            let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
-            let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
-            let view = ResourceView::of(resource, counts, has_work, self.faults.of(&resource.name));
-            (view, nodes.map(NodeView::of).collect())
+/// The resources and how they stand. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn list_resources(service: &Service) -> Result<ResourcesView, Error> {
+    let counts = service.planner.node_counts().await?;
+    let mut resources = Vec::new();
+    for (resource, counts) in counts {
+        let planned = if resource.is_retired() && counts.is_some() {
+            let there = service.planner.planned_on(resource.name.clone()).await?;
+            !there.agreements.is_empty()
+        } else {
+            counts.is_some()
         };
-        Ok(self.planner.resources().iter().map(view).collect())
+        let faults = service.faults.of(&resource.name);
+        resources.push(ResourceView::of(
+            &resource,
+            counts.unwrap_or_default(),
+            planned,
+            faults,
+        ));
     }
+    Ok(ResourcesView { resources })
+}
 
-    /// Adds a resource of this machine, or changes a resource; with `is_dry` it is only answered what would follow. The body is an
-    /// object with `nodes`, `rate`, `attributes` and `limits`; what is left out stays as it is. For operators.
-    ///
-    /// # Errors
-    /// The errors of the body, [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
-    pub async fn put_resource(
-        &self,
-        party: &str,
-        name: &str,
-        body: &[u8],
-        is_dry: bool,
-    ) -> Result<ResourceChangesView, Error> {
-        if !is_resource_name(name) {
-            let message =
-                format!("letters, digits, '-', '_' or '.' are expected in a resource's name, not {name:?}");
-            return Err(violation_at_path("", message).into());
-        }
-        let verb = ResourceVerb::Put(read_resource_wish(body)?);
-        self.change_resource(party, name, verb, is_dry).await
-    }
+/// The resources and how they stood lately, each with its nodes: where they are many, only those that are not up. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`].
+pub async fn list_recent_resources(service: &Service) -> Result<Vec<(ResourceView, Vec<NodeView>)>, Error> {
+    let picture = service.planner.picture().await?;
+    let view = |resource: &Resource| {
+        let drawn = picture.named(&resource.name);
+        let has_work = drawn.is_some_and(|drawn| !resource.is_retired() || !drawn.slots.is_empty());
+        let counts = drawn.map(|drawn| drawn.counts).unwrap_or_default();
+        let nodes = drawn.map_or(&[][..], |drawn| &drawn.nodes[..]).iter();
+        let view = ResourceView::of(resource, counts, has_work, service.faults.of(&resource.name));
+        (view, nodes.map(NodeView::of).collect())
+    };
+    Ok(service.planner.resources().iter().map(view).collect())
+}
 
-    /// Does something with a resource. With `is_dry` it is only answered what would follow. For operators.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
-    pub async fn change_resource(
-        &self,
-        party: &str,
-        name: &str,
-        verb: ResourceVerb,
-        is_dry: bool,
-    ) -> Result<ResourceChangesView, Error> {
-        let order = ResourceOrder {
-            id: Uuid::now_v7(),
-            party: party.to_owned(),
-            name: name.to_owned(),
-            verb,
-            is_dry,
-        };
-        let changes = self.planner.change_resource(order).await?;
-        if !is_dry {
-            self.fit_templates().await?;
-        }
-        Ok(ResourceChangesView::of(&changes, is_dry))
+/// Adds a resource of this machine, or changes a resource; with `is_dry` it is only answered what would follow. The body is an
+/// object with `nodes`, `rate`, `attributes` and `limits`; what is left out stays as it is. For operators.
+///
+/// # Errors
+/// The errors of the body, [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+pub async fn put_resource(
+    service: &Service,
+    party: &str,
+    name: &str,
+    body: &[u8],
+    is_dry: bool,
+) -> Result<ResourceChangesView, Error> {
+    if !is_resource_name(name) {
+        let message =
+            format!("letters, digits, '-', '_' or '.' are expected in a resource's name, not {name:?}");
+        return Err(violation_at_path("", message).into());
     }
+    let verb = ResourceVerb::Put(read_resource_wish(body)?);
+    change_resource(service, party, name, verb, is_dry).await
+}
 
-    /// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Conflict`] where it has a fault, which changes nothing; [`Error::Unavailable`].
-    pub async fn reload(&self, party: &str, is_dry: bool) -> Result<ReloadedView, Error> {
-        let reloading = self.reloading.as_ref().ok_or(Error::Unavailable)?;
-        let (reply, told) = oneshot::channel();
-        let order = ReloadOrder {
-            party: party.to_owned(),
-            is_dry,
-            reply,
-        };
-        reloading.send(order).await.map_err(|_| Error::Unavailable)?;
-        told.await.unwrap_or(Err(Error::Unavailable))
+/// Does something with a resource. With `is_dry` it is only answered what would follow. For operators.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Conflict`] where the resource cannot be so, [`Error::Unavailable`].
+pub async fn change_resource(
+    service: &Service,
+    party: &str,
+    name: &str,
+    verb: ResourceVerb,
+    is_dry: bool,
+) -> Result<ResourceChangesView, Error> {
+    let order = ResourceOrder {
+        id: Uuid::now_v7(),
+        party: party.to_owned(),
+        name: name.to_owned(),
+        verb,
+        is_dry,
+    };
+    let changes = service.planner.change_resource(order).await?;
+    if !is_dry {
+        fit_templates(service).await?;
     }
+    Ok(ResourceChangesView::of(&changes, is_dry))
+}
 
-    /// Takes over a configuration with its templates, as its resources allow; of a dry run nothing is kept. The templates are
-    /// stored first, so that nothing that can fail is left once the rest is stored.
-    ///
-    /// # Errors
-    /// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
-    pub async fn configure(
-        &self,
-        reconfiguration: Reconfiguration,
-        templates: &Templates,
-    ) -> Result<ResourceChanges, Error> {
-        let _alone = self.fitting.lock().await;
-        let dry = Reconfiguration {
-            is_dry: true,
-            ..reconfiguration.clone()
-        };
-        let would = self.planner.configure(dry).await?;
-        if reconfiguration.is_dry {
-            return Ok(would);
-        }
-        let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
-        let there = self.planner.resources();
-        let changed = would.resources.iter().map(|(resource, _)| resource);
-        resources.extend(
-            there
-                .iter()
-                .chain(changed)
-                .map(|each| (each.name.clone(), each.clone())),
-        );
-        let resources: Vec<Resource> = resources.into_values().collect();
-        let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
-        self.store.keep_templates(&fitted.versions()).await?;
-        let changes = self.planner.configure(reconfiguration).await?;
-        self.templates.replace(fitted);
-        Ok(changes)
-    }
+/// Has the configuration be read again; with `is_dry` it is only answered what would follow. For operators.
+///
+/// # Errors
+/// [`Error::Conflict`] where it has a fault, which changes nothing; [`Error::Unavailable`].
+pub async fn reload_configuration(
+    service: &Service,
+    party: &str,
+    is_dry: bool,
+) -> Result<ReloadedView, Error> {
+    let reloading = service.reloading.as_ref().ok_or(Error::Unavailable)?;
+    let (reply, told) = oneshot::channel();
+    let order = ReloadOrder {
+        party: party.to_owned(),
+        is_dry,
+        reply,
+    };
+    reloading.send(order).await.map_err(|_| Error::Unavailable)?;
+    told.await.unwrap_or(Err(Error::Unavailable))
+}
 
-    /// Offers the templates as the resources allow now.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where they could not be stored.
-    pub async fn fit_templates(&self) -> Result<(), Error> {
-        let _alone = self.fitting.lock().await;
-        let now = self.templates.now();
-        let resources = self.planner.resources();
-        if now.fit(&resources) {
-            return Ok(());
-        }
-        let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
-        self.store.keep_templates(&fitted.versions()).await?;
-        self.templates.replace(fitted);
-        Ok(())
+/// Takes over a configuration with its templates, as its resources allow; of a dry run nothing is kept. The templates are
+/// stored first, so that nothing that can fail is left once the rest is stored.
+///
+/// # Errors
+/// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+pub async fn apply_configuration(
+    service: &Service,
+    reconfiguration: Reconfiguration,
+    templates: &Templates,
+) -> Result<ResourceChanges, Error> {
+    let _alone = service.fitting.lock().await;
+    let dry = Reconfiguration {
+        is_dry: true,
+        ..reconfiguration.clone()
+    };
+    let would = service.planner.configure(dry).await?;
+    if reconfiguration.is_dry {
+        return Ok(would);
     }
+    let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
+    let there = service.planner.resources();
+    let changed = would.resources.iter().map(|(resource, _)| resource);
+    resources.extend(
+        there
+            .iter()
+            .chain(changed)
+            .map(|each| (each.name.clone(), each.clone())),
+    );
+    let resources: Vec<Resource> = resources.into_values().collect();
+    let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
+    service.store.keep_templates(&fitted.versions()).await?;
+    let changes = service.planner.configure(reconfiguration).await?;
+    service.templates.replace(fitted);
+    Ok(changes)
+}
+
+/// Offers the templates as the resources allow now.
+///
+/// # Errors
+/// [`Error::Unavailable`] where they could not be stored.
+pub async fn fit_templates(service: &Service) -> Result<(), Error> {
+    let _alone = service.fitting.lock().await;
+    let now = service.templates.now();
+    let resources = service.planner.resources();
+    if now.fit(&resources) {
+        return Ok(());
+    }
+    let fitted = now.fitted_to(&resources).map_err(Error::Internal)?;
+    service.store.keep_templates(&fitted.versions()).await?;
+    service.templates.replace(fitted);
+    Ok(())
 }
 
 /// The resource that a body asks for.

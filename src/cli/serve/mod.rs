@@ -157,14 +157,14 @@ fn start_looking_after(service: &Service, suggests: Planner, keeper: &Keeper) {
     let proposes = service.clone();
     // There may be nothing to propose.
     keeper.keep(("proposals", Duration::MAX), move |stop| {
-        proposes.clone().propose(suggests.subscribe_suggestions(), stop)
+        service::propose_changes(proposes.clone(), suggests.subscribe_suggestions(), stop)
     });
     let seeks = service.clone();
     keeper.keep(("places-at-peers", SOON), move |stop| {
-        seeks.clone().seek_places(stop)
+        service::seek_places(seeks.clone(), stop)
     });
     // Operators' pages show the last sums, so there have to be some.
-    service.past_use();
+    service::show_past_use(service);
 }
 
 /// The address of the service where no request names one.

@@ -37,7 +37,7 @@ pub(super) struct Reloader {
     led: Config,
     /// The prices of energy over time.
     pub(super) prices: Prices,
-    negotiation: Service,
+    service: Service,
     /// The manager that is told of a reload; none at first.
     pub(super) manager: Manager,
     catalogue: watch::Sender<Arc<Catalogue>>,
@@ -58,7 +58,7 @@ pub(in crate::cli) struct Read {
 }
 
 impl Reloader {
-    /// Reads the file of `options` again, and hands what it says to `negotiation` and to `catalogue` and `tls`.
+    /// Reads the file of `options` again, and hands what it says to `service` and to `catalogue` and `tls`.
     pub(super) fn new(
         options: &Options,
         (opened, led): (Option<Config>, Config),
@@ -74,7 +74,7 @@ impl Reloader {
             opened,
             led,
             prices,
-            negotiation: service,
+            service,
             manager: Manager::default(),
             catalogue,
             orders,
@@ -138,7 +138,7 @@ impl Reloader {
         };
         let read = Read::from(Some(file), self.prices.series()).await;
         let read = read.and_then(|read| {
-            read.check_expiry(self.negotiation.clock())?;
+            read.check_expiry(self.service.clock())?;
             Ok(read)
         });
         let read = read.map_err(|why| service::Error::Conflict(why.to_string()))?;
@@ -151,10 +151,7 @@ impl Reloader {
             is_start: false,
             is_dry,
         };
-        let changes = self
-            .negotiation
-            .configure(reconfiguration, &read.templates)
-            .await?;
+        let changes = service::apply_configuration(&self.service, reconfiguration, &read.templates).await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
             self.prices.go_on_with(read.config.series());

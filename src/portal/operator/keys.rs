@@ -40,7 +40,7 @@ pub(super) async fn make_key(State(api): State<Api>, request: Request) -> Answer
     http::require_key_maker(&visitor.caller)?;
     let expires = form::read_time(&values, field::DEADLINE).map_err(service::Error::invalid)?;
     let filled = |name| Some(values.trimmed(name)).filter(|text| !text.is_empty());
-    let currency = api.negotiation.currency();
+    let currency = api.service.currency();
     let cap = filled("cap").zip(currency);
     let cap = cap.map(|(amount, currency)| json!({ "amount": amount, "currency": currency.to_string() }));
     let asked = json!({
@@ -73,7 +73,7 @@ async fn render_keys_page(api: &Api, visitor: &Visitor, made: Option<KeyView>) -
         all: keys,
         made,
         roles: Role::ALL.map(Role::word),
-        currency: api.negotiation.currency().map(|currency| currency.to_string()),
+        currency: api.service.currency().map(|currency| currency.to_string()),
         once: Uuid::now_v7(),
     };
     Ok(render_page(status, &shown)?.into_response())

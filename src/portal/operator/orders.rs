@@ -177,15 +177,15 @@ pub(super) async fn show_agreement_orders_page(
     Path(id): Path<Uuid>,
 ) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
-    let agreement = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let agreement = service::show_agreement(&api.service, Scope::All, id).await?.view;
     let name = text::name(&agreement);
-    let resources = api.negotiation.offered_resources().resources;
+    let resources = service::list_offered_resources(&api.service).resources;
     let shown = AgreementOrders {
         frame: visitor.frame(format!("Move or evict {name}")),
         name,
         agreement,
         resources: resources.into_iter().map(|resource| resource.name).collect(),
-        currency: api.negotiation.currency().map(|currency| currency.to_string()),
+        currency: api.service.currency().map(|currency| currency.to_string()),
     };
     render_page(StatusCode::OK, &shown)
 }
@@ -199,9 +199,7 @@ pub(super) async fn carry_out_order(State(api): State<Api>, request: Request) ->
     let mut ordered = order(&api, &visitor, verb, &values, is_dry).await;
     let has_changed = matches!(
         &ordered,
-        Err(Failure::Request(http::Error::Negotiation(
-            service::Error::Changed
-        )))
+        Err(Failure::Request(http::Error::Service(service::Error::Changed)))
     );
     if has_changed {
         // The present effects are asked for again.
@@ -266,10 +264,10 @@ async fn order(
     values: &Values,
     is_dry: bool,
 ) -> Result<Effects, Failure> {
-    let (negotiation, party) = (&api.negotiation, visitor.caller.party.as_str());
+    let (service, party) = (&api.service, visitor.caller.party.as_str());
     let resource = values.trimmed("resource");
     let of_resource = async |verb| {
-        let changes = negotiation.change_resource(party, resource, verb, is_dry).await?;
+        let changes = service::change_resource(service, party, resource, verb, is_dry).await?;
         Ok(Effects::of_changes(changes))
     };
     match verb {
@@ -278,7 +276,7 @@ async fn order(
                 values.trimmed("nodes"),
                 body(values, &["state", "reason"], json!({})),
             );
-            let repaired = negotiation.override_nodes(party, resource, nodes, &body, is_dry);
+            let repaired = service::override_nodes(service, party, resource, nodes, &body, is_dry);
             Ok(Effects::of_repair(repaired.await?, values.trimmed("state")))
         }
         Verb::Freeze => of_resource(ResourceVerb::Freeze).await,
@@ -290,7 +288,7 @@ async fn order(
                 "nodes": count(values, "nodes")? });
             let sentence = maintenance_in_words(resource, &times);
             let body = body(values, &["resource", "reason"], times);
-            let changes = negotiation.add_maintenance(party, &body, is_dry).await?;
+            let changes = service::add_maintenance(service, party, &body, is_dry).await?;
             let is_new = changes
                 .resources
                 .iter()
@@ -302,7 +300,7 @@ async fn order(
             Ok(effects)
         }
         Verb::RemoveMaintenance => {
-            let changes = negotiation.remove_maintenance(party, id(values)?, is_dry).await?;
+            let changes = service::remove_maintenance(service, party, id(values)?, is_dry).await?;
             Ok(Effects::of_changes(changes))
         }
         Verb::Move => move_agreement(api, visitor, values, is_dry).await,
@@ -328,9 +326,9 @@ fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
 /// The use cases, or what they would answer.
 fn use_cases(api: &Api, is_dry: bool) -> Arc<Service> {
     if is_dry {
-        Arc::new(api.negotiation.dry())
+        Arc::new(api.service.dry())
     } else {
-        Arc::clone(&api.negotiation)
+        Arc::clone(&api.service)
     }
 }
 
@@ -341,7 +339,7 @@ async fn move_agreement(
     is_dry: bool,
 ) -> Result<Effects, Failure> {
     let id = id(values)?;
-    let before = api.negotiation.show_agreement(Scope::All, id).await?.view;
+    let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
     let body = body(
         values,
         &["resource", "reason"],
@@ -354,7 +352,7 @@ async fn move_agreement(
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let after = use_cases(api, is_dry).move_agreement(order).await?;
+    let after = service::move_agreement(&use_cases(api, is_dry), order).await?;
     Ok(Effects {
         agreements: vec![PlaceChangeView::between(&before, Some(&after))],
         version: Some(before.version),
@@ -370,8 +368,8 @@ async fn evict_agreement(
 ) -> Result<Effects, Failure> {
     http::require_evictor(&visitor.caller)?;
     let id = id(values)?;
-    let before = api.negotiation.show_agreement(Scope::All, id).await?.view;
-    let (amount, currency) = (values.trimmed("compensation"), api.negotiation.currency());
+    let before = service::show_agreement(&api.service, Scope::All, id).await?.view;
+    let (amount, currency) = (values.trimmed("compensation"), api.service.currency());
     let compensation = currency
         .filter(|_| !amount.is_empty())
         .map(|currency| json!({ "amount": amount, "currency": currency.to_string() }));
@@ -383,7 +381,7 @@ async fn evict_agreement(
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let evicted = use_cases(api, is_dry).evict_agreement(order).await?;
+    let evicted = service::evict_agreement(&use_cases(api, is_dry), order).await?;
     let mut change = PlaceChangeView::between(&before, None);
     change.penalties.clone_from(&evicted.penalties);
     let compensation = evicted

@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
 use crate::portal::{Answer, Frame, render_page};
-use crate::service::{NodeView, ResourceView};
+use crate::service::{self, NodeView, ResourceView};
 
 #[derive(Template)]
 #[template(path = "portal/operator/resources.html")]
@@ -31,7 +31,7 @@ struct Row {
 pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderMap, uri: Uri) -> Answer {
     let visitor = super::signed_in_operator(&api, &headers).await?;
     let mut resources = Vec::new();
-    for (is, nodes) in api.negotiation.recent_resources().await? {
+    for (is, nodes) in service::list_recent_resources(&api.service).await? {
         let is_gone = is.state == "retired";
         let more = if is_gone {
             0

@@ -90,7 +90,7 @@ pub(in crate::portal) async fn show_estimate_page(
                 Err(other) => return Err(other.into()),
             }
         }
-    } else if let Err(error) = api.negotiation.check_form(&visitor.caller.party, read.wish).await {
+    } else if let Err(error) = service::check_form(&api.service, &visitor.caller.party, read.wish).await {
         form.note_error(error)?;
     }
     form.values = values;
@@ -99,7 +99,7 @@ pub(in crate::portal) async fn show_estimate_page(
     let page = Estimate {
         frame: visitor.frame("What it would cost"),
         wrong: summary,
-        is_priced: api.negotiation.currency().is_some(),
+        is_priced: api.service.currency().is_some(),
         is_sure: variants.iter().any(|variant| !variant.confidence.is_empty()),
         variants,
         address,
@@ -130,8 +130,8 @@ async fn estimate_variant(
     (name, values): (&'static str, &Values),
     wish: Request,
 ) -> Result<Result<Variant, service::Error>, Failure> {
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    match use_cases.estimate(&visitor.caller.party, wish).await {
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    match service::estimate_request(&use_cases, &visitor.caller.party, wish).await {
         Ok(estimate) => Ok(Ok(view_variant(name, values, &estimate))),
         Err(why @ (service::Error::Invalid(_) | service::Error::NotOffered(_))) => Ok(Err(why)),
         Err(service::Error::Refused(refusal)) => {

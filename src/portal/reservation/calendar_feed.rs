@@ -59,17 +59,14 @@ pub(in crate::portal) async fn get_calendar(
         party: Some(party.clone()),
         ..ReservationFilter::default()
     };
-    let found = api
-        .negotiation
-        .reservations(&filter, None, Some(EVENTS_MAX))
-        .await?;
+    let found = service::list_reservations(&api.service, &filter, None, Some(EVENTS_MAX)).await?;
     let base = base_address(&api, request.headers());
     let events: Vec<Event> = found
         .reservations
         .iter()
         .flat_map(|view| events_of(view, &base))
         .collect();
-    let now = clock::second_of(api.negotiation.clock().micros()).seconds();
+    let now = clock::second_of(api.service.clock().micros()).seconds();
     let calendar = write_calendar(&format!("Reservations of {party}"), &events, now);
     Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], calendar).into_response())
 }

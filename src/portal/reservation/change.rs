@@ -96,8 +96,8 @@ pub(in crate::portal) async fn ask_for_change(
         return render_change_page(&api, &visitor, &view, (wrong, form));
     };
     release_earlier(&api, &visitor, &form.values).await?;
-    let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
-    let told = use_cases.change_from_form(&visitor.caller.party, id, &asked, once);
+    let use_cases = use_cases_of(&api.service, &visitor.caller);
+    let told = service::change_from_form(&use_cases, &visitor.caller.party, id, &asked, once);
     let status = match told.await {
         Ok(Ok(negotiation)) => {
             let to = format!("/portal/negotiations/{negotiation}");
@@ -113,10 +113,7 @@ pub(in crate::portal) async fn ask_for_change(
 
 /// The visitor's own agreement: only its party may change one.
 async fn own_agreement(api: &Api, visitor: &Visitor, id: Uuid) -> Result<AgreementDetails, Failure> {
-    let shown = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?;
+    let shown = service::show_agreement(&api.service, scope_of_caller(&visitor.caller), id).await?;
     if shown.view.party != visitor.caller.party {
         return Err(Failure::NotFound);
     }
@@ -253,7 +250,7 @@ fn render_change_page(
         ),
         start: is_whole.then(|| instant(field::START, "Earliest start", FormPart::Start)),
         deadline: instant(field::DEADLINE, "Deadline", FormPart::Deadline),
-        budget: api.negotiation.currency().map(|currency| Field {
+        budget: api.service.currency().map(|currency| Field {
             hint: "The most that all of it may cost. Empty means: as it was agreed.".to_owned(),
             ..input(
                 field::BUDGET,

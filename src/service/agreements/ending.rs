@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::service::agreements::find::{over_already, stored_agreement, view_agreement};
+use crate::service::negotiations::change_at_peer::{charge_of_peer, present_at_peer};
 use crate::service::views::values::MoneyView;
 use crate::service::{Error, Result, Scope, Service};
 
@@ -51,67 +53,65 @@ pub struct EndingAtPeerView {
     pub charge: Option<MoneyView>,
 }
 
-impl Service {
-    /// What it would cost `by` to end an agreement now. It is found on a copy of the plan, in O(n) for all that is planned; nothing is
-    /// ended. Where a peer has the agreement, the peer is asked first.
-    ///
-    /// # Errors
-    /// `Error::NotFound`, `Error::Conflict` where it is over already, `Error::Unavailable`.
-    pub async fn cost_of_ending(&self, scope: Scope, id: Uuid, by: &str) -> Result<EndingView> {
-        let agreement = self.stored_agreement(&scope, id).await?;
-        let is_provider = scope == Scope::All && agreement.party != by;
-        let there = self.present_at_peer(&agreement).await?;
-        let charge_of_peer = match &there {
-            Some(there) => self.charge_of_peer(there).await,
-            None => None,
-        };
-        let order = Termination {
-            by_provider: is_provider,
-            charge_of_peer,
-            ..Termination::of(id, scope.party().map(ToOwned::to_owned))
-        };
-        let postings = match self.planner.postings_of_ending(order).await {
-            Err(planner::Error::NotFound) => {
-                return Err(self.over_already(&scope, self.view(&agreement)).await);
-            }
-            postings => postings.map_err(Error::from)?,
-        };
-        let account = Account::Party(agreement.party.clone());
-        let stops_work = agreement.service == ServiceState::Processing;
-        let (mut charges, mut credits) = (Vec::new(), Vec::new());
-        for posting in postings {
-            let side = if posting.from == account {
-                &mut charges
-            } else {
-                &mut credits
-            };
-            // Its kind is named already.
-            let why = posting.detail.split_once(": ");
-            side.push(PaymentView {
-                reason: Some(why.map_or(posting.detail.as_str(), |(_, why)| why).to_owned()),
-                ..PaymentView::of(posting.kind, MoneyView::of(posting.amount))
-            });
+/// What it would cost `by` to end an agreement now. It is found on a copy of the plan, in O(n) for all that is planned; nothing is
+/// ended. Where a peer has the agreement, the peer is asked first.
+///
+/// # Errors
+/// `Error::NotFound`, `Error::Conflict` where it is over already, `Error::Unavailable`.
+pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str) -> Result<EndingView> {
+    let agreement = stored_agreement(service, &scope, id).await?;
+    let is_provider = scope == Scope::All && agreement.party != by;
+    let there = present_at_peer(service, &agreement).await?;
+    let charge_of_peer = match &there {
+        Some(there) => charge_of_peer(service, there).await,
+        None => None,
+    };
+    let order = Termination {
+        by_provider: is_provider,
+        charge_of_peer,
+        ..Termination::of(id, scope.party().map(ToOwned::to_owned))
+    };
+    let postings = match service.planner.postings_of_ending(order).await {
+        Err(planner::Error::NotFound) => {
+            return Err(over_already(service, &scope, view_agreement(service, &agreement)).await);
         }
-        // The price of work is posted when it has stopped, and that of a reservation at a peer when the peer has told.
-        let waits = agreement.has_nodes() && agreement.never_had_nodes();
-        let awaited = there.as_ref().filter(|_| waits);
-        let is_owed_later = (stops_work || awaited.is_some()) && !is_provider;
-        if let Some(price) = agreement.price.filter(|_| is_owed_later) {
-            charges.push(PaymentView {
-                reason: awaited.map(|there| format!("as far as {} has handed its nodes over", there.peer)),
-                ..PaymentView::of(PostingKind::Price, MoneyView::of(price))
-            });
-        }
-        Ok(EndingView {
-            charges,
-            credits,
-            stops_work,
-            at_peer: there.map(|there| EndingAtPeerView {
-                peer: there.peer,
-                charge: charge_of_peer.map(MoneyView::of),
-            }),
-        })
+        postings => postings.map_err(Error::from)?,
+    };
+    let account = Account::Party(agreement.party.clone());
+    let stops_work = agreement.service == ServiceState::Processing;
+    let (mut charges, mut credits) = (Vec::new(), Vec::new());
+    for posting in postings {
+        let side = if posting.from == account {
+            &mut charges
+        } else {
+            &mut credits
+        };
+        // Its kind is named already.
+        let why = posting.detail.split_once(": ");
+        side.push(PaymentView {
+            reason: Some(why.map_or(posting.detail.as_str(), |(_, why)| why).to_owned()),
+            ..PaymentView::of(posting.kind, MoneyView::of(posting.amount))
+        });
     }
+    // The price of work is posted when it has stopped, and that of a reservation at a peer when the peer has told.
+    let waits = agreement.has_nodes() && agreement.never_had_nodes();
+    let awaited = there.as_ref().filter(|_| waits);
+    let is_owed_later = (stops_work || awaited.is_some()) && !is_provider;
+    if let Some(price) = agreement.price.filter(|_| is_owed_later) {
+        charges.push(PaymentView {
+            reason: awaited.map(|there| format!("as far as {} has handed its nodes over", there.peer)),
+            ..PaymentView::of(PostingKind::Price, MoneyView::of(price))
+        });
+    }
+    Ok(EndingView {
+        charges,
+        credits,
+        stops_work,
+        at_peer: there.map(|there| EndingAtPeerView {
+            peer: there.peer,
+            charge: charge_of_peer.map(MoneyView::of),
+        }),
+    })
 }
 
 impl PaymentView {

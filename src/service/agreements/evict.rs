@@ -7,9 +7,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
 
+use crate::service::agreements::find::{over_already, visible_agreement};
 use crate::service::codec::json::request::read_budget;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
-use crate::service::idempotency::{answer_of_repeated_request, text_to_keep};
+use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::views::nodes::REASON_MAX;
 use crate::service::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
 
@@ -52,43 +53,41 @@ impl EvictedView {
     }
 }
 
-impl Service {
-    /// Ends an agreement of a party at once. Its party is told the reason, and the provider pays its penalties as for lost work, and
-    /// the compensation that is named. For operators.
-    ///
-    /// # Errors
-    /// The errors of the body, [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Changed`] when it is
-    /// in another version, [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn evict_agreement(&self, request: EvictRequest) -> Result<EvictedView> {
-        let before = self.visible_agreement(&Scope::All, request.id).await?;
-        if let Some(answer) = self.earlier_answer(request.key.as_ref()).await? {
-            return Ok(answer);
-        }
-        let (reason, compensation) = read_eviction(&request.body)?;
-        let (paid, charged) = (
-            compensation.map(|compensation| compensation.currency),
-            self.currency(),
-        );
-        if let (Some(paid), Some(charged)) = (paid, charged)
-            && paid != charged
-        {
-            return Err(Error::Conflict(format!(
-                "agreements are charged in {charged}, and the compensation is in {paid}"
-            )));
-        }
-        let kept = |key: RequestKey| key.kept(|done: &EvictedAgreement| text_to_keep(&EvictedView::of(done)));
-        let order = Eviction {
-            id: request.id,
-            by: request.by,
-            reason,
-            compensation,
-            versions: request.versions,
-            idempotency: request.key.map(kept),
-        };
-        match self.planner.evict(order).await {
-            Err(planner::Error::NotFound) => Err(self.over_already(&Scope::All, before).await),
-            evicted => answer_of_repeated_request(evicted, |evicted| EvictedView::of(&evicted)),
-        }
+/// Ends an agreement of a party at once. Its party is told the reason, and the provider pays its penalties as for lost work, and
+/// the compensation that is named. For operators.
+///
+/// # Errors
+/// The errors of the body, [`Error::NotFound`], [`Error::Conflict`] when it has ended already, [`Error::Changed`] when it is
+/// in another version, [`Error::KeyReused`], [`Error::Unavailable`].
+pub async fn evict_agreement(service: &Service, request: EvictRequest) -> Result<EvictedView> {
+    let before = visible_agreement(service, &Scope::All, request.id).await?;
+    if let Some(answer) = earlier_answer(service, request.key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let (reason, compensation) = read_eviction(&request.body)?;
+    let (paid, charged) = (
+        compensation.map(|compensation| compensation.currency),
+        service.currency(),
+    );
+    if let (Some(paid), Some(charged)) = (paid, charged)
+        && paid != charged
+    {
+        return Err(Error::Conflict(format!(
+            "agreements are charged in {charged}, and the compensation is in {paid}"
+        )));
+    }
+    let kept = |key: RequestKey| key.kept(|done: &EvictedAgreement| text_to_keep(&EvictedView::of(done)));
+    let order = Eviction {
+        id: request.id,
+        by: request.by,
+        reason,
+        compensation,
+        versions: request.versions,
+        idempotency: request.key.map(kept),
+    };
+    match service.planner.evict(order).await {
+        Err(planner::Error::NotFound) => Err(over_already(service, &Scope::All, before).await),
+        evicted => answer_of_repeated_request(evicted, |evicted| EvictedView::of(&evicted)),
     }
 }
 

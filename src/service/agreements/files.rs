@@ -17,7 +17,8 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::federation::client::{Peer, PeerError, PeerFile};
-use crate::service::replicas::error_of_replica;
+use crate::service::agreements::find::stored_agreement;
+use crate::service::replicas::{error_of_replica, replica_behind};
 use crate::service::views::schemas;
 use crate::service::{Error, Result, Scope, Service, views::values::instant_as_date_time};
 
@@ -144,195 +145,193 @@ impl Upload {
     }
 }
 
-impl Service {
-    /// The party's own files.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`], [`Error::Internal`] when the system refuses.
-    pub async fn files(&self, party: &str) -> Result<FilesView> {
-        self.files.catch_up().await?;
-        let (files, party) = (self.files.clone(), party.to_owned());
-        let quota = files.quota();
-        let own = with_files_off_async_threads(move || Ok(files.own(&party)?)).await?;
-        Ok(FilesView {
-            files: own.into_iter().map(FileView::of).collect(),
-            quota_bytes: Some(quota),
+/// The party's own files.
+///
+/// # Errors
+/// [`Error::Unavailable`], [`Error::Internal`] when the system refuses.
+pub async fn list_files(service: &Service, party: &str) -> Result<FilesView> {
+    service.files.catch_up().await?;
+    let (files, party) = (service.files.clone(), party.to_owned());
+    let quota = files.quota();
+    let own = with_files_off_async_threads(move || Ok(files.own(&party)?)).await?;
+    Ok(FilesView {
+        files: own.into_iter().map(FileView::of).collect(),
+        quota_bytes: Some(quota),
+    })
+}
+
+/// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
+///
+/// # Errors
+/// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Unavailable`], [`Error::Short`], [`Error::Internal`].
+pub async fn upload_file(service: &Service, party: &str, name: &str) -> Result<Upload> {
+    if !is_file_name(name) {
+        return Err(Error::BadName);
+    }
+    service.files.catch_up().await?;
+    let (files, party, name) = (service.files.clone(), party.to_owned(), name.to_owned());
+    with_files_off_async_threads(move || Ok(Upload(files.upload(&party, &name)?))).await
+}
+
+/// The content of one of the party's own files.
+///
+/// # Errors
+/// [`Error::NotFound`] where it has none of this name, [`Error::Unavailable`].
+pub async fn open_file(service: &Service, party: &str, name: &str) -> Result<Output> {
+    service.files.catch_up().await?;
+    let (files, party, name) = (service.files.clone(), party.to_owned(), name.to_owned());
+    let file = with_files_off_async_threads(move || {
+        Ok(files.find_own(&party, &name).map(File::open).transpose()?)
+    });
+    Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
+}
+
+/// Removes one of the party's own files. Jobs that have begun keep it.
+///
+/// # Errors
+/// [`Error::NotFound`] where it has none of this name, [`Error::Conflict`] where one of its agreements has yet to run on it,
+/// [`Error::Unavailable`], [`Error::Internal`].
+pub async fn remove_file(service: &Service, party: &str, name: &str) -> Result<()> {
+    if let Some(agreement) = agreement_needing_file(service, party, name).await? {
+        return Err(Error::Conflict(format!(
+            "the job of agreement {agreement} has yet to read {name}"
+        )));
+    }
+    if service.files.remove(party, name).await? {
+        Ok(())
+    } else {
+        Err(Error::NotFound)
+    }
+}
+
+/// An agreement of the party with a job that names a file and has not started.
+async fn agreement_needing_file(service: &Service, party: &str, name: &str) -> Result<Option<Uuid>> {
+    let waiting = service.store.agreements_to_start(party).await?;
+    let catalogue = service.catalogue();
+    let names_it = |agreement: &&Agreement| {
+        agreement.job.as_ref().is_some_and(|job| {
+            let application = catalogue.find(&job.application, job.version.as_deref());
+            application.is_some_and(|application| application.files(&job.arguments).contains(&name))
+                || job.uploads().any(|upload| upload == name)
         })
-    }
+    };
+    Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))
+}
 
-    /// Begins to upload a file, which jobs of the party may then name; it replaces one of the same name when it is whole.
-    ///
-    /// # Errors
-    /// [`Error::BadName`], [`Error::QuotaExceeded`], [`Error::Unavailable`], [`Error::Short`], [`Error::Internal`].
-    pub async fn upload(&self, party: &str, name: &str) -> Result<Upload> {
-        if !is_file_name(name) {
-            return Err(Error::BadName);
-        }
-        self.files.catch_up().await?;
-        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        with_files_off_async_threads(move || Ok(Upload(files.upload(&party, &name)?))).await
-    }
-
-    /// The content of one of the party's own files.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where it has none of this name, [`Error::Unavailable`].
-    pub async fn file(&self, party: &str, name: &str) -> Result<Output> {
-        self.files.catch_up().await?;
-        let (files, party, name) = (self.files.clone(), party.to_owned(), name.to_owned());
-        let file = with_files_off_async_threads(move || {
-            Ok(files.find_own(&party, &name).map(File::open).transpose()?)
-        });
-        Ok(Output::of(Some(file.await?.ok_or(Error::NotFound)?)))
-    }
-
-    /// Removes one of the party's own files. Jobs that have begun keep it.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where it has none of this name, [`Error::Conflict`] where one of its agreements has yet to run on it,
-    /// [`Error::Unavailable`], [`Error::Internal`].
-    pub async fn remove_file(&self, party: &str, name: &str) -> Result<()> {
-        if let Some(agreement) = self.agreement_needing_file(party, name).await? {
-            return Err(Error::Conflict(format!(
-                "the job of agreement {agreement} has yet to read {name}"
-            )));
-        }
-        if self.files.remove(party, name).await? {
-            Ok(())
-        } else {
-            Err(Error::NotFound)
-        }
-    }
-
-    /// An agreement of the party with a job that names a file and has not started.
-    async fn agreement_needing_file(&self, party: &str, name: &str) -> Result<Option<Uuid>> {
-        let waiting = self.store.agreements_to_start(party).await?;
-        let catalogue = self.catalogue();
-        let names_it = |agreement: &&Agreement| {
-            agreement.job.as_ref().is_some_and(|job| {
-                let application = catalogue.find(&job.application, job.version.as_deref());
-                application.is_some_and(|application| application.files(&job.arguments).contains(&name))
-                    || job.uploads().any(|upload| upload == name)
+/// The files that an agreement's job has written by now: its two outputs, and the files of its working folder.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
+pub async fn list_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<FilesView> {
+    let agreement = stored_agreement(service, &scope, id).await?;
+    if let Some((peer, address)) = peer_behind(service, &agreement).await? {
+        let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
+        let written = agreement.ended.unwrap_or_else(|| service.clock.micros());
+        let view = |(name, bytes)| {
+            FileView::of(FileEntry {
+                name,
+                bytes,
+                modified: written,
             })
         };
-        Ok(waiting.iter().find(names_it).map(|agreement| agreement.id))
-    }
-
-    /// The files that an agreement's job has written by now: its two outputs, and the files of its working folder.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Unavailable`].
-    pub async fn outputs(&self, scope: Scope, id: Uuid) -> Result<FilesView> {
-        let agreement = self.stored_agreement(&scope, id).await?;
-        if let Some((peer, address)) = self.peer_behind(&agreement).await? {
-            let there = peer.outputs(&address).await.map_err(|why| error_of_peer(&why))?;
-            let written = agreement.ended.unwrap_or_else(|| self.clock.micros());
-            let view = |(name, bytes)| {
-                FileView::of(FileEntry {
-                    name,
-                    bytes,
-                    modified: written,
-                })
-            };
-            return Ok(FilesView {
-                files: there.into_iter().map(view).collect(),
-                quota_bytes: None,
-            });
-        }
-        if let Some((replicas, there)) = self.replica_behind(&agreement.resource) {
-            let files = replicas.outputs(&there, id).await;
-            let files = files.map_err(|why| error_of_replica(&why))?;
-            let files = serde_json::from_slice(&files);
-            return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
-        }
-        let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
-        check_files_still_kept(&agreement, &folder)?;
-        let written = with_files_off_async_threads(move || {
-            let streams = [Stream::Out, Stream::Err].into_iter();
-            let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
-            all.extend(folder.written_files()?);
-            Ok(all)
-        });
-        Ok(FilesView {
-            files: written.await?.into_iter().map(FileView::of).collect(),
+        return Ok(FilesView {
+            files: there.into_iter().map(view).collect(),
             quota_bytes: None,
-        })
-    }
-
-    /// The output of an agreement's job, from its beginning: to `stdout`, to `stderr`, or to a file of its working
-    /// folder.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
-    pub async fn output(&self, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
-        let agreement = self.stored_agreement(&scope, id).await?;
-        if let Some((peer, address)) = self.peer_behind(&agreement).await? {
-            let file = peer
-                .output(&address, name)
-                .await
-                .map_err(|why| error_of_peer(&why))?;
-            return Ok(Output(Content::Peer(file)));
-        }
-        if let Some((replicas, there)) = self.replica_behind(&agreement.resource) {
-            let file = replicas.output(&there, id, name).await;
-            let file = file.map_err(|why| error_of_replica(&why))?;
-            return Ok(Output(Content::Replica(file)));
-        }
-        let (folder, name) = (
-            self.jobs.of_run(Run::first(agreement.execution_id()))?,
-            name.to_owned(),
-        );
-        check_files_still_kept(&agreement, &folder)?;
-        let file = with_files_off_async_threads(move || match folder.written(&name)? {
-            None => Ok(None),
-            Some(written) => Ok(Some(folder.open(&written)?)),
         });
-        file.await?.map(Output::of).ok_or(Error::NotFound)
     }
-
-    /// The peer that carries an agreement out or has, with the address of its agreement there; none where it is or was here.
-    async fn peer_behind(&self, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
-        let Some(federation) = &self.federation else {
-            return Ok(None);
-        };
-        let Some(peer) = federation.peer(&agreement.resource) else {
-            return Ok(None);
-        };
-        let rows = self.store.at_peers(agreement.id).await?.into_iter();
-        let mut there = rows.filter(|row| row.peer == agreement.resource);
-        Ok(there.next_back().and_then(|row| Some((peer, row.address?))))
+    if let Some((replicas, there)) = replica_behind(service, &agreement.resource) {
+        let files = replicas.outputs(&there, id).await;
+        let files = files.map_err(|why| error_of_replica(&why))?;
+        let files = serde_json::from_slice(&files);
+        return files.map_err(|why| Error::Internal(format!("the replica {there}: {why}")));
     }
+    let folder = service.jobs.of_run(Run::first(agreement.execution_id()))?;
+    check_files_still_kept(&agreement, &folder)?;
+    let written = with_files_off_async_threads(move || {
+        let streams = [Stream::Out, Stream::Err].into_iter();
+        let mut all: Vec<_> = streams.filter_map(|stream| folder.output_entry(stream)).collect();
+        all.extend(folder.written_files()?);
+        Ok(all)
+    });
+    Ok(FilesView {
+        files: written.await?.into_iter().map(FileView::of).collect(),
+        quota_bytes: None,
+    })
+}
 
-    /// Removes everything that an agreement's job has left, before its time is over; nothing where it has left nothing.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
-    /// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
-    pub async fn remove_outputs(&self, scope: Scope, id: Uuid) -> Result<()> {
-        let agreement = self.stored_agreement(&scope, id).await?;
-        if !agreement.state.is_final() {
-            let state = agreement.state;
-            return Err(Error::Conflict(format!(
-                "the agreement is {state}: the files of its job can be removed when it is over"
-            )));
-        }
-        let work = agreement.execution_id();
-        if !self.store.is_work_over(work).await? {
-            return Err(Error::Conflict(
-                "another agreement goes on with its work and its files".to_owned(),
-            ));
-        }
-        if let Some((replicas, there)) = self.replica_behind(&agreement.resource) {
-            let removed = replicas.remove_outputs(&there, id).await;
-            return removed.map_err(|why| error_of_replica(&why));
-        }
-        let folders = self.jobs.clone();
-        match with_files_off_async_threads(move || Ok(folders.remove_ended(work)?)).await? {
-            Removal::Removed | Removal::NothingThere => Ok(()),
-            Removal::Running => Err(Error::Conflict(
-                "the job is still being stopped; try again in a moment".to_owned(),
-            )),
-        }
+/// The output of an agreement's job, from its beginning: to `stdout`, to `stderr`, or to a file of its working
+/// folder.
+///
+/// # Errors
+/// [`Error::NotFound`] where there is no such output, [`Error::Unavailable`].
+pub async fn open_output(service: &Service, scope: Scope, id: Uuid, name: &str) -> Result<Output> {
+    let agreement = stored_agreement(service, &scope, id).await?;
+    if let Some((peer, address)) = peer_behind(service, &agreement).await? {
+        let file = peer
+            .output(&address, name)
+            .await
+            .map_err(|why| error_of_peer(&why))?;
+        return Ok(Output(Content::Peer(file)));
+    }
+    if let Some((replicas, there)) = replica_behind(service, &agreement.resource) {
+        let file = replicas.output(&there, id, name).await;
+        let file = file.map_err(|why| error_of_replica(&why))?;
+        return Ok(Output(Content::Replica(file)));
+    }
+    let (folder, name) = (
+        service.jobs.of_run(Run::first(agreement.execution_id()))?,
+        name.to_owned(),
+    );
+    check_files_still_kept(&agreement, &folder)?;
+    let file = with_files_off_async_threads(move || match folder.written(&name)? {
+        None => Ok(None),
+        Some(written) => Ok(Some(folder.open(&written)?)),
+    });
+    file.await?.map(Output::of).ok_or(Error::NotFound)
+}
+
+/// The peer that carries an agreement out or has, with the address of its agreement there; none where it is or was here.
+async fn peer_behind(service: &Service, agreement: &Agreement) -> Result<Option<(Peer, String)>> {
+    let Some(federation) = &service.federation else {
+        return Ok(None);
+    };
+    let Some(peer) = federation.peer(&agreement.resource) else {
+        return Ok(None);
+    };
+    let rows = service.store.at_peers(agreement.id).await?.into_iter();
+    let mut there = rows.filter(|row| row.peer == agreement.resource);
+    Ok(there.next_back().and_then(|row| Some((peer, row.address?))))
+}
+
+/// Removes everything that an agreement's job has left, before its time is over; nothing where it has left nothing.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is no such agreement or it is another party's, [`Error::Conflict`] while the agreement, or
+/// the one that goes on with its work, is not over or its job not stopped, [`Error::Unavailable`], [`Error::Internal`].
+pub async fn remove_outputs(service: &Service, scope: Scope, id: Uuid) -> Result<()> {
+    let agreement = stored_agreement(service, &scope, id).await?;
+    if !agreement.state.is_final() {
+        let state = agreement.state;
+        return Err(Error::Conflict(format!(
+            "the agreement is {state}: the files of its job can be removed when it is over"
+        )));
+    }
+    let work = agreement.execution_id();
+    if !service.store.is_work_over(work).await? {
+        return Err(Error::Conflict(
+            "another agreement goes on with its work and its files".to_owned(),
+        ));
+    }
+    if let Some((replicas, there)) = replica_behind(service, &agreement.resource) {
+        let removed = replicas.remove_outputs(&there, id).await;
+        return removed.map_err(|why| error_of_replica(&why));
+    }
+    let folders = service.jobs.clone();
+    match with_files_off_async_threads(move || Ok(folders.remove_ended(work)?)).await? {
+        Removal::Removed | Removal::NothingThere => Ok(()),
+        Removal::Running => Err(Error::Conflict(
+            "the job is still being stopped; try again in a moment".to_owned(),
+        )),
     }
 }
 

@@ -3,10 +3,13 @@
 pub(super) mod accept;
 pub(super) mod at_peer;
 mod change_of_running;
+mod check_acceptance;
 pub(super) mod create;
 pub(super) mod ending;
 pub(super) mod evict;
 pub(super) mod files;
+pub(super) mod find;
+mod forward;
 pub(super) mod list;
 pub(super) mod move_to;
 pub(super) mod pending;

@@ -5,8 +5,9 @@ use planner::MoveOrder;
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::service::agreements::find::{over_already, visible_agreement};
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue};
-use crate::service::idempotency::{answer_of_repeated_request, text_to_keep};
+use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
 use crate::service::views::nodes::REASON_MAX;
 use crate::service::{AgreementView, RequestKey, Result, Scope, Service};
 
@@ -33,36 +34,34 @@ struct MoveTarget {
     reason: Option<String>,
 }
 
-impl Service {
-    /// Moves a waiting agreement to another resource or start, inside what was agreed. Its party is told. For operators.
-    ///
-    /// # Errors
-    /// The errors of the body and, of [`crate::service::Error`], `NotFound`, `Conflict` where it may not go there or
-    /// does not wait, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
-    pub async fn move_agreement(&self, request: MoveRequest) -> Result<AgreementView> {
-        let before = self.visible_agreement(&Scope::All, request.id).await?;
-        if let Some(answer) = self.earlier_answer(request.key.as_ref()).await? {
-            return Ok(answer);
-        }
-        let MoveTarget {
-            resource,
-            start,
-            reason,
-        } = read_move(&request.body)?;
-        let kept = |key: RequestKey| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)));
-        let order = MoveOrder {
-            id: request.id,
-            by: request.by,
-            resource,
-            start,
-            reason,
-            versions: request.versions,
-            idempotency: request.key.map(kept),
-        };
-        match self.planner.move_agreement(order).await {
-            Err(planner::Error::NotFound) => Err(self.over_already(&Scope::All, before).await),
-            moved => answer_of_repeated_request(moved, |moved| AgreementView::of(&moved)),
-        }
+/// Moves a waiting agreement to another resource or start, inside what was agreed. Its party is told. For operators.
+///
+/// # Errors
+/// The errors of the body and, of [`crate::service::Error`], `NotFound`, `Conflict` where it may not go there or
+/// does not wait, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
+pub async fn move_agreement(service: &Service, request: MoveRequest) -> Result<AgreementView> {
+    let before = visible_agreement(service, &Scope::All, request.id).await?;
+    if let Some(answer) = earlier_answer(service, request.key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let MoveTarget {
+        resource,
+        start,
+        reason,
+    } = read_move(&request.body)?;
+    let kept = |key: RequestKey| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)));
+    let order = MoveOrder {
+        id: request.id,
+        by: request.by,
+        resource,
+        start,
+        reason,
+        versions: request.versions,
+        idempotency: request.key.map(kept),
+    };
+    match service.planner.move_agreement(order).await {
+        Err(planner::Error::NotFound) => Err(over_already(service, &Scope::All, before).await),
+        moved => answer_of_repeated_request(moved, |moved| AgreementView::of(&moved)),
     }
 }
 

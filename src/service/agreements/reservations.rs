@@ -68,52 +68,56 @@ pub struct ReservationPage {
     pub next: Option<ReservationPlace>,
 }
 
-impl Service {
-    /// A page of the reservations that match a filter. It looks at some thousands of those that are over, so it may be short where little
-    /// matches.
-    ///
-    /// # Errors
-    /// `Error::Limit`, `Error::Unavailable`.
-    pub async fn reservations(
-        &self,
-        filter: &ReservationFilter,
-        after: Option<ReservationPlace>,
-        limit: Option<u32>,
-    ) -> Result<ReservationPage> {
-        let limit = length_of_page(limit, PAGE)? as usize;
-        let is_of = |words: &[&str]| {
-            filter
-                .standing
-                .as_deref()
-                .is_none_or(|word| words.contains(&word))
-        };
-        let (live, past) = ReservationFilter::STANDINGS;
-        let mut page = ReservationListing {
-            found: Vec::new(),
-            limit,
-        };
-        let after = match after.unwrap_or(ReservationPlace::FIRST) {
-            ReservationPlace::Past(after) => after,
-            ReservationPlace::Live(after) => {
-                if is_of(&live) {
-                    let found = self.store.live_reservations(filter, after, page.asked()).await?;
-                    if let Some(last) = page.take(found, after) {
-                        return Ok(page.up_to(Some(ReservationPlace::Live(last))));
-                    }
+/// A page of the reservations that match a filter. It looks at some thousands of those that are over, so it may be short where little
+/// matches.
+///
+/// # Errors
+/// `Error::Limit`, `Error::Unavailable`.
+pub async fn list_reservations(
+    service: &Service,
+    filter: &ReservationFilter,
+    after: Option<ReservationPlace>,
+    limit: Option<u32>,
+) -> Result<ReservationPage> {
+    let limit = length_of_page(limit, PAGE)? as usize;
+    let is_of = |words: &[&str]| {
+        filter
+            .standing
+            .as_deref()
+            .is_none_or(|word| words.contains(&word))
+    };
+    let (live, past) = ReservationFilter::STANDINGS;
+    let mut page = ReservationListing {
+        found: Vec::new(),
+        limit,
+    };
+    let after = match after.unwrap_or(ReservationPlace::FIRST) {
+        ReservationPlace::Past(after) => after,
+        ReservationPlace::Live(after) => {
+            if is_of(&live) {
+                let found = service
+                    .store
+                    .live_reservations(filter, after, page.asked())
+                    .await?;
+                if let Some(last) = page.take(found, after) {
+                    return Ok(page.up_to(Some(ReservationPlace::Live(last))));
                 }
-                ReservationPlace::FIRST_PAST
             }
-        };
-        if !is_of(&past) {
-            return Ok(page.up_to(None));
+            ReservationPlace::FIRST_PAST
         }
-        let found = self.store.past_reservations(filter, after, page.asked()).await?;
-        let last = match page.take(found, after) {
-            None => self.store.end_of_look(filter, after).await?,
-            last => last,
-        };
-        Ok(page.up_to(last.map(ReservationPlace::Past)))
+    };
+    if !is_of(&past) {
+        return Ok(page.up_to(None));
     }
+    let found = service
+        .store
+        .past_reservations(filter, after, page.asked())
+        .await?;
+    let last = match page.take(found, after) {
+        None => service.store.end_of_look(filter, after).await?,
+        last => last,
+    };
+    Ok(page.up_to(last.map(ReservationPlace::Past)))
 }
 
 /// A page that is being filled.

@@ -11,7 +11,9 @@ use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::service::agreements::files::with_files_off_async_threads;
-use crate::service::codec::kept::Words;
+use crate::service::agreements::find::{rejection_of, stored_agreement};
+use crate::service::codec::kept::{Words, words_of_agreement};
+use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};
 use crate::service::views::documents::{
     agreement_state_in_document, choices_in_document, date_time_in_document, guarantee_state_in_document,
@@ -46,114 +48,77 @@ impl AgreementDetails {
     }
 }
 
-impl Service {
-    /// An agreement with the offer that it was made from.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
-    pub async fn show_agreement(&self, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
-        let agreement = self.stored_agreement(&scope, id).await?;
-        let words = self.words_of(id).await?;
-        let succession = self.store.succession(id).await?;
-        let proposals = self.proposals_about(&agreement).await?;
-        let at_peers = self.store.at_peers(id).await?;
-        let reservation = self.reservation_of(&agreement);
-        let reservation_from = match &reservation {
-            Some(_) => self.reservation_due(&agreement).await.map(second_as_date_time),
-            None => None,
-        };
-        let view = AgreementView {
-            proposals,
-            staging: self.staging_of(&agreement).await?,
-            reservation,
-            reservation_from,
-            rejection: self.rejection_of(&agreement).await?,
-            supersedes: succession.supersedes,
-            superseded_by: succession.superseded_by,
-            at_peers: at_peers.iter().map(AtPeerView::of).collect(),
-            ..self.view(&agreement)
-        };
-        let watt_hours = self.watt_hours_of(&agreement);
-        let money = self.store.money_of(id).await?;
-        let shown = self
-            .run_document_work(move |_| show_agreement(&agreement, view, words, (&money, &at_peers)))
-            .await?;
-        Ok(AgreementDetails { watt_hours, ..shown })
-    }
-
-    fn watt_hours_of(&self, agreement: &Agreement) -> Option<i64> {
-        let templates = self.templates.now();
-        let energy = templates.pricing()?.energy.as_ref()?;
-        energy.watt_hours(&agreement.resource, agreement.node_seconds())
-    }
-
-    /// Why an agreement was rejected, as its timeline says.
-    pub(super) async fn rejection_of(&self, agreement: &Agreement) -> Result<Option<String>, Error> {
-        if agreement.state != AgreementState::Rejected {
-            return Ok(None);
-        }
-        let last = self.store.timeline(agreement.id).await?.pop();
-        Ok(last.map(|line| {
-            let why = line.detail.strip_prefix("Rejected: ");
-            why.map_or(line.detail.clone(), ToOwned::to_owned)
-        }))
-    }
-
-    /// The files that are moved for the job of an agreement, and how far they have come.
-    async fn staging_of(&self, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
-        let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
-            return Ok(Vec::new());
-        };
-        let folder = self.jobs.of_run(Run::first(agreement.execution_id()))?;
-        let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
-        Ok(StagedView::of(&job.staging, record.as_ref()))
-    }
-
-    /// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
-    fn reservation_of(&self, agreement: &Agreement) -> Option<String> {
-        let handed = agreement.job.is_none()
-            && !agreement.state.is_final()
-            && self.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");
-        handed.then(|| slurm_name_of_run(&agreement.resource, Run::first(agreement.execution_id())))
-    }
-
-    /// From when on its cluster knows that name; none where it does.
-    async fn reservation_due(&self, agreement: &Agreement) -> Option<scheduler::Time> {
-        let due = self.planner.reservation_due(agreement.id).await;
-        // Where the plan cannot be asked, it is certain only that its begin is late enough.
-        due.unwrap_or_else(|_| {
-            let waits = agreement.is_placed() && !agreement.has_nodes();
-            waits.then(|| agreement.slot().start)
-        })
-    }
-
-    /// An agreement, if there is one and the caller may see it.
-    pub(in crate::service) async fn visible_agreement(
-        &self,
-        scope: &Scope,
-        id: Uuid,
-    ) -> Result<AgreementView> {
-        self.stored_agreement(scope, id)
+/// An agreement with the offer that it was made from.
+///
+/// # Errors
+/// [`Error::NotFound`] when there is none or it is another party's, [`Error::Unavailable`].
+pub async fn show_agreement(service: &Service, scope: Scope, id: Uuid) -> Result<AgreementDetails> {
+    let agreement = stored_agreement(service, &scope, id).await?;
+    let words = words_of_agreement(service, id).await?;
+    let succession = service.store.succession(id).await?;
+    let proposals = proposals_about(service, &agreement).await?;
+    let at_peers = service.store.at_peers(id).await?;
+    let reservation = reservation_of(service, &agreement);
+    let reservation_from = match &reservation {
+        Some(_) => reservation_due(service, &agreement)
             .await
-            .map(|agreement| self.view(&agreement))
-    }
-
-    /// Why nothing more is done with an agreement that was there before and has left the plan: it is over.
-    pub(in crate::service) async fn over_already(&self, scope: &Scope, before: AgreementView) -> Error {
-        let now = self.visible_agreement(scope, before.id).await.unwrap_or(before);
-        Error::Conflict(format!("the agreement is {} already", now.state))
-    }
-
-    pub(in crate::service) async fn stored_agreement(&self, scope: &Scope, id: Uuid) -> Result<Agreement> {
-        let agreement = self.store.agreement(id).await?.ok_or(Error::NotFound)?;
-        match scope.party() {
-            Some(party) if party != agreement.party => Err(Error::NotFound),
-            _ => Ok(agreement),
-        }
-    }
+            .map(second_as_date_time),
+        None => None,
+    };
+    let view = AgreementView {
+        proposals,
+        staging: staging_of(service, &agreement).await?,
+        reservation,
+        reservation_from,
+        rejection: rejection_of(service, &agreement).await?,
+        supersedes: succession.supersedes,
+        superseded_by: succession.superseded_by,
+        at_peers: at_peers.iter().map(AtPeerView::of).collect(),
+        ..view_agreement(service, &agreement)
+    };
+    let watt_hours = watt_hours_of(service, &agreement);
+    let money = service.store.money_of(id).await?;
+    let shown = service
+        .run_document_work(move |_| details_of_agreement(&agreement, view, words, (&money, &at_peers)))
+        .await?;
+    Ok(AgreementDetails { watt_hours, ..shown })
 }
 
-fn show_agreement(
+fn watt_hours_of(service: &Service, agreement: &Agreement) -> Option<i64> {
+    let templates = service.templates.now();
+    let energy = templates.pricing()?.energy.as_ref()?;
+    energy.watt_hours(&agreement.resource, agreement.node_seconds())
+}
+
+/// The files that are moved for the job of an agreement, and how far they have come.
+async fn staging_of(service: &Service, agreement: &Agreement) -> Result<Vec<StagedView>, Error> {
+    let Some(job) = agreement.job.as_ref().filter(|job| !job.staging.is_empty()) else {
+        return Ok(Vec::new());
+    };
+    let folder = service.jobs.of_run(Run::first(agreement.execution_id()))?;
+    let record = with_files_off_async_threads(move || Ok(folder.staging()?)).await?;
+    Ok(StagedView::of(&job.staging, record.as_ref()))
+}
+
+/// The name by which its party's user finds the nodes of an agreement that runs nothing, where it is given them.
+fn reservation_of(service: &Service, agreement: &Agreement) -> Option<String> {
+    let handed = agreement.job.is_none()
+        && !agreement.state.is_final()
+        && service.planner.executor_of(&agreement.resource).as_deref() == Some("slurm");
+    handed.then(|| slurm_name_of_run(&agreement.resource, Run::first(agreement.execution_id())))
+}
+
+/// From when on its cluster knows that name; none where it does.
+async fn reservation_due(service: &Service, agreement: &Agreement) -> Option<scheduler::Time> {
+    let due = service.planner.reservation_due(agreement.id).await;
+    // Where the plan cannot be asked, it is certain only that its begin is late enough.
+    due.unwrap_or_else(|_| {
+        let waits = agreement.is_placed() && !agreement.has_nodes();
+        waits.then(|| agreement.slot().start)
+    })
+}
+
+fn details_of_agreement(
     agreement: &Agreement,
     view: AgreementView,
     words: Words,

@@ -5,8 +5,10 @@ use planner::Termination;
 use uuid::Uuid;
 use wsag::Message;
 
+use crate::service::agreements::find::{over_already, stored_agreement, view_agreement};
 use crate::service::codec::read_request_to_end;
-use crate::service::idempotency::{answer_of_repeated_request, text_to_keep};
+use crate::service::idempotency::{answer_of_repeated_request, earlier_answer, text_to_keep};
+use crate::service::negotiations::change_at_peer::{charge_of_peer, present_at_peer};
 use crate::service::{AgreementView, Input, RequestKey, Result, Scope, Service};
 
 /// A request to end an agreement.
@@ -24,41 +26,42 @@ pub struct TerminateRequest {
     pub key: Option<RequestKey>,
 }
 
-impl Service {
-    /// Ends an agreement before its time.
-    ///
-    /// # Errors
-    /// Of [`crate::service::Error`]: `Malformed` and `Invalid` for faults of the document, `NotFound`, `Conflict`
-    /// when it has ended already, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
-    pub async fn terminate_agreement(
-        &self,
-        scope: Scope,
-        request: TerminateRequest,
-    ) -> Result<AgreementView> {
-        let TerminateRequest { id, input, key, .. } = request;
-        let before = self.stored_agreement(&scope, id).await?;
-        if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
-            return Ok(answer);
+/// Ends an agreement before its time.
+///
+/// # Errors
+/// Of [`crate::service::Error`]: `Malformed` and `Invalid` for faults of the document, `NotFound`, `Conflict`
+/// when it has ended already, `Changed` when it is in another version, `KeyReused`, `Unavailable`.
+pub async fn terminate_agreement(
+    service: &Service,
+    scope: Scope,
+    request: TerminateRequest,
+) -> Result<AgreementView> {
+    let TerminateRequest { id, input, key, .. } = request;
+    let before = stored_agreement(service, &scope, id).await?;
+    if let Some(answer) = earlier_answer(service, key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let is_right = |message: &Message| matches!(message, Message::TerminateInput(_));
+    service
+        .run_document_work(move |_| read_request_to_end(&input, is_right, "wsag:TerminateInput"))
+        .await??;
+    let by_provider = scope == Scope::All && before.party != request.by;
+    let charge_of_peer = match present_at_peer(service, &before).await? {
+        Some(there) if before.is_waiting() && !by_provider => charge_of_peer(service, &there).await,
+        _ => None,
+    };
+    let order = Termination {
+        by_provider,
+        versions: request.versions,
+        charge_of_peer,
+        idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
+        ..Termination::of(id, scope.party().map(ToOwned::to_owned))
+    };
+    match service.planner.terminate(order).await {
+        Err(planner::Error::NotFound) => {
+            Err(over_already(service, &scope, view_agreement(service, &before)).await)
         }
-        let is_right = |message: &Message| matches!(message, Message::TerminateInput(_));
-        self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag:TerminateInput"))
-            .await??;
-        let by_provider = scope == Scope::All && before.party != request.by;
-        let charge_of_peer = match self.present_at_peer(&before).await? {
-            Some(there) if before.is_waiting() && !by_provider => self.charge_of_peer(&there).await,
-            _ => None,
-        };
-        let order = Termination {
-            by_provider,
-            versions: request.versions,
-            charge_of_peer,
-            idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
-            ..Termination::of(id, scope.party().map(ToOwned::to_owned))
-        };
-        match self.planner.terminate(order).await {
-            Err(planner::Error::NotFound) => Err(self.over_already(&scope, self.view(&before)).await),
-            ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
-        }
+        ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
     }
 }
 

@@ -1,12 +1,15 @@
 //! The request of a form of the portal: it is read field by field by the page, and its mistakes are told at the members that the fields
 //! fill.
 
+use std::sync::Arc;
+
 use domain::request::Request;
 use wsag::ValuePlaces;
 
 use crate::service::codec::members::{ARGUMENT, put_members};
 use crate::service::codec::{DecisionTime, ReadRequest};
-use crate::service::{Result, Service};
+use crate::service::templates::OfferedTemplate;
+use crate::service::{Error, Result, Service};
 
 /// The places in the request of a form of all parts of its offer, of each argument and of what the form leaves out, too.
 pub(in crate::service) fn places_of_form(request: &Request) -> ValuePlaces {
@@ -51,32 +54,39 @@ fn put_arguments(places: &mut ValuePlaces, request: &Request) {
     }
 }
 
-impl Service {
-    /// The request of a form that says all that it wants, as a request that was read.
-    ///
-    /// # Errors
-    /// `Error::Internal` where no template is offered.
-    pub(in crate::service) fn request_of_form(&self, request: Request) -> Result<ReadRequest> {
-        let places = places_of_form(&request);
-        self.request_at(request, places)
-    }
+/// The request of a form that says all that it wants, as a request that was read.
+///
+/// # Errors
+/// `Error::Internal` where no template is offered.
+pub(in crate::service) fn request_of_form(service: &Service, request: Request) -> Result<ReadRequest> {
+    let places = places_of_form(&request);
+    request_at(service, request, places)
+}
 
-    /// The request of a form that says what it wants otherwise, as a request that was read.
-    ///
-    /// # Errors
-    /// `Error::Internal` where no template is offered.
-    pub(in crate::service) fn request_of_change(&self, request: Request) -> Result<ReadRequest> {
-        let places = places_of_change(&request);
-        self.request_at(request, places)
-    }
+/// The request of a form that says what it wants otherwise, as a request that was read.
+///
+/// # Errors
+/// `Error::Internal` where no template is offered.
+pub(in crate::service) fn request_of_change(service: &Service, request: Request) -> Result<ReadRequest> {
+    let places = places_of_change(&request);
+    request_at(service, request, places)
+}
 
-    fn request_at(&self, wish: Request, places: ValuePlaces) -> Result<ReadRequest> {
-        Ok(ReadRequest {
-            wish,
-            places,
-            named: None,
-            offered: self.first_template()?,
-            decision: DecisionTime::Now,
-        })
-    }
+fn request_at(service: &Service, wish: Request, places: ValuePlaces) -> Result<ReadRequest> {
+    Ok(ReadRequest {
+        wish,
+        places,
+        named: None,
+        offered: first_template(service)?,
+        decision: DecisionTime::Now,
+    })
+}
+
+/// The template that forms make their offers from.
+///
+/// # Errors
+/// [`Error::Internal`] where none is offered.
+pub(in crate::service) fn first_template(service: &Service) -> Result<Arc<OfferedTemplate>> {
+    let offered = service.templates.first();
+    offered.ok_or_else(|| Error::Internal("no template is offered".to_owned()))
 }

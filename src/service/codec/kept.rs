@@ -14,7 +14,7 @@ use wsag::{Document, Fragment, ValuePlaces, guard};
 
 use crate::service::codec::form::places_of_form;
 use crate::service::idempotency::text_to_keep;
-use crate::service::request::offer::Draft;
+use crate::service::request::offer::{Draft, drafts_of_offer};
 use crate::service::templates::OfferedTemplate;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Error, Result, Service};
@@ -122,41 +122,39 @@ pub(in crate::service) fn wording_of_request(request: &Request, offered: &Offere
     }
 }
 
-impl Service {
-    /// The requests that stored words make by now.
-    pub(in crate::service) fn drafts_again(&self, words: &Words, party: &str) -> Result<Vec<Draft>> {
-        self.drafts_of(&words.kept.offer, &words.places, party, None)
-    }
+/// The requests that stored words make by now.
+pub(in crate::service) fn drafts_again(service: &Service, words: &Words, party: &str) -> Result<Vec<Draft>> {
+    drafts_of_offer(service, &words.kept.offer, &words.places, party, None)
+}
 
-    /// The words of the offer that an agreement was made from.
-    pub(in crate::service) async fn words_of(&self, agreement: Uuid) -> Result<Words> {
-        let wording = self.store.agreement_document(agreement).await?;
-        self.words(wording.ok_or(Error::NotFound)?).await
-    }
+/// The words of the offer that an agreement was made from.
+pub(in crate::service) async fn words_of_agreement(service: &Service, agreement: Uuid) -> Result<Words> {
+    let wording = service.store.agreement_document(agreement).await?;
+    words_of_wording(service, wording.ok_or(Error::NotFound)?).await
+}
 
-    /// The content of stored words.
-    pub(in crate::service) async fn words(&self, wording: Wording) -> Result<Words> {
-        let (version, request) = match wording {
-            Wording::Offer(kept) => {
-                return Ok(Words {
-                    kept: read_kept(&kept)?,
-                    places: ValuePlaces::document(OFFER),
-                });
-            }
-            Wording::Request { template, request } => (template, request),
-        };
-        let request: Request = read_kept(&request)?;
-        let offer = if let Some(offered) = self.templates.version(version) {
-            request.offer(&offered.template)
-        } else {
-            // The template has changed since.
-            let kept = self.store.template_version(version).await?;
-            let kept = kept.ok_or_else(|| Error::Internal("a stored template is not there".to_owned()))?;
-            request.offer(&read_kept::<Template>(&kept)?)
-        };
-        Ok(Words {
-            places: places_of_form(&request),
-            kept: KeptOffer::of_values(offer),
-        })
-    }
+/// The content of stored words.
+pub(in crate::service) async fn words_of_wording(service: &Service, wording: Wording) -> Result<Words> {
+    let (version, request) = match wording {
+        Wording::Offer(kept) => {
+            return Ok(Words {
+                kept: read_kept(&kept)?,
+                places: ValuePlaces::document(OFFER),
+            });
+        }
+        Wording::Request { template, request } => (template, request),
+    };
+    let request: Request = read_kept(&request)?;
+    let offer = if let Some(offered) = service.templates.version(version) {
+        request.offer(&offered.template)
+    } else {
+        // The template has changed since.
+        let kept = service.store.template_version(version).await?;
+        let kept = kept.ok_or_else(|| Error::Internal("a stored template is not there".to_owned()))?;
+        request.offer(&read_kept::<Template>(&kept)?)
+    };
+    Ok(Words {
+        places: places_of_form(&request),
+        kept: KeptOffer::of_values(offer),
+    })
 }

@@ -10,11 +10,18 @@ use uuid::Uuid;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::{AnswersView, OfItself};
-use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
+use super::flat_offers::{AnswersView, OfItself, flat_offer, offer_in_tree};
+use super::offers::{
+    Arrival, IncomingOffer, answer_offer, check_offer, earlier_answers, invalid_offer, violation_below_offer,
+    worded_offer,
+};
 use crate::service::codec::ReadRequest;
 use crate::service::codec::json::{Json, JsonCheck};
-use crate::service::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
+use crate::service::idempotency::{
+    StoredAnswer, answer_of_repeated_request, earlier_answer, keep_answer, text_to_keep,
+};
+use crate::service::negotiations::answers::rejection_of_offer;
+use crate::service::negotiations::{visible_negotiation, why_over};
 use crate::service::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::service::views::rejection::Rejection;
 use crate::service::{Error, Input, RequestKey, Result, Scope, Service};
@@ -52,224 +59,210 @@ enum RawOffer {
     Read(Box<(ReadRequest, OfItself)>),
 }
 
-impl Service {
-    /// Takes the offers of a message: a NegotiateInput, an AdvertiseInput, a flat request, which is one offer, or a list of them.
-    ///
-    /// Each offer of a NegotiateInput is answered on its own: one that fails comes back Rejected with the reason. The offers of
-    /// an AdvertiseInput get no answer, and if one of them has a fault, none is accepted.
-    ///
-    /// # Errors
-    /// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for other messages, and for advertised offers that
-    /// do not fit into the tree, [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over,
-    /// [`Error::KeyReused`], [`Error::Unavailable`].
-    pub async fn exchange_offers(
-        &self,
-        scope: &Scope,
-        id: Uuid,
-        message: OfferMessage,
-        input: Input,
-        key: Option<RequestKey>,
-    ) -> Result<StoredAnswer> {
-        let instance = self.visible_negotiation(scope, id).await?;
-        if let Some(told) = self.earlier_answer(key.as_ref()).await? {
-            return Ok(told);
-        }
-        let (form, offers) = self
-            .run_document_work(move |_| read_offer_message(&input, message))
-            .await??;
-        let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
-        let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
-        let told = match message {
-            OfferMessage::Negotiate => self.negotiate(&instance, form, offers).await?,
-            OfferMessage::Advertise => self.advertise(&instance, offers).await?,
-        };
-        self.keep_answer(key, told).await
+/// Takes the offers of a message: a NegotiateInput, an AdvertiseInput, a flat request, which is one offer, or a list of them.
+///
+/// Each offer of a NegotiateInput is answered on its own: one that fails comes back Rejected with the reason. The offers of
+/// an AdvertiseInput get no answer, and if one of them has a fault, none is accepted.
+///
+/// # Errors
+/// [`Error::Malformed`], [`Error::MalformedJson`] and [`Error::Invalid`] for other messages, and for advertised offers that
+/// do not fit into the tree, [`Error::NotFound`], [`Error::Conflict`] and [`Error::Gone`] where the negotiation is over,
+/// [`Error::KeyReused`], [`Error::Unavailable`].
+pub async fn exchange_offers(
+    service: &Service,
+    scope: &Scope,
+    id: Uuid,
+    message: OfferMessage,
+    input: Input,
+    key: Option<RequestKey>,
+) -> Result<StoredAnswer> {
+    let instance = visible_negotiation(service, scope, id).await?;
+    if let Some(told) = earlier_answer(service, key.as_ref()).await? {
+        return Ok(told);
     }
+    let (form, offers) = service
+        .run_document_work(move |_| read_offer_message(&input, message))
+        .await??;
+    let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
+    let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
+    let told = match message {
+        OfferMessage::Negotiate => negotiate(service, &instance, form, offers).await?,
+        OfferMessage::Advertise => advertise(service, &instance, offers).await?,
+    };
+    keep_answer(service, key, told).await
+}
 
-    /// Answers one offer that was read from a form, once under its key.
-    ///
-    /// # Errors
-    /// Those of [`Service::exchange_offers`] for such an offer.
-    pub(in crate::service) async fn exchange_read_offer(
-        &self,
-        instance: &NegotiationInstance,
-        request: ReadRequest,
-        of_itself: OfItself,
-        key: RequestKey,
-    ) -> Result<StoredAnswer> {
-        if let Some(told) = self.earlier_answer(Some(&key)).await? {
-            return Ok(told);
-        }
-        let given = RawOffer::Read(Box::new((request, of_itself)));
-        let offers = vec![(given, Some(key.step(0)))];
-        let told = self.negotiate(instance, Form::Request, offers).await?;
-        self.keep_answer(Some(key), told).await
+/// Answers one offer that was read from a form, once under its key.
+///
+/// # Errors
+/// Those of [`exchange_offers`] for such an offer.
+pub(in crate::service) async fn exchange_read_offer(
+    service: &Service,
+    instance: &NegotiationInstance,
+    request: ReadRequest,
+    of_itself: OfItself,
+    key: RequestKey,
+) -> Result<StoredAnswer> {
+    if let Some(told) = earlier_answer(service, Some(&key)).await? {
+        return Ok(told);
     }
+    let given = RawOffer::Read(Box::new((request, of_itself)));
+    let offers = vec![(given, Some(key.step(0)))];
+    let told = negotiate(service, instance, Form::Request, offers).await?;
+    keep_answer(service, Some(key), told).await
+}
 
-    /// Answers offers, each on its own.
-    async fn negotiate(
-        &self,
-        instance: &NegotiationInstance,
-        form: Form,
-        offers: Vec<(RawOffer, Option<RequestKey>)>,
-    ) -> Result<StoredAnswer> {
-        let mut all = Vec::new();
-        let mut answers = Vec::with_capacity(offers.len());
-        for (given, key) in offers {
-            if let RawOffer::Unsupported(placed, violations) = given {
-                let rejection = Rejection::Violations(violations);
-                let said = self.rejection_of_offer(instance.id, None, &placed.offer, &rejection);
-                all.push(said);
-                continue;
-            }
-            let said = match self
-                .read_given_offer(instance, given, OfferMessage::Negotiate)
-                .await
-            {
-                Ok(placed) => {
-                    self.answer_offer(instance, placed, Arrival { key, opening: None })
-                        .await?
+/// Answers offers, each on its own.
+async fn negotiate(
+    service: &Service,
+    instance: &NegotiationInstance,
+    form: Form,
+    offers: Vec<(RawOffer, Option<RequestKey>)>,
+) -> Result<StoredAnswer> {
+    let mut all = Vec::new();
+    let mut answers = Vec::with_capacity(offers.len());
+    for (given, key) in offers {
+        if let RawOffer::Unsupported(placed, violations) = given {
+            let rejection = Rejection::Violations(violations);
+            let said = rejection_of_offer(service, instance.id, None, &placed.offer, &rejection);
+            all.push(said);
+            continue;
+        }
+        let said = match read_given_offer(service, instance, given, OfferMessage::Negotiate).await {
+            Ok(placed) => answer_offer(service, instance, placed, Arrival { key, opening: None }).await?,
+            Err(why) => match put_before(service, key.as_ref(), why).await {
+                Ok(before) => earlier_answers(service, &before).await?,
+                Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
+                    answers.push(AnswersView::wrong(wrong));
+                    continue;
                 }
-                Err(why) => match self.put_before(key.as_ref(), why).await {
-                    Ok(before) => self.earlier_answers(&before).await?,
-                    Err(Error::Invalid(wrong) | Error::NotOffered(wrong)) if form == Form::Requests => {
-                        answers.push(AnswersView::wrong(wrong));
-                        continue;
-                    }
-                    Err(why) => return Err(why),
-                },
-            };
-            answers.push(AnswersView::of(view_offers(&said)));
-            all.extend(said);
-        }
-        let json = match form {
-            Form::Document => json!({ "offers": view_offers(&all) }),
-            Form::Request => json!(answers.first()),
-            Form::Requests => json!({ "answers": answers }),
+                Err(why) => return Err(why),
+            },
         };
-        Ok(StoredAnswer {
-            json: json.to_string(),
-            document: negotiate_output(&documents_of_offers(&all)),
-        })
+        answers.push(AnswersView::of(view_offers(&said)));
+        all.extend(said);
     }
+    let json = match form {
+        Form::Document => json!({ "offers": view_offers(&all) }),
+        Form::Request => json!(answers.first()),
+        Form::Requests => json!({ "answers": answers }),
+    };
+    Ok(StoredAnswer {
+        json: json.to_string(),
+        document: negotiate_output(&documents_of_offers(&all)),
+    })
+}
 
-    /// Takes offers that get no answer: all of them, or none.
-    async fn advertise(
-        &self,
-        instance: &NegotiationInstance,
-        offers: Vec<(RawOffer, Option<RequestKey>)>,
-    ) -> Result<StoredAnswer> {
-        let mut names = BTreeSet::new();
-        let mut fitting = Vec::with_capacity(offers.len());
-        for (given, key) in offers {
-            fitting.push(
-                match self
-                    .advertisement(instance, given, key.as_ref(), &mut names)
-                    .await
-                {
-                    Ok(fits) => fits,
-                    Err(why) => Err(self.put_before(key.as_ref(), why).await?),
-                },
-            );
-        }
-        let mut views = Vec::with_capacity(fitting.len());
-        for fits in fitting {
-            let taken: Vec<Uuid> = match fits {
-                Ok((bargain, places)) => {
-                    if self.planner.is_dry() {
-                        // It will be in no store.
-                        for incoming in bargain.incoming.iter().cloned() {
-                            views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
-                        }
-                    }
-                    let put = bargain
-                        .incoming
-                        .iter()
-                        .map(|incoming| incoming.offer.id)
-                        .collect();
-                    match self.planner.exchange_offers(bargain).await {
-                        Err(planner::Error::NotFound) => return Err(self.why_over(instance).await),
-                        Err(planner::Error::Stale(why)) => {
-                            return Err(invalid_offer(vec![violation_below_offer(&places, "", why)]));
-                        }
-                        done => answer_of_repeated_request(done, |_| put)?,
+/// Takes offers that get no answer: all of them, or none.
+async fn advertise(
+    service: &Service,
+    instance: &NegotiationInstance,
+    offers: Vec<(RawOffer, Option<RequestKey>)>,
+) -> Result<StoredAnswer> {
+    let mut names = BTreeSet::new();
+    let mut fitting = Vec::with_capacity(offers.len());
+    for (given, key) in offers {
+        fitting.push(
+            match check_advertisement(service, instance, given, key.as_ref(), &mut names).await {
+                Ok(fits) => fits,
+                Err(why) => Err(put_before(service, key.as_ref(), why).await?),
+            },
+        );
+    }
+    let mut views = Vec::with_capacity(fitting.len());
+    for fits in fitting {
+        let taken: Vec<Uuid> = match fits {
+            Ok((bargain, places)) => {
+                if service.planner.is_dry() {
+                    // It will be in no store.
+                    for incoming in bargain.incoming.iter().cloned() {
+                        views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
                     }
                 }
-                Err(before) => before,
-            };
-            for id in taken.into_iter().filter(|_| !self.planner.is_dry()) {
-                views.push(self.worded_offer(id).await?.view());
+                let put = bargain
+                    .incoming
+                    .iter()
+                    .map(|incoming| incoming.offer.id)
+                    .collect();
+                match service.planner.exchange_offers(bargain).await {
+                    Err(planner::Error::NotFound) => return Err(why_over(service, instance).await),
+                    Err(planner::Error::Stale(why)) => {
+                        return Err(invalid_offer(vec![violation_below_offer(&places, "", why)]));
+                    }
+                    done => answer_of_repeated_request(done, |_| put)?,
+                }
             }
-        }
-        Ok(StoredAnswer {
-            json: json!({ "offers": views }).to_string(),
-            document: advertise_output(),
-        })
-    }
-
-    /// An offer that asks for no answer, found to fit into the tree beside the offers of these names; or the offers that its
-    /// step made before.
-    async fn advertisement(
-        &self,
-        instance: &NegotiationInstance,
-        given: RawOffer,
-        key: Option<&RequestKey>,
-        names: &mut BTreeSet<String>,
-    ) -> Result<Result<(Bargain, ValuePlaces), Vec<Uuid>>> {
-        let placed = self
-            .read_given_offer(instance, given, OfferMessage::Advertise)
-            .await?;
-        if let Some(before) = self.earlier_answer(key).await? {
-            return Ok(Err(before));
-        }
-        let (_, incoming) = self
-            .understand(instance, &placed, false)
-            .await?
-            .map_err(invalid_offer)?;
-        let name = incoming.offer.name.clone();
-        if self.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
-            let message = "another offer of this negotiation has this OfferId";
-            return Err(invalid_offer(vec![violation_below_offer(
-                &placed.places,
-                "/@wsag-neg:OfferId",
-                message,
-            )]));
-        }
-        let bargain = Bargain {
-            negotiation: instance.id,
-            opening: None,
-            incoming: Some(incoming),
-            answers: Vec::new(),
-            otherwise: OfferState::Rejected,
-            idempotency: key.map(|key| key.clone().kept(text_to_keep)),
+            Err(before) => before,
         };
-        Ok(Ok((bargain, placed.places)))
+        for id in taken.into_iter().filter(|_| !service.planner.is_dry()) {
+            views.push(worded_offer(service, id).await?.view());
+        }
     }
+    Ok(StoredAnswer {
+        json: json!({ "offers": views }).to_string(),
+        document: advertise_output(),
+    })
+}
 
-    /// The offers that a step of a request made when it was sent first, or just now by the same request at the same time.
-    /// The step cannot be taken any more, and these offers may be the reason.
-    async fn put_before(&self, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>> {
-        self.earlier_answer(step).await?.ok_or(why)
+/// An offer that asks for no answer, found to fit into the tree beside the offers of these names; or the offers that its
+/// step made before.
+async fn check_advertisement(
+    service: &Service,
+    instance: &NegotiationInstance,
+    given: RawOffer,
+    key: Option<&RequestKey>,
+    names: &mut BTreeSet<String>,
+) -> Result<Result<(Bargain, ValuePlaces), Vec<Uuid>>> {
+    let placed = read_given_offer(service, instance, given, OfferMessage::Advertise).await?;
+    if let Some(before) = earlier_answer(service, key).await? {
+        return Ok(Err(before));
     }
+    let (_, incoming) = check_offer(service, instance, &placed, false)
+        .await?
+        .map_err(invalid_offer)?;
+    let name = incoming.offer.name.clone();
+    if service.store.offer_named(instance.id, &name).await?.is_some() || !names.insert(name) {
+        let message = "another offer of this negotiation has this OfferId";
+        return Err(invalid_offer(vec![violation_below_offer(
+            &placed.places,
+            "/@wsag-neg:OfferId",
+            message,
+        )]));
+    }
+    let bargain = Bargain {
+        negotiation: instance.id,
+        opening: None,
+        incoming: Some(incoming),
+        answers: Vec::new(),
+        otherwise: OfferState::Rejected,
+        idempotency: key.map(|key| key.clone().kept(text_to_keep)),
+    };
+    Ok(Ok((bargain, placed.places)))
+}
 
-    /// An offer in its own words, once the offer that it answers is stored.
-    async fn read_given_offer(
-        &self,
-        instance: &NegotiationInstance,
-        given: RawOffer,
-        asked: OfferMessage,
-    ) -> Result<IncomingOffer> {
-        let otherwise = match asked {
-            OfferMessage::Negotiate => NegotiationOfferState::Solicited,
-            OfferMessage::Advertise => NegotiationOfferState::Advisory,
-        };
-        match given {
-            RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),
-            RawOffer::Flat(request, pointer) => self.flat_offer(instance, request, pointer, otherwise).await,
-            RawOffer::Read(read) => {
-                let (request, of_itself) = *read;
-                self.offer_in_tree(instance, request, of_itself, otherwise).await
-            }
+/// The offers that a step of a request made when it was sent first, or just now by the same request at the same time.
+/// The step cannot be taken any more, and these offers may be the reason.
+async fn put_before(service: &Service, step: Option<&RequestKey>, why: Error) -> Result<Vec<Uuid>> {
+    earlier_answer(service, step).await?.ok_or(why)
+}
+
+/// An offer in its own words, once the offer that it answers is stored.
+async fn read_given_offer(
+    service: &Service,
+    instance: &NegotiationInstance,
+    given: RawOffer,
+    asked: OfferMessage,
+) -> Result<IncomingOffer> {
+    let otherwise = match asked {
+        OfferMessage::Negotiate => NegotiationOfferState::Solicited,
+        OfferMessage::Advertise => NegotiationOfferState::Advisory,
+    };
+    match given {
+        RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),
+        RawOffer::Flat(request, pointer) => flat_offer(service, instance, request, pointer, otherwise).await,
+        RawOffer::Read(read) => {
+            let (request, of_itself) = *read;
+            offer_in_tree(service, instance, request, of_itself, otherwise).await
         }
     }
 }

@@ -18,12 +18,16 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{ValuePlaces, Violations};
 
-use super::demands;
-use super::offers::{Arrival, IncomingOffer};
+use super::offers::{Arrival, IncomingOffer, answer_offer};
+use super::{demands, opened_by, replaced_agreement, visible_negotiation};
+use crate::service::agreements::find::stored_agreement;
+use crate::service::codec::json::request::read_request;
 use crate::service::codec::json::{Json, JsonCheck, LocatedValue, Object};
+use crate::service::codec::kept::words_of_agreement;
 use crate::service::codec::{DecisionTime, ReadRequest};
-use crate::service::idempotency::text_to_keep;
+use crate::service::idempotency::{earlier_answer, keep_answer, text_to_keep};
 use crate::service::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
+use crate::service::request::offer::drafts_of_offer;
 use crate::service::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::service::views::rejection::Rejection;
 use crate::service::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
@@ -112,210 +116,220 @@ impl OfItself {
     }
 }
 
-impl Service {
-    /// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
-    ///
-    /// # Errors
-    /// `Error::MalformedJson`, `Error::Invalid` and `Error::NotOffered` for faults of the request; and the errors of
-    /// opening a negotiation.
-    pub(in crate::service) async fn open_flat_negotiation(
-        &self,
-        party: &str,
-        body: Vec<u8>,
-        key: Option<RequestKey>,
-    ) -> Result<OpenedNegotiation> {
-        if let Some(opened) = self.earlier_answer(key.as_ref()).await? {
-            return Ok(opened);
-        }
-        let first = self
-            .run_document_work(move |this| this.read_opening_request(&body))
-            .await??;
-        self.open_with_request(party, first, key).await
+/// Opens a negotiation with a flat request, about a new agreement or in place of one, and answers the request in it.
+///
+/// # Errors
+/// `Error::MalformedJson`, `Error::Invalid` and `Error::NotOffered` for faults of the request; and the errors of
+/// opening a negotiation.
+pub(in crate::service) async fn open_flat_negotiation(
+    service: &Service,
+    party: &str,
+    body: Vec<u8>,
+    key: Option<RequestKey>,
+) -> Result<OpenedNegotiation> {
+    if let Some(opened) = earlier_answer(service, key.as_ref()).await? {
+        return Ok(opened);
     }
+    let first = service
+        .run_document_work(move |service| read_opening_request(service, &body))
+        .await??;
+    open_with_request(service, party, first, key).await
+}
 
-    /// Opens a negotiation with a request that was read, and answers it.
-    ///
-    /// # Errors
-    /// Those of [`Service::open_flat_negotiation`] for such a request.
-    pub(in crate::service) async fn open_with_request(
-        &self,
-        party: &str,
-        first: FirstRequest,
-        key: Option<RequestKey>,
-    ) -> Result<OpenedNegotiation> {
-        let FirstRequest { request, opening, .. } = first;
-        let (base, replaced) = match opening.agreement {
-            None => (None, None),
-            Some(id) => {
-                let replaced = self.stored_agreement(&Scope::Party(party.to_owned()), id).await?;
-                (Some(self.words_of(id).await?.offer()), Some(replaced))
-            }
-        };
-        let of_itself = OfItself {
-            constraints: first.constraints,
-            ..OfItself::default()
-        };
-        // An advisory offer is answered in kind, and nothing is kept for it.
-        let state = if first.is_held {
-            NegotiationOfferState::Solicited
-        } else {
-            NegotiationOfferState::Advisory
-        };
-        let placed = IncomingOffer {
-            answers_max: first.answers_max,
-            ..self
-                .offer_from_request(party, request, of_itself, state, base, replaced)
-                .await?
-        };
-        let mut instance = self.opened_by(party, &opening).await?;
-        let arrival = Arrival {
-            key: key.as_ref().map(|key| key.step(0)),
-            opening: Some(Initiation {
-                negotiation: instance.clone(),
-                document: opening_to_keep(opening.agreement),
-                idempotency: None,
-            }),
-        };
-        let said = self.answer_offer(&instance, placed, arrival).await?;
-        // Of the same request sent twice it is the one that was opened first.
-        if let Some(first) = said
-            .first()
-            .map(|said| said.row.negotiation)
-            .filter(|id| *id != instance.id)
-        {
-            instance = self
-                .visible_negotiation(&Scope::Party(party.to_owned()), first)
-                .await?;
+/// Opens a negotiation with a request that was read, and answers it.
+///
+/// # Errors
+/// Those of [`open_flat_negotiation`] for such a request.
+pub(in crate::service) async fn open_with_request(
+    service: &Service,
+    party: &str,
+    first: FirstRequest,
+    key: Option<RequestKey>,
+) -> Result<OpenedNegotiation> {
+    let FirstRequest { request, opening, .. } = first;
+    let (base, replaced) = match opening.agreement {
+        None => (None, None),
+        Some(id) => {
+            let replaced = stored_agreement(service, &Scope::Party(party.to_owned()), id).await?;
+            (
+                Some(words_of_agreement(service, id).await?.offer()),
+                Some(replaced),
+            )
         }
-        let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
-        let mut negotiation = NegotiationView::of(&instance, self.clock.now());
-        negotiation.offers = offers;
-        let opened = OpenedNegotiation {
-            id: instance.id,
-            json: text_to_keep(&NegotiatedView { negotiation, refusal }),
-        };
-        self.keep_answer(key, opened).await
+    };
+    let of_itself = OfItself {
+        constraints: first.constraints,
+        ..OfItself::default()
+    };
+    // An advisory offer is answered in kind, and nothing is kept for it.
+    let state = if first.is_held {
+        NegotiationOfferState::Solicited
+    } else {
+        NegotiationOfferState::Advisory
+    };
+    let placed = IncomingOffer {
+        answers_max: first.answers_max,
+        ..offer_from_request(service, party, request, of_itself, state, base, replaced).await?
+    };
+    let mut instance = opened_by(service, party, &opening).await?;
+    let arrival = Arrival {
+        key: key.as_ref().map(|key| key.step(0)),
+        opening: Some(Initiation {
+            negotiation: instance.clone(),
+            document: opening_to_keep(opening.agreement),
+            idempotency: None,
+        }),
+    };
+    let said = answer_offer(service, &instance, placed, arrival).await?;
+    // Of the same request sent twice it is the one that was opened first.
+    if let Some(first) = said
+        .first()
+        .map(|said| said.row.negotiation)
+        .filter(|id| *id != instance.id)
+    {
+        instance = visible_negotiation(service, &Scope::Party(party.to_owned()), first).await?;
     }
+    let AnswersView { offers, refusal } = AnswersView::of(view_offers(&said));
+    let mut negotiation = NegotiationView::of(&instance, service.clock.now());
+    negotiation.offers = offers;
+    let opened = OpenedNegotiation {
+        id: instance.id,
+        json: text_to_keep(&NegotiatedView { negotiation, refusal }),
+    };
+    keep_answer(service, key, opened).await
+}
 
-    /// The offer that a flat request makes in a negotiation, found to be right: it is made from a template, or changes the
-    /// agreement that the negotiation is about, or the offer that it answers.
-    pub(in crate::service) async fn flat_offer(
-        &self,
-        instance: &NegotiationInstance,
-        request: Json,
-        pointer: String,
-        otherwise: NegotiationOfferState,
-    ) -> Result<IncomingOffer> {
-        let (request, of_itself) = self
-            .run_document_work(move |this| {
-                this.read_of_itself(&LocatedValue {
+/// The offer that a flat request makes in a negotiation, found to be right: it is made from a template, or changes the
+/// agreement that the negotiation is about, or the offer that it answers.
+pub(in crate::service) async fn flat_offer(
+    service: &Service,
+    instance: &NegotiationInstance,
+    request: Json,
+    pointer: String,
+    otherwise: NegotiationOfferState,
+) -> Result<IncomingOffer> {
+    let (request, of_itself) = service
+        .run_document_work(move |service| {
+            read_of_itself(
+                service,
+                &LocatedValue {
                     value: &request,
                     pointer,
-                })
-            })
-            .await??;
-        self.offer_in_tree(instance, request, of_itself, otherwise).await
-    }
+                },
+            )
+        })
+        .await??;
+    offer_in_tree(service, instance, request, of_itself, otherwise).await
+}
 
-    /// The offer of a request that was read, found to be right in the tree of its negotiation.
-    pub(in crate::service) async fn offer_in_tree(
-        &self,
-        instance: &NegotiationInstance,
-        request: ReadRequest,
-        of_itself: OfItself,
-        otherwise: NegotiationOfferState,
-    ) -> Result<IncomingOffer> {
-        let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
-        if let Some(name) = &of_itself.id
-            && self.store.offer_named(instance.id, name).await?.is_some()
-        {
-            return refused("/id", "another offer of this negotiation has this id");
-        }
-        let base = if let Some(name) = &of_itself.to {
-            let Some((row, document)) = self.store.offer_named(instance.id, name).await? else {
-                let message = "the id of an offer of this negotiation is expected";
-                return refused("/counterOfferTo", message);
-            };
-            Some(Box::new(content_of_offer(
-                &WordedOffer::read(row, &document)?.words,
-            )))
-        } else if let Some(agreement) = instance.agreement {
-            Some(self.words_of(agreement).await?.offer())
-        } else {
-            None
+/// The offer of a request that was read, found to be right in the tree of its negotiation.
+pub(in crate::service) async fn offer_in_tree(
+    service: &Service,
+    instance: &NegotiationInstance,
+    request: ReadRequest,
+    of_itself: OfItself,
+    otherwise: NegotiationOfferState,
+) -> Result<IncomingOffer> {
+    let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
+    if let Some(name) = &of_itself.id
+        && service.store.offer_named(instance.id, name).await?.is_some()
+    {
+        return refused("/id", "another offer of this negotiation has this id");
+    }
+    let base = if let Some(name) = &of_itself.to {
+        let Some((row, document)) = service.store.offer_named(instance.id, name).await? else {
+            let message = "the id of an offer of this negotiation is expected";
+            return refused("/counterOfferTo", message);
         };
-        let replaced = self.replaced(instance).await?;
-        self.offer_from_request(&instance.party, request, of_itself, otherwise, base, replaced)
-            .await
-    }
+        Some(Box::new(content_of_offer(
+            &WordedOffer::read(row, &document)?.words,
+        )))
+    } else if let Some(agreement) = instance.agreement {
+        Some(words_of_agreement(service, agreement).await?.offer())
+    } else {
+        None
+    };
+    let replaced = replaced_agreement(service, instance).await?;
+    offer_from_request(
+        service,
+        &instance.party,
+        request,
+        of_itself,
+        otherwise,
+        base,
+        replaced,
+    )
+    .await
+}
 
-    /// A request that opens a negotiation, with its members about the negotiation.
-    fn read_opening_request(&self, body: &[u8]) -> Result<FirstRequest> {
-        let body = Json::parse(body)?;
-        let read = self.read_request(&LocatedValue::root(&body), &ABOUT, |check, object| {
-            let mut opening = OpeningRequest {
-                expires: object
-                    .read(check, "expires", |check, at| self.read_future_time(check, at))
-                    .map(|at| Time(at.floor())),
-                agreement: object.read(check, "agreement", |check, at| {
-                    let id = check.text(at)?.parse().ok();
-                    id.or_else(|| check.wrong(at, "the id of an agreement is expected"))
-                }),
-            };
-            let is_held = object.read(check, "hold", JsonCheck::boolean).unwrap_or(true);
-            if !is_held {
-                // Prices that nothing keeps are no longer true by then.
-                let end = self.clock.now() + self.planner.negotiating().hold;
-                opening.expires.get_or_insert(end);
-            }
-            (opening, read_demands(check, object), is_held)
-        });
-        let (request, (opening, constraints, is_held)) = read?;
-        Ok(FirstRequest {
-            request,
-            opening,
-            constraints,
-            is_held,
-            answers_max: usize::MAX,
-        })
-    }
-
-    /// A request in a negotiation, with its own properties.
-    fn read_of_itself(&self, request: &LocatedValue<'_>) -> Result<(ReadRequest, OfItself)> {
-        self.read_request(request, &OF_ITSELF, |check, object| OfItself {
-            constraints: read_demands(check, object),
-            id: object.read(check, "id", JsonCheck::token),
-            to: object.read(check, "counterOfferTo", JsonCheck::token),
-            state: object.read(check, "state", |check, at| {
-                let state = NegotiationOfferState::parse(&check.text(at)?);
-                let message = "Advisory, Solicited, Acceptable or Rejected is expected";
-                state.or_else(|| check.wrong(at, message))
+/// A request that opens a negotiation, with its members about the negotiation.
+fn read_opening_request(service: &Service, body: &[u8]) -> Result<FirstRequest> {
+    let body = Json::parse(body)?;
+    let read = read_request(service, &LocatedValue::root(&body), &ABOUT, |check, object| {
+        let mut opening = OpeningRequest {
+            expires: object
+                .read(check, "expires", |check, at| read_future_time(service, check, at))
+                .map(|at| Time(at.floor())),
+            agreement: object.read(check, "agreement", |check, at| {
+                let id = check.text(at)?.parse().ok();
+                id.or_else(|| check.wrong(at, "the id of an agreement is expected"))
             }),
-            expires: object.read(check, "expires", |check, at| self.read_future_time(check, at)),
-        })
-    }
-
-    fn read_future_time(&self, check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<DateTime> {
-        let time = check.date_time(at)?;
-        if time.floor() <= self.clock.now().seconds() {
-            check.add(&at.pointer, "an instant in the future is expected");
+        };
+        let is_held = object.read(check, "hold", JsonCheck::boolean).unwrap_or(true);
+        if !is_held {
+            // Prices that nothing keeps are no longer true by then.
+            let end = service.clock.now() + service.planner.negotiating().hold;
+            opening.expires.get_or_insert(end);
         }
-        Some(time)
-    }
+        (opening, read_demands(check, object), is_held)
+    });
+    let (request, (opening, constraints, is_held)) = read?;
+    Ok(FirstRequest {
+        request,
+        opening,
+        constraints,
+        is_held,
+        answers_max: usize::MAX,
+    })
+}
 
-    /// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
-    /// the state `otherwise` where the request names none.
-    pub(in crate::service) async fn offer_from_request(
-        &self,
-        party: &str,
-        request: ReadRequest,
-        of_itself: OfItself,
-        otherwise: NegotiationOfferState,
-        base: Option<Box<AgreementOffer>>,
-        replaced: Option<Agreement>,
-    ) -> Result<IncomingOffer> {
-        let party = party.to_owned();
-        self.run_work_with_files(move |this| {
+/// A request in a negotiation, with its own properties.
+fn read_of_itself(service: &Service, request: &LocatedValue<'_>) -> Result<(ReadRequest, OfItself)> {
+    read_request(service, request, &OF_ITSELF, |check, object| OfItself {
+        constraints: read_demands(check, object),
+        id: object.read(check, "id", JsonCheck::token),
+        to: object.read(check, "counterOfferTo", JsonCheck::token),
+        state: object.read(check, "state", |check, at| {
+            let state = NegotiationOfferState::parse(&check.text(at)?);
+            let message = "Advisory, Solicited, Acceptable or Rejected is expected";
+            state.or_else(|| check.wrong(at, message))
+        }),
+        expires: object.read(check, "expires", |check, at| read_future_time(service, check, at)),
+    })
+}
+
+fn read_future_time(service: &Service, check: &mut JsonCheck, at: &LocatedValue<'_>) -> Option<DateTime> {
+    let time = check.date_time(at)?;
+    if time.floor() <= service.clock.now().seconds() {
+        check.add(&at.pointer, "an instant in the future is expected");
+    }
+    Some(time)
+}
+
+/// The offer that a request asks with, found to be right: a change of the offer `base`, or else made from a template. It is in
+/// the state `otherwise` where the request names none.
+pub(in crate::service) async fn offer_from_request(
+    service: &Service,
+    party: &str,
+    request: ReadRequest,
+    of_itself: OfItself,
+    otherwise: NegotiationOfferState,
+    base: Option<Box<AgreementOffer>>,
+    replaced: Option<Agreement>,
+) -> Result<IncomingOffer> {
+    let party = party.to_owned();
+    service
+        .run_work_with_files(move |service| {
             let ReadRequest { wish, places, .. } = request;
             if request.decision != DecisionTime::Now {
                 let message = "an offer of a negotiation is decided by its acceptance";
@@ -324,7 +338,8 @@ impl Service {
             let offer = match base {
                 None => {
                     let template = &request.offered.template;
-                    wish.saying_duration(template, this.clock.now()).offer(template)
+                    wish.saying_duration(template, service.clock.now())
+                        .offer(template)
                 }
                 Some(offer) => {
                     let template_id = offer.context.template_id.as_deref().unwrap_or_default();
@@ -334,11 +349,11 @@ impl Service {
                         let message = format!("what it changes was made from the template {template_id:?}");
                         return refuse_member(&places, "/template", &message);
                     }
-                    let offered = this.templates.get(template_id);
+                    let offered = service.templates.get(template_id);
                     wish.change(&offer, offered.as_ref().map(|offered| &offered.template))
                 }
             };
-            let drafts = this.drafts_of(&offer, &places, &party, replaced.as_ref())?;
+            let drafts = drafts_of_offer(service, &offer, &places, &party, replaced.as_ref())?;
             let draft = drafts.into_iter().next().filter(|_| offer.terms.is_conjunctive());
             Ok(IncomingOffer {
                 offer: offer_in_negotiation(offer, of_itself, otherwise),
@@ -348,7 +363,6 @@ impl Service {
             })
         })
         .await?
-    }
 }
 
 /// The refusal of a request for one of its members.

@@ -9,6 +9,7 @@ use wsag::time::DateTime;
 
 use super::NegotiationView;
 use crate::service::handle::{cut_page, length_of_page};
+use crate::service::negotiations::proposals::penalties_about;
 use crate::service::views::offer::WordedOffer;
 use crate::service::{Result, Scope, Service};
 
@@ -35,59 +36,62 @@ pub fn negotiations_opened_within(start: Option<DateTime>, end: Option<DateTime>
     }
 }
 
-impl Service {
-    /// The negotiations that match a filter, with their offers that can be accepted, newest first, beginning after one.
-    ///
-    /// # Errors
-    /// `Error::Limit`, `Error::Unavailable`.
-    pub async fn negotiations(
-        &self,
-        filter: &NegotiationFilter,
-        after: Option<Uuid>,
-        limit: Option<u32>,
-    ) -> Result<NegotiationsView> {
-        let limit = length_of_page(limit, PAGE)?;
-        let now = self.clock.now();
-        let found = self.store.negotiations_page(filter, now, after, limit + 1);
-        let (found, next) = cut_page(found.await?, limit, |each| each.id);
-        let negotiations = self.with_what_is_held(found).await?;
-        Ok(NegotiationsView { negotiations, next })
-    }
+/// The negotiations that match a filter, with their offers that can be accepted, newest first, beginning after one.
+///
+/// # Errors
+/// `Error::Limit`, `Error::Unavailable`.
+pub async fn list_negotiations(
+    service: &Service,
+    filter: &NegotiationFilter,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+) -> Result<NegotiationsView> {
+    let limit = length_of_page(limit, PAGE)?;
+    let now = service.clock.now();
+    let found = service.store.negotiations_page(filter, now, after, limit + 1);
+    let (found, next) = cut_page(found.await?, limit, |each| each.id);
+    let negotiations = with_what_is_held(service, found).await?;
+    Ok(NegotiationsView { negotiations, next })
+}
 
-    /// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn negotiations_going(&self, scope: &Scope) -> Result<Vec<NegotiationView>> {
-        let now = self.clock.now();
-        let going = self.store.negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
-        self.with_what_is_held(going.await?).await
-    }
+/// The open negotiations, newest first, with their offers that can be accepted: the first [`GOING_SHOWN_MAX`].
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn list_open_negotiations(service: &Service, scope: &Scope) -> Result<Vec<NegotiationView>> {
+    let now = service.clock.now();
+    let going = service
+        .store
+        .negotiations_going(scope.party(), now, GOING_SHOWN_MAX);
+    with_what_is_held(service, going.await?).await
+}
 
-    /// The agreements of a party for which the provider proposes something now that can be accepted.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn proposed_to(&self, party: &str) -> Result<Vec<Uuid>> {
-        Ok(self
-            .store
-            .agreements_with_proposals(party, self.clock.now())
-            .await?)
-    }
+/// The agreements of a party for which the provider proposes something now that can be accepted.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn proposals_to(service: &Service, party: &str) -> Result<Vec<Uuid>> {
+    Ok(service
+        .store
+        .agreements_with_proposals(party, service.clock.now())
+        .await?)
+}
 
-    async fn with_what_is_held(&self, found: Vec<NegotiationInstance>) -> Result<Vec<NegotiationView>> {
-        let now = self.clock.now();
-        let mut views = Vec::with_capacity(found.len());
-        for instance in found {
-            let mut view = NegotiationView::of(&instance, now);
-            view.penalties = self.penalties_about(&instance).await?;
-            for (row, document) in self.store.offers_held(instance.id).await? {
-                if !row.is_expired(now) {
-                    view.offers.push(WordedOffer::read(row, &document)?.view());
-                }
+async fn with_what_is_held(
+    service: &Service,
+    found: Vec<NegotiationInstance>,
+) -> Result<Vec<NegotiationView>> {
+    let now = service.clock.now();
+    let mut views = Vec::with_capacity(found.len());
+    for instance in found {
+        let mut view = NegotiationView::of(&instance, now);
+        view.penalties = penalties_about(service, &instance).await?;
+        for (row, document) in service.store.offers_held(instance.id).await? {
+            if !row.is_expired(now) {
+                view.offers.push(WordedOffer::read(row, &document)?.view());
             }
-            views.push(view);
         }
-        Ok(views)
+        views.push(view);
     }
+    Ok(views)
 }

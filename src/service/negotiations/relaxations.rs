@@ -9,29 +9,31 @@ use wsag::{Document, ValuePlaces};
 use crate::service::Service;
 use crate::service::views::refusal::{RefusalView, RelaxationView};
 
-impl Service {
-    /// A refusal of an offer, with only the changes after which the offer would still keep to its template. The plan has found
-    /// the changes and does not know a template's least size or longest duration.
-    pub(in crate::service) fn offerable(&self, refusal: RefusalView, offer: &AgreementOffer) -> RefusalView {
-        let template = offer.context.template_id.as_deref();
-        let Some(offered) = template.and_then(|template| self.templates.get(template)) else {
-            return refusal;
+/// A refusal of an offer, with only the changes after which the offer would still keep to its template. The plan has found
+/// the changes and does not know a template's least size or longest duration.
+pub(in crate::service) fn offerable(
+    service: &Service,
+    refusal: RefusalView,
+    offer: &AgreementOffer,
+) -> RefusalView {
+    let template = offer.context.template_id.as_deref();
+    let Some(offered) = template.and_then(|template| service.templates.get(template)) else {
+        return refusal;
+    };
+    let places = ValuePlaces::document("");
+    let keeps = |relaxation: &RelaxationView| {
+        let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
+        let made = changed.make();
+        let ways = changed.terms.alternatives().unwrap_or_default();
+        let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
+            let left_out = way.left_out(&changed.terms, document, ways.len());
+            offered.compiled.check_way(document, &left_out).is_empty()
         };
-        let places = ValuePlaces::document("");
-        let keeps = |relaxation: &RelaxationView| {
-            let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
-            let made = changed.make();
-            let ways = changed.terms.alternatives().unwrap_or_default();
-            let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
-                let left_out = way.left_out(&changed.terms, document, ways.len());
-                offered.compiled.check_way(document, &left_out).is_empty()
-            };
-            Document::made(&made, &places).is_ok_and(|document| ways.iter().any(|way| is_met(&document, way)))
-        };
-        RefusalView {
-            relaxations: refusal.relaxations.into_iter().filter(keeps).collect(),
-            ..refusal
-        }
+        Document::made(&made, &places).is_ok_and(|document| ways.iter().any(|way| is_met(&document, way)))
+    };
+    RefusalView {
+        relaxations: refusal.relaxations.into_iter().filter(keeps).collect(),
+        ..refusal
     }
 }
 

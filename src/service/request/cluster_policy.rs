@@ -19,99 +19,106 @@ const JUDGED_WITHIN: Duration = Duration::from_secs(10);
 /// Seconds that a piece of work lasts at least, by which the limits for time are judged where the work may be cut.
 const PIECE_SECONDS: i64 = 60;
 
-impl Service {
-    /// Notes in a proposal which clusters would refuse its job, and in which of its sizes, `others` among them. A cluster that
-    /// cannot be asked refuses nothing.
-    pub(in crate::service) async fn note_barred_clusters(&self, request: &mut Request, others: &[Shape]) {
-        let Some(job) = request.job.clone() else {
-            return;
-        };
-        let clusters = self.executors.judges();
-        let asked = clusters
-            .iter()
-            .map(|(resource, cluster)| self.barred_on(resource, cluster, request, &job, others));
-        let barred = asked.map(|asked| tokio::time::timeout(JUDGED_WITHIN, asked));
-        let barred = join_all(barred).await;
-        let barred = barred.into_iter().filter_map(Result::ok).flatten();
-        request.barred.extend(barred);
-    }
+/// Notes in a proposal which clusters would refuse its job, and in which of its sizes, `others` among them. A cluster that
+/// cannot be asked refuses nothing.
+pub(in crate::service) async fn note_barred_clusters(
+    service: &Service,
+    request: &mut Request,
+    others: &[Shape],
+) {
+    let Some(job) = request.job.clone() else {
+        return;
+    };
+    let clusters = service.executors.judges();
+    let asked = clusters
+        .iter()
+        .map(|(resource, cluster)| barred_on(service, resource, cluster, request, &job, others));
+    let barred = asked.map(|asked| tokio::time::timeout(JUDGED_WITHIN, asked));
+    let barred = join_all(barred).await;
+    let barred = barred.into_iter().filter_map(Result::ok).flatten();
+    request.barred.extend(barred);
+}
 
-    /// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
-    async fn barred_on(
-        &self,
-        resource: &str,
-        cluster: &SharedExecutor,
-        request: &Request,
-        job: &Job,
-        others: &[Shape],
-    ) -> Option<BarredResource> {
-        let there = |shape: &Shape| {
-            let there = self.planner.size_on(resource, request, *shape)?;
-            Some((*shape, there))
-        };
-        let all: Vec<_> = request.shapes.iter().chain(others).filter_map(there).collect();
-        let asked = some_of_sizes(&all, SIZES_MAX);
-        let (mut sizes, mut why) = (Vec::new(), None);
-        for (shape, there) in &asked {
-            let mut size = *there;
-            if request.preemption.is_some() {
-                size.duration = PIECE_SECONDS.min(size.duration);
-            }
-            if let Some(said) = cluster.refusal_of(self.prospective_job(request, job, size)).await {
-                sizes.push(*shape);
-                why.get_or_insert(said);
+/// Why one cluster would refuse a job; `None` where it takes every size that it was asked about.
+async fn barred_on(
+    service: &Service,
+    resource: &str,
+    cluster: &SharedExecutor,
+    request: &Request,
+    job: &Job,
+    others: &[Shape],
+) -> Option<BarredResource> {
+    let there = |shape: &Shape| {
+        let there = service.planner.size_on(resource, request, *shape)?;
+        Some((*shape, there))
+    };
+    let all: Vec<_> = request.shapes.iter().chain(others).filter_map(there).collect();
+    let asked = some_of_sizes(&all, SIZES_MAX);
+    let (mut sizes, mut why) = (Vec::new(), None);
+    for (shape, there) in &asked {
+        let mut size = *there;
+        if request.preemption.is_some() {
+            size.duration = PIECE_SECONDS.min(size.duration);
+        }
+        if let Some(said) = cluster
+            .refusal_of(prospective_job(service, request, job, size))
+            .await
+        {
+            sizes.push(*shape);
+            why.get_or_insert(said);
+        }
+    }
+    if sizes.len() == asked.len() {
+        sizes.clear();
+    }
+    why.map(|why| BarredResource {
+        resource: resource.to_owned(),
+        sizes,
+        why,
+    })
+}
+
+/// The cluster that holds an offer, where it would refuse its job by now: its judgement at the time of the offer may have
+/// changed. A cluster that cannot be asked refuses nothing.
+pub(in crate::service) async fn barred_by_now(
+    service: &Service,
+    offer: &NegotiationOffer,
+    request: &Request,
+) -> Option<BarredResource> {
+    let (terms, job) = (offer.terms.as_ref()?, request.job.as_ref()?);
+    let cluster = service
+        .executors
+        .get(&terms.resource)
+        .filter(SharedExecutor::judges_jobs)?;
+    let judged = async {
+        for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
+            let said = cluster
+                .refusal_of(prospective_job(service, request, job, size))
+                .await;
+            if said.is_some() {
+                return said;
             }
         }
-        if sizes.len() == asked.len() {
-            sizes.clear();
-        }
-        why.map(|why| BarredResource {
-            resource: resource.to_owned(),
-            sizes,
-            why,
-        })
-    }
+        None
+    };
+    let why = tokio::time::timeout(JUDGED_WITHIN, judged).await.ok()??;
+    Some(BarredResource {
+        resource: terms.resource.clone(),
+        sizes: Vec::new(),
+        why,
+    })
+}
 
-    /// The cluster that holds an offer, where it would refuse its job by now: its judgement at the time of the offer may have
-    /// changed. A cluster that cannot be asked refuses nothing.
-    pub(in crate::service) async fn barred_by_now(
-        &self,
-        offer: &NegotiationOffer,
-        request: &Request,
-    ) -> Option<BarredResource> {
-        let (terms, job) = (offer.terms.as_ref()?, request.job.as_ref()?);
-        let cluster = self
-            .executors
-            .get(&terms.resource)
-            .filter(SharedExecutor::judges_jobs)?;
-        let judged = async {
-            for size in some_of_sizes(&sizes_of_jobs(terms), SIZES_MAX) {
-                let said = cluster.refusal_of(self.prospective_job(request, job, size)).await;
-                if said.is_some() {
-                    return said;
-                }
-            }
-            None
-        };
-        let why = tokio::time::timeout(JUDGED_WITHIN, judged).await.ok()??;
-        Some(BarredResource {
-            resource: terms.resource.clone(),
-            sizes: Vec::new(),
-            why,
-        })
-    }
-
-    /// The job of a proposal in this size, as clusters judge it.
-    fn prospective_job(&self, request: &Request, job: &Job, size: Shape) -> ProspectiveJob {
-        let catalogue = self.catalogue();
-        let application = catalogue.find(&job.application, job.version.as_deref());
-        ProspectiveJob {
-            party: request.party.clone(),
-            application: job.application.clone(),
-            nodes: size.nodes,
-            seconds: size.duration,
-            is_isolated: application.is_some_and(|application| application.isolation.is_some()),
-        }
+/// The job of a proposal in this size, as clusters judge it.
+fn prospective_job(service: &Service, request: &Request, job: &Job, size: Shape) -> ProspectiveJob {
+    let catalogue = service.catalogue();
+    let application = catalogue.find(&job.application, job.version.as_deref());
+    ProspectiveJob {
+        party: request.party.clone(),
+        application: job.application.clone(),
+        nodes: size.nodes,
+        seconds: size.duration,
+        is_isolated: application.is_some_and(|application| application.isolation.is_some()),
     }
 }
 

@@ -32,6 +32,7 @@ use planner::Request;
 use super::sizes;
 use crate::service::codec::members::told_in_words_of;
 use crate::service::error::violation_at_path;
+use crate::service::predictions::predict_slot;
 use crate::service::templates::OfferedTemplate;
 use crate::service::{Error, Result, Service};
 
@@ -44,7 +45,7 @@ pub(in crate::service) struct Draft {
 
 /// The data for the check of an offer.
 pub(in crate::service) struct OfferCheck<'a> {
-    pub(in crate::service) negotiation: &'a Service,
+    pub(in crate::service) service: &'a Service,
     pub(in crate::service) document: &'a Document<'a>,
     party: &'a str,
     pub(in crate::service) offer: &'a AgreementOffer,
@@ -75,102 +76,103 @@ pub(in crate::service) struct SizesAndWindow {
     deadline: Option<Time>,
 }
 
-impl Service {
-    /// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes the
-    /// request of it. An offer that leaves a choice makes a request for each valid way to read it, in the requester's
-    /// order. If it replaces an agreement with a slot that has begun, the parts that cannot change any more must be
-    /// equal.
-    pub(in crate::service) fn drafts(
-        &self,
-        document: &Document<'_>,
-        offer: &AgreementOffer,
-        party: &str,
-        replaced: Option<&Agreement>,
-    ) -> Result<Vec<Draft>> {
-        let Some(alternatives) = offer.terms.alternatives() else {
-            let message = format!(
-                "choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected"
-            );
-            return Err(violation_at_path(document.path_to(ns::WSAG, "Terms", 0), message).into());
+/// Checks an offer that was read from `document` against its template, the catalogue and the present, and makes the
+/// request of it. An offer that leaves a choice makes a request for each valid way to read it, in the requester's
+/// order. If it replaces an agreement with a slot that has begun, the parts that cannot change any more must be
+/// equal.
+pub(in crate::service) fn drafts_of_document(
+    service: &Service,
+    document: &Document<'_>,
+    offer: &AgreementOffer,
+    party: &str,
+    replaced: Option<&Agreement>,
+) -> Result<Vec<Draft>> {
+    let Some(alternatives) = offer.terms.alternatives() else {
+        let message =
+            format!("choices between terms that can be read in at most {ALTERNATIVES_MAX} ways are expected");
+        return Err(violation_at_path(document.path_to(ns::WSAG, "Terms", 0), message).into());
+    };
+    let offered = template_of(service, document, offer)?;
+    let mut drafts = Vec::new();
+    let mut first_wrong = None;
+    for alternative in &alternatives {
+        // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
+        let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
+        let mut found = wsag::rules::check_rules_of_way(document, &left_out);
+        found.extend(offered.compiled.check_way(document, &left_out));
+        let check = OfferCheck {
+            service,
+            document,
+            party,
+            offer,
+            offered: &offered,
+            chosen: &alternative.terms,
+            now: service.clock.now(),
+            begun: replaced.filter(|agreement| agreement.is_being_carried_out()),
+            left_out,
+            found,
         };
-        let offered = self.template_of(document, offer)?;
-        let mut drafts = Vec::new();
-        let mut first_wrong = None;
-        for alternative in &alternatives {
-            // Each is checked as if it were the offer: what is wrong with a term that is not chosen is wrong with other ways only.
-            let left_out = alternative.left_out(&offer.terms, document, alternatives.len());
-            let mut found = wsag::rules::check_rules_of_way(document, &left_out);
-            found.extend(offered.compiled.check_way(document, &left_out));
-            let check = OfferCheck {
-                negotiation: self,
-                document,
-                party,
-                offer,
-                offered: &offered,
-                chosen: &alternative.terms,
-                now: self.clock.now(),
-                begun: replaced.filter(|agreement| agreement.is_being_carried_out()),
-                left_out,
-                found,
-            };
-            match check.draft(alternative) {
-                Ok(draft) => drafts.push(draft),
-                Err(why) => first_wrong = first_wrong.or(Some(why)),
-            }
-        }
-        // There is always one way at least.
-        match first_wrong {
-            Some(why) if drafts.is_empty() => Err(why),
-            _ => Ok(drafts),
+        match check.draft(alternative) {
+            Ok(draft) => drafts.push(draft),
+            Err(why) => first_wrong = first_wrong.or(Some(why)),
         }
     }
+    // There is always one way at least.
+    match first_wrong {
+        Some(why) if drafts.is_empty() => Err(why),
+        _ => Ok(drafts),
+    }
+}
 
-    /// The same for an offer that was composed here from its maker's input, with the places of the input in `places`.
-    pub(in crate::service) fn drafts_of(
-        &self,
-        offer: &AgreementOffer,
-        places: &ValuePlaces,
-        party: &str,
-        replaced: Option<&Agreement>,
-    ) -> Result<Vec<Draft>> {
-        let made = offer.make();
-        let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
-        let drafts = self.drafts(&document, offer, party, replaced);
-        drafts.map_err(|why| told_in_words_of(places, why))
-    }
+/// The same for an offer that was composed here from its maker's input, with the places of the input in `places`.
+pub(in crate::service) fn drafts_of_offer(
+    service: &Service,
+    offer: &AgreementOffer,
+    places: &ValuePlaces,
+    party: &str,
+    replaced: Option<&Agreement>,
+) -> Result<Vec<Draft>> {
+    let made = offer.make();
+    let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
+    let drafts = drafts_of_document(service, &document, offer, party, replaced);
+    drafts.map_err(|why| told_in_words_of(places, why))
+}
 
-    /// The template that an offer names.
-    fn template_of(&self, document: &Document<'_>, offer: &AgreementOffer) -> Result<Arc<OfferedTemplate>> {
-        let context = &offer.context;
-        let known = || {
-            let offered = self.templates.now();
-            let ids = offered.all().map(|offered| offered.view.id.as_str());
-            ids.collect::<Vec<_>>().join(", ")
-        };
-        let refused = |element: &str, message: String| {
-            Err(violation_at_path(document.path_to(ns::WSAG, element, 0), message).into())
-        };
-        let Some(id) = &context.template_id else {
-            let message = "wsag:TemplateId is expected: an offer is made from a template; offered are";
-            return refused("Context", format!("{message} {}", known()));
-        };
-        let Some(name) = &context.template_name else {
-            let message = "wsag:TemplateName is expected: an offer names its template by id and name";
-            return refused("Context", message.to_owned());
-        };
-        let Some(offered) = self.templates.get(id) else {
-            let message = format!("there is no template {id:?}; offered are {}", known());
-            return refused("TemplateId", message);
-        };
-        if offered.view.name != *name {
-            let message = format!(
-                "the template {id:?} is named {:?}, not {name:?}",
-                offered.view.name
-            );
-            return refused("TemplateName", message);
-        }
-        Ok(offered)
+/// The template that an offer names.
+fn template_of(
+    service: &Service,
+    document: &Document<'_>,
+    offer: &AgreementOffer,
+) -> Result<Arc<OfferedTemplate>> {
+    let context = &offer.context;
+    let known = || {
+        let offered = service.templates.now();
+        let ids = offered.all().map(|offered| offered.view.id.as_str());
+        ids.collect::<Vec<_>>().join(", ")
+    };
+    let refused = |element: &str, message: String| {
+        Err(violation_at_path(document.path_to(ns::WSAG, element, 0), message).into())
+    };
+    let Some(id) = &context.template_id else {
+        let message = "wsag:TemplateId is expected: an offer is made from a template; offered are";
+        return refused("Context", format!("{message} {}", known()));
+    };
+    let Some(name) = &context.template_name else {
+        let message = "wsag:TemplateName is expected: an offer names its template by id and name";
+        return refused("Context", message.to_owned());
+    };
+    let Some(offered) = service.templates.get(id) else {
+        let message = format!("there is no template {id:?}; offered are {}", known());
+        return refused("TemplateId", message);
+    };
+    if offered.view.name != *name {
+        let message = format!(
+            "the template {id:?} is named {:?}, not {name:?}",
+            offered.view.name
+        );
+        return refused("TemplateName", message);
     }
+    Ok(offered)
 }
 
 impl<'a> OfferCheck<'a> {
@@ -225,7 +227,7 @@ impl<'a> OfferCheck<'a> {
             // An offer that becomes an agreement is given its words where it is taken.
             ..Request::new(Uuid::now_v7(), self.party, request.shapes)
         };
-        self.negotiation.planner.foresee(&proposal);
+        self.service.planner.foresee(&proposal);
         self.keep_within_bounds(&described, &mut proposal)?;
         Ok(Draft { proposal, window })
     }
@@ -392,8 +394,8 @@ impl<'a> OfferCheck<'a> {
             self.no_staging(definition);
             return None;
         };
-        let negotiation = self.negotiation;
-        let catalogue = negotiation.catalogue();
+        let service = self.service;
+        let catalogue = service.catalogue();
         let Some(application) = catalogue.find(&wanted.name, wanted.version.as_deref()) else {
             let known: Vec<_> = catalogue
                 .applications()
@@ -416,9 +418,9 @@ impl<'a> OfferCheck<'a> {
             .posix
             .as_ref()
             .map_or_else(Vec::new, |posix| posix.arguments.clone());
-        if let Err(wrong) = application.check(&arguments, |name| {
-            negotiation.files.find(self.party, name).is_some()
-        }) {
+        if let Err(wrong) =
+            application.check(&arguments, |name| service.files.find(self.party, name).is_some())
+        {
             let message = wrong.to_string();
             if wrong.index < arguments.len() {
                 self.violation(ns::JSDL_POSIX, "Argument", wrong.index, message);
@@ -477,7 +479,7 @@ impl<'a> OfferCheck<'a> {
             let begun = self.begun.map(|begun| begun.duration);
             let (duration, scaling) = match (
                 time.duration.map(Seconds::from).or(begun),
-                job.and_then(|job| self.negotiation.predicted(self.party, self.offered, job, nodes)),
+                job.and_then(|job| predict_slot(self.service, self.party, self.offered, job, nodes)),
             ) {
                 (Some(said), _) => (said, Scaling::Contract),
                 (None, Some(learned)) => learned,
@@ -530,11 +532,7 @@ impl<'a> OfferCheck<'a> {
             self.violation(ns::ARP, "Duration", 0, message);
         }
         let exactly = RangeValue::exactly(f64::from(otherwise));
-        let found = sizes::sizes_of_range(
-            law,
-            sizes.unwrap_or(&exactly),
-            self.negotiation.templates.capacity(),
-        );
+        let found = sizes::sizes_of_range(law, sizes.unwrap_or(&exactly), self.service.templates.capacity());
         found
             .map_err(|message| self.violation(ns::BSP, "Moldability", 0, message))
             .ok()
@@ -544,7 +542,7 @@ impl<'a> OfferCheck<'a> {
     fn budget(&mut self, described: &JobTerms<'_>) -> Option<Money> {
         let budget = described.scheduling?.budget.as_ref()?;
         let currency = Currency::parse(&budget.currency)?;
-        let charged = self.negotiation.templates.currency();
+        let charged = self.service.templates.currency();
         if let Some(charged) = charged.filter(|charged| *charged != currency) {
             let message = format!("prices are in {charged}, a budget in that currency is expected");
             self.violation(ns::BSP, "Currency", 0, message);

@@ -159,66 +159,67 @@ impl AccountView {
     }
 }
 
-impl Service {
-    /// The balance of the caller's account and a page of its entries, newest first, beginning after a posting; for an
-    /// operator every account, and the entries of every party.
-    ///
-    /// # Errors
-    /// `Error::Limit`, `Error::Unavailable`.
-    pub async fn accounts(
-        &self,
-        scope: Scope,
-        after: Option<Uuid>,
-        limit: Option<u32>,
-    ) -> Result<AccountsView> {
-        let account = scope.party().map(|party| Account::Party(party.to_owned()));
-        let limit = length_of_page(limit, PAGE)?;
-        let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
-        let (entries, next) = cut_page(entries, limit, |each| each.posting);
-        Ok(AccountsView {
-            accounts: balances.iter().map(AccountView::of).collect(),
-            entries: entries.iter().map(EntryView::of).collect(),
-            next,
-        })
-    }
+/// The balance of the caller's account and a page of its entries, newest first, beginning after a posting; for an
+/// operator every account, and the entries of every party.
+///
+/// # Errors
+/// `Error::Limit`, `Error::Unavailable`.
+pub async fn list_accounts(
+    service: &Service,
+    scope: Scope,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+) -> Result<AccountsView> {
+    let account = scope.party().map(|party| Account::Party(party.to_owned()));
+    let limit = length_of_page(limit, PAGE)?;
+    let (balances, entries) = service.store.account(account.as_ref(), after, limit + 1).await?;
+    let (entries, next) = cut_page(entries, limit, |each| each.posting);
+    Ok(AccountsView {
+        accounts: balances.iter().map(AccountView::of).collect(),
+        entries: entries.iter().map(EntryView::of).collect(),
+        next,
+    })
+}
 
-    /// The months of a party's account in which something happened, the newest first; of one month one for each currency. Takes time in
-    /// proportion to the days with entries.
-    ///
-    /// # Errors
-    /// `Error::Unavailable`.
-    pub async fn account_months(&self, party: &str) -> Result<Vec<MonthView>> {
-        let days = self.store.account_days(&Account::Party(party.to_owned())).await?;
-        Ok(months_of_days(&days))
-    }
+/// The months of a party's account in which something happened, the newest first; of one month one for each currency. Takes time in
+/// proportion to the days with entries.
+///
+/// # Errors
+/// `Error::Unavailable`.
+pub async fn list_account_months(service: &Service, party: &str) -> Result<Vec<MonthView>> {
+    let days = service
+        .store
+        .account_days(&Account::Party(party.to_owned()))
+        .await?;
+    Ok(months_of_days(&days))
+}
 
-    /// A page of the entries of a party's account in a month, as 2026-11, or ever; newest first, beginning after a posting.
-    ///
-    /// # Errors
-    /// `Error::NotFound` where the text is no month, `Error::Limit`, `Error::Unavailable`.
-    pub async fn account_entries(
-        &self,
-        party: &str,
-        month: Option<&str>,
-        after: Option<Uuid>,
-        limit: Option<u32>,
-    ) -> Result<(Vec<NamedEntryView>, Option<Uuid>)> {
-        let ever = (0, Micros::MAX);
-        let time = month.map_or(Some(ever), bounds_of_month).ok_or(Error::NotFound)?;
-        let limit = length_of_page(limit, PAGE)?;
-        let account = Account::Party(party.to_owned());
-        let found = self
-            .store
-            .entries_in_time(&account, time, after, limit + 1)
-            .await?;
-        let (found, next) = cut_page(found, limit, |(each, ..)| each.posting);
-        let named = found.into_iter().map(|(entry, name, job)| NamedEntryView {
-            entry: EntryView::of(&entry),
-            name,
-            application: job.map(|job| job.application),
-        });
-        Ok((named.collect(), next))
-    }
+/// A page of the entries of a party's account in a month, as 2026-11, or ever; newest first, beginning after a posting.
+///
+/// # Errors
+/// `Error::NotFound` where the text is no month, `Error::Limit`, `Error::Unavailable`.
+pub async fn list_account_entries(
+    service: &Service,
+    party: &str,
+    month: Option<&str>,
+    after: Option<Uuid>,
+    limit: Option<u32>,
+) -> Result<(Vec<NamedEntryView>, Option<Uuid>)> {
+    let ever = (0, Micros::MAX);
+    let time = month.map_or(Some(ever), bounds_of_month).ok_or(Error::NotFound)?;
+    let limit = length_of_page(limit, PAGE)?;
+    let account = Account::Party(party.to_owned());
+    let found = service
+        .store
+        .entries_in_time(&account, time, after, limit + 1)
+        .await?;
+    let (found, next) = cut_page(found, limit, |(each, ..)| each.posting);
+    let named = found.into_iter().map(|(entry, name, job)| NamedEntryView {
+        entry: EntryView::of(&entry),
+        name,
+        application: job.map(|job| job.application),
+    });
+    Ok((named.collect(), next))
 }
 
 #[cfg(test)]

@@ -56,42 +56,40 @@ pub struct FreeView {
 /// Where no end is named.
 const DAY: i64 = 86_400;
 
-impl Service {
-    /// When nodes are free; none where the provider does not tell.
-    ///
-    /// # Errors
-    /// [`Error::TooOften`] where the party asks more often than it may, [`Error::Unavailable`].
-    pub async fn availability(
-        &self,
-        party: &str,
-        query: AvailabilityQuery,
-    ) -> Result<Option<AvailabilityView>> {
-        let start = query.start.map_or(self.clock.now(), |at| Time(at.ceil()));
-        let end = query.end.map_or(start + DAY, |at| Time(at.floor()));
-        let within = Interval::new(start, end.max(start));
-        let asked = planner::Availability {
-            party: party.to_owned(),
-            nodes: query.nodes.unwrap_or(1),
-            within,
-            kind: query.kind.clone(),
-        };
-        let nodes = asked.nodes;
-        let free = match self.planner.availability(asked).await {
-            Err(planner::Error::Refused(refusal)) => return Err(Error::TooOften(refusal.binding)),
-            free => free?,
-        };
-        Ok(free.map(|free| AvailabilityView {
-            nodes,
-            kind: query.kind,
-            start: second_as_date_time(within.start),
-            end: second_as_date_time(within.end),
-            free: free
-                .into_iter()
-                .map(|free| FreeView {
-                    start: second_as_date_time(free.start),
-                    end: second_as_date_time(free.end),
-                })
-                .collect(),
-        }))
-    }
+/// When nodes are free; none where the provider does not tell.
+///
+/// # Errors
+/// [`Error::TooOften`] where the party asks more often than it may, [`Error::Unavailable`].
+pub async fn show_availability(
+    service: &Service,
+    party: &str,
+    query: AvailabilityQuery,
+) -> Result<Option<AvailabilityView>> {
+    let start = query.start.map_or(service.clock.now(), |at| Time(at.ceil()));
+    let end = query.end.map_or(start + DAY, |at| Time(at.floor()));
+    let within = Interval::new(start, end.max(start));
+    let asked = planner::Availability {
+        party: party.to_owned(),
+        nodes: query.nodes.unwrap_or(1),
+        within,
+        kind: query.kind.clone(),
+    };
+    let nodes = asked.nodes;
+    let free = match service.planner.availability(asked).await {
+        Err(planner::Error::Refused(refusal)) => return Err(Error::TooOften(refusal.binding)),
+        free => free?,
+    };
+    Ok(free.map(|free| AvailabilityView {
+        nodes,
+        kind: query.kind,
+        start: second_as_date_time(within.start),
+        end: second_as_date_time(within.end),
+        free: free
+            .into_iter()
+            .map(|free| FreeView {
+                start: second_as_date_time(free.start),
+                end: second_as_date_time(free.end),
+            })
+            .collect(),
+    }))
 }

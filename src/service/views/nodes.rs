@@ -104,93 +104,91 @@ pub struct RepairedView {
     pub penalties: Vec<MoneyView>,
 }
 
-impl Service {
-    /// How the nodes of a resource stand. For operators.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`], [`Error::Unavailable`].
-    pub async fn nodes(&self, resource: &str) -> Result<NodesView> {
-        let standings = self.planner.nodes(resource.to_owned()).await?;
-        let capacity = u32::try_from(standings.len()).unwrap_or(u32::MAX);
-        let all = standings.len() <= NODES_SHOWN_MAX;
-        let shown = standings
-            .iter()
-            .filter(|standing| all || !standing.said.is_empty())
-            .take(NODES_SHOWN_MAX);
-        Ok(NodesView {
-            resource: resource.to_owned(),
-            capacity,
-            nodes: shown.map(NodeView::of).collect(),
-        })
-    }
+/// How the nodes of a resource stand. For operators.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Unavailable`].
+pub async fn list_nodes(service: &Service, resource: &str) -> Result<NodesView> {
+    let standings = service.planner.nodes(resource.to_owned()).await?;
+    let capacity = u32::try_from(standings.len()).unwrap_or(u32::MAX);
+    let all = standings.len() <= NODES_SHOWN_MAX;
+    let shown = standings
+        .iter()
+        .filter(|standing| all || !standing.said.is_empty())
+        .take(NODES_SHOWN_MAX);
+    Ok(NodesView {
+        resource: resource.to_owned(),
+        capacity,
+        nodes: shown.map(NodeView::of).collect(),
+    })
+}
 
-    /// Sets the state of nodes of a resource from now on, with a reason: `nodes` names them, as in `n[1-3],n7` or `0-2,5`; the
-    /// body is an object with `state` and `reason`. Agreements on them get another place, and the audit trail names the party
-    /// that said so. `is_dry` only asks what would follow. For operators.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] also for a node that does not exist, the errors of the body, [`Error::Unavailable`].
-    pub async fn override_nodes(
-        &self,
-        party: &str,
-        resource: &str,
-        nodes: &str,
-        body: &[u8],
-        is_dry: bool,
-    ) -> Result<RepairedView> {
-        let (state, reason) = read_node_state(body)?;
-        let words = nodes;
-        let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
-        let saying = NodeOverride {
-            id: Uuid::now_v7(),
-            party: party.to_owned(),
-            words: if words.len() > WORDS_MAX {
-                counted(nodes.len(), "node")
-            } else {
-                words.to_owned()
-            },
-            resource: resource.to_owned(),
-            nodes,
-            state,
-            reason,
-            is_dry,
+/// Sets the state of nodes of a resource from now on, with a reason: `nodes` names them, as in `n[1-3],n7` or `0-2,5`; the
+/// body is an object with `state` and `reason`. Agreements on them get another place, and the audit trail names the party
+/// that said so. `is_dry` only asks what would follow. For operators.
+///
+/// # Errors
+/// [`Error::NotFound`] also for a node that does not exist, the errors of the body, [`Error::Unavailable`].
+pub async fn override_nodes(
+    service: &Service,
+    party: &str,
+    resource: &str,
+    nodes: &str,
+    body: &[u8],
+    is_dry: bool,
+) -> Result<RepairedView> {
+    let (state, reason) = read_node_state(body)?;
+    let words = nodes;
+    let nodes = numbers_of(service, resource, nodes).ok_or(Error::NotFound)?;
+    let saying = NodeOverride {
+        id: Uuid::now_v7(),
+        party: party.to_owned(),
+        words: if words.len() > WORDS_MAX {
+            counted(nodes.len(), "node")
+        } else {
+            words.to_owned()
+        },
+        resource: resource.to_owned(),
+        nodes,
+        state,
+        reason,
+        is_dry,
+    };
+    let (repaired, said) = service.planner.override_nodes(saying).await?;
+    let (mut agreements, mut moved, unlisted) = PlaceChangeView::lists(&repaired);
+    agreements.append(&mut moved);
+    Ok(RepairedView {
+        agreements,
+        unlisted,
+        penalties: MoneyView::all(&repaired.penalties),
+        resource: resource.to_owned(),
+        nodes: said.iter().take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
+        lost: repaired.lost,
+        moved: repaired.moved,
+        broken: repaired.broken,
+        withdrawn: repaired.withdrawn,
+    })
+}
+
+/// The numbers of the nodes that a text names; none where one of them is none of the resource.
+fn numbers_of(service: &Service, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
+    let resources = service.planner.resources();
+    let one_resource = resources
+        .iter()
+        .find(|one_resource| one_resource.name == resource)?;
+    let mut numbers = BTreeSet::new();
+    for name in expand_nodes(nodes)? {
+        let named = one_resource.node_names.iter().position(|known| *known == name);
+        let range = match named.map(u32::try_from) {
+            Some(at) => at.ok().map(|at| at..=at)?,
+            None => numbers_of_unnamed(&name, one_resource.node_names.len())?,
         };
-        let (repaired, said) = self.planner.override_nodes(saying).await?;
-        let (mut agreements, mut moved, unlisted) = PlaceChangeView::lists(&repaired);
-        agreements.append(&mut moved);
-        Ok(RepairedView {
-            agreements,
-            unlisted,
-            penalties: MoneyView::all(&repaired.penalties),
-            resource: resource.to_owned(),
-            nodes: said.iter().take(NODES_SHOWN_MAX).map(NodeView::of).collect(),
-            lost: repaired.lost,
-            moved: repaired.moved,
-            broken: repaired.broken,
-            withdrawn: repaired.withdrawn,
-        })
-    }
-
-    /// The numbers of the nodes that a text names; none where one of them is none of the resource.
-    fn numbers_of(&self, resource: &str, nodes: &str) -> Option<BTreeSet<u32>> {
-        let resources = self.planner.resources();
-        let one_resource = resources
-            .iter()
-            .find(|one_resource| one_resource.name == resource)?;
-        let mut numbers = BTreeSet::new();
-        for name in expand_nodes(nodes)? {
-            let named = one_resource.node_names.iter().position(|known| *known == name);
-            let range = match named.map(u32::try_from) {
-                Some(at) => at.ok().map(|at| at..=at)?,
-                None => numbers_of_unnamed(&name, one_resource.node_names.len())?,
-            };
-            if range.is_empty() || *range.end() >= one_resource.capacity {
-                return None;
-            }
-            numbers.extend(range);
+        if range.is_empty() || *range.end() >= one_resource.capacity {
+            return None;
         }
-        (!numbers.is_empty()).then_some(numbers)
+        numbers.extend(range);
     }
+    (!numbers.is_empty()).then_some(numbers)
 }
 
 /// The numbers of nodes that are named by them: `3`, `0-3`, and where the first nodes have names, the others also as `n3`.

@@ -67,65 +67,63 @@ pub struct WaitingView {
     pub slack_seconds: i64,
 }
 
-impl Service {
-    /// How the resources are used, and what waits for them, as it is stored. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`](crate::service::Error::Unavailable).
-    pub async fn operations(&self) -> Result<OperationsView> {
-        let now = self.clock.now();
-        let live = self.store.live_agreements().await?;
-        let placed: Vec<&Agreement> = live.iter().filter(|live| live.is_placed()).collect();
-        let mut on: BTreeMap<&str, Vec<&Agreement>> = BTreeMap::new();
-        for placed_one in &placed {
-            on.entry(placed_one.resource.as_str())
-                .or_default()
-                .push(placed_one);
-        }
-        let resources = self.planner.resources();
-        let resources = resources.iter().map(|resource| {
-            let there = on.get(resource.name.as_str()).map_or(&[][..], Vec::as_slice);
-            let begun = there.iter().filter(|each| each.service.is_ready());
-            let [day_percent, week_percent] = AHEAD.map(|seconds| {
-                let within = Interval::of(now, seconds);
-                let booked: i64 = there.iter().map(|each| booked_within(each, within)).sum();
-                let all = i64::from(resource.capacity) * seconds;
-                u32::try_from((100 * booked + all / 2) / all.max(1)).unwrap_or(u32::MAX)
-            });
-            UtilisationView {
-                name: resource.name.clone(),
-                state: match () {
-                    () if resource.is_retired() => "retired",
-                    () if resource.is_frozen() => "frozen",
-                    () => "in service",
-                },
-                nodes: resource.capacity,
-                booked: begun.clone().map(|agreement| agreement.slot_nodes()).sum(),
-                used: begun
-                    .filter(|begun| begun.service == ServiceState::Processing)
-                    .map(|agreement| agreement.slot_nodes())
-                    .sum(),
-                day_percent,
-                week_percent,
-            }
-        });
-        let mut waiting: Vec<_> = placed
-            .iter()
-            .filter(|agreement| {
-                agreement.state == AgreementState::Observed && agreement.service == ServiceState::NotReady
-            })
-            .collect();
-        waiting.sort_by_key(|agreement| (agreement.placement().start, agreement.id));
-        Ok(OperationsView {
-            resources: resources.collect(),
-            waiting: waiting.len(),
-            queue: waiting
-                .iter()
-                .take(WAITING_SHOWN_MAX)
-                .map(|waiting| waiting_view(waiting))
-                .collect(),
-        })
+/// How the resources are used, and what waits for them, as it is stored. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::service::Error::Unavailable).
+pub async fn show_operations(service: &Service) -> Result<OperationsView> {
+    let now = service.clock.now();
+    let live = service.store.live_agreements().await?;
+    let placed: Vec<&Agreement> = live.iter().filter(|live| live.is_placed()).collect();
+    let mut on: BTreeMap<&str, Vec<&Agreement>> = BTreeMap::new();
+    for placed_one in &placed {
+        on.entry(placed_one.resource.as_str())
+            .or_default()
+            .push(placed_one);
     }
+    let resources = service.planner.resources();
+    let resources = resources.iter().map(|resource| {
+        let there = on.get(resource.name.as_str()).map_or(&[][..], Vec::as_slice);
+        let begun = there.iter().filter(|each| each.service.is_ready());
+        let [day_percent, week_percent] = AHEAD.map(|seconds| {
+            let within = Interval::of(now, seconds);
+            let booked: i64 = there.iter().map(|each| booked_within(each, within)).sum();
+            let all = i64::from(resource.capacity) * seconds;
+            u32::try_from((100 * booked + all / 2) / all.max(1)).unwrap_or(u32::MAX)
+        });
+        UtilisationView {
+            name: resource.name.clone(),
+            state: match () {
+                () if resource.is_retired() => "retired",
+                () if resource.is_frozen() => "frozen",
+                () => "in service",
+            },
+            nodes: resource.capacity,
+            booked: begun.clone().map(|agreement| agreement.slot_nodes()).sum(),
+            used: begun
+                .filter(|begun| begun.service == ServiceState::Processing)
+                .map(|agreement| agreement.slot_nodes())
+                .sum(),
+            day_percent,
+            week_percent,
+        }
+    });
+    let mut waiting: Vec<_> = placed
+        .iter()
+        .filter(|agreement| {
+            agreement.state == AgreementState::Observed && agreement.service == ServiceState::NotReady
+        })
+        .collect();
+    waiting.sort_by_key(|agreement| (agreement.placement().start, agreement.id));
+    Ok(OperationsView {
+        resources: resources.collect(),
+        waiting: waiting.len(),
+        queue: waiting
+            .iter()
+            .take(WAITING_SHOWN_MAX)
+            .map(|waiting| waiting_view(waiting))
+            .collect(),
+    })
 }
 
 /// The node-seconds of an agreement within a time.

@@ -63,38 +63,36 @@ impl QuotasView {
     }
 }
 
-impl Service {
-    /// The rules for parties that are in force. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`](crate::service::Error::Unavailable).
-    pub async fn policies(&self) -> Result<PoliciesView> {
-        let picture = self.planner.picture().await?;
-        let (in_force, negotiation) = (&picture.policies, picture.policies.negotiation);
-        let templates = self.templates.now();
-        let profiles = templates
-            .pricing()
-            .into_iter()
-            .flat_map(|pricing| &pricing.profiles);
-        let quotas_of_parties = in_force.quotas_of_parties.iter();
-        Ok(PoliciesView {
-            horizon_seconds: in_force.horizon,
-            fixed_after_percent: in_force.fix_after.map(percent),
-            notice_seconds: in_force.announce,
-            negotiation_seconds: negotiation.lasts,
-            negotiations_max: negotiation.open_max,
-            offers_max: negotiation.offers_max,
-            hold_seconds: negotiation.hold,
-            holds_max: negotiation.holds_max,
-            proposals_max: in_force.proposals.moves_max,
-            proposal_discount_percent: percent(in_force.proposals.discount),
-            quotas: QuotasView::of(&in_force.quotas),
-            quotas_of_parties: quotas_of_parties
-                .map(|(party, quotas)| (party.clone(), QuotasView::of(quotas)))
-                .collect(),
-            profiles: profiles
-                .map(|(party, part)| (party.clone(), percent(*part)))
-                .collect(),
-        })
-    }
+/// The rules for parties that are in force. For operators.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::service::Error::Unavailable).
+pub async fn show_policies(service: &Service) -> Result<PoliciesView> {
+    let picture = service.planner.picture().await?;
+    let (in_force, negotiation) = (&picture.policies, picture.policies.negotiation);
+    let templates = service.templates.now();
+    let profiles = templates
+        .pricing()
+        .into_iter()
+        .flat_map(|pricing| &pricing.profiles);
+    let quotas_of_parties = in_force.quotas_of_parties.iter();
+    Ok(PoliciesView {
+        horizon_seconds: in_force.horizon,
+        fixed_after_percent: in_force.fix_after.map(percent),
+        notice_seconds: in_force.announce,
+        negotiation_seconds: negotiation.lasts,
+        negotiations_max: negotiation.open_max,
+        offers_max: negotiation.offers_max,
+        hold_seconds: negotiation.hold,
+        holds_max: negotiation.holds_max,
+        proposals_max: in_force.proposals.moves_max,
+        proposal_discount_percent: percent(in_force.proposals.discount),
+        quotas: QuotasView::of(&in_force.quotas),
+        quotas_of_parties: quotas_of_parties
+            .map(|(party, quotas)| (party.clone(), QuotasView::of(quotas)))
+            .collect(),
+        profiles: profiles
+            .map(|(party, part)| (party.clone(), percent(*part)))
+            .collect(),
+    })
 }

@@ -144,11 +144,9 @@ fn summary_in_words(stated: f64, held: f64) -> String {
     )
 }
 
-impl Service {
-    /// How reliable the service's own statements have been; none before the first outcome.
-    pub fn reliability(&self) -> Option<ReliabilityView> {
-        ReliabilityView::of(&self.predictions.as_ref()?.now())
-    }
+/// How reliable the service's own statements have been; none before the first outcome.
+pub fn show_reliability(service: &Service) -> Option<ReliabilityView> {
+    ReliabilityView::of(&service.predictions.as_ref()?.now())
 }
 
 #[cfg(test)]

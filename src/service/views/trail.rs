@@ -83,53 +83,55 @@ impl TrailLineView {
     }
 }
 
-impl Service {
-    /// Why a request was refused, by the id that its refusal told.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
-    pub async fn show_refusal(&self, scope: &Scope, id: Uuid) -> Result<RefusedView> {
-        let line = self.store.refusal_line(id).await?.ok_or(Error::NotFound)?;
-        let party = line.party.unwrap_or_default();
-        if scope.party().is_some_and(|own| own != party) {
-            return Err(Error::NotFound);
-        }
-        Ok(RefusedView {
-            id,
-            party,
-            at: instant_as_date_time(line.at),
-            why: line.detail,
-        })
+/// Why a request was refused, by the id that its refusal told.
+///
+/// # Errors
+/// [`Error::NotFound`] where it was not noted or is another party's, [`Error::Unavailable`].
+pub async fn show_refusal(service: &Service, scope: &Scope, id: Uuid) -> Result<RefusedView> {
+    let line = service.store.refusal_line(id).await?.ok_or(Error::NotFound)?;
+    let party = line.party.unwrap_or_default();
+    if scope.party().is_some_and(|own| own != party) {
+        return Err(Error::NotFound);
     }
+    Ok(RefusedView {
+        id,
+        party,
+        at: instant_as_date_time(line.at),
+        why: line.detail,
+    })
+}
 
-    /// A page of the audit trail of all parties, after the line with a number: for operators.
-    ///
-    /// # Errors
-    /// [`Error::Limit`], [`Error::Unavailable`].
-    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailView> {
-        let limit = length_of_page(limit, PAGE)?;
-        let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
-        let (lines, next) = cut_page(lines, limit, |each| each.number);
-        Ok(TrailView {
-            lines: lines.iter().map(TrailLineView::of).collect(),
-            next,
-        })
-    }
+/// A page of the audit trail of all parties, after the line with a number: for operators.
+///
+/// # Errors
+/// [`Error::Limit`], [`Error::Unavailable`].
+pub async fn list_trail(service: &Service, after: Option<i64>, limit: Option<u32>) -> Result<TrailView> {
+    let limit = length_of_page(limit, PAGE)?;
+    let lines = service.store.trail(after.unwrap_or(0), limit + 1).await?;
+    let (lines, next) = cut_page(lines, limit, |each| each.number);
+    Ok(TrailView {
+        lines: lines.iter().map(TrailLineView::of).collect(),
+        next,
+    })
+}
 
-    /// The lines of the audit trail before the one with a number, or the last ones: at most `limit`, newest first. For operators.
-    ///
-    /// # Errors
-    /// [`Error::Limit`], [`Error::Unavailable`].
-    pub async fn trail_before(&self, before: Option<i64>, limit: u32) -> Result<Vec<TrailLineView>> {
-        let limit = length_of_page(Some(limit), PAGE)?;
-        let end = match before {
-            Some(number) => number,
-            None => self.store.trail_head(self.clock.micros()).await?.number + 1,
-        };
-        // Numbers have no gaps.
-        let after = end.saturating_sub(1).saturating_sub(i64::from(limit)).max(0);
-        let mut lines = self.store.trail(after, limit).await?;
-        lines.retain(|line| line.number < end);
-        Ok(lines.iter().rev().map(TrailLineView::of).collect())
-    }
+/// The lines of the audit trail before the one with a number, or the last ones: at most `limit`, newest first. For operators.
+///
+/// # Errors
+/// [`Error::Limit`], [`Error::Unavailable`].
+pub async fn list_trail_before(
+    service: &Service,
+    before: Option<i64>,
+    limit: u32,
+) -> Result<Vec<TrailLineView>> {
+    let limit = length_of_page(Some(limit), PAGE)?;
+    let end = match before {
+        Some(number) => number,
+        None => service.store.trail_head(service.clock.micros()).await?.number + 1,
+    };
+    // Numbers have no gaps.
+    let after = end.saturating_sub(1).saturating_sub(i64::from(limit)).max(0);
+    let mut lines = service.store.trail(after, limit).await?;
+    lines.retain(|line| line.number < end);
+    Ok(lines.iter().rev().map(TrailLineView::of).collect())
 }

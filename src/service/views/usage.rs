@@ -69,23 +69,21 @@ pub struct ResourceUsageView {
     pub share_percent: Option<u32>,
 }
 
-impl Service {
-    /// What parties have of the resources: within `scope`.
-    ///
-    /// # Errors
-    /// When the planner has stopped.
-    pub async fn usage(&self, scope: &Scope) -> Result<UsageView> {
-        let usage = self.planner.usage(scope.party().map(str::to_owned)).await?;
-        Ok(UsageView::of(&usage))
-    }
+/// What parties have of the resources: within `scope`.
+///
+/// # Errors
+/// When the planner has stopped.
+pub async fn show_usage(service: &Service, scope: &Scope) -> Result<UsageView> {
+    let usage = service.planner.usage(scope.party().map(str::to_owned)).await?;
+    Ok(UsageView::of(&usage))
+}
 
-    /// What all parties had lately of the resources.
-    ///
-    /// # Errors
-    /// When the planner has stopped.
-    pub async fn recent_usage(&self) -> Result<UsageView> {
-        Ok(UsageView::of(&self.planner.recent_usage().await?))
-    }
+/// What all parties had lately of the resources.
+///
+/// # Errors
+/// When the planner has stopped.
+pub async fn show_recent_usage(service: &Service) -> Result<UsageView> {
+    Ok(UsageView::of(&service.planner.recent_usage().await?))
 }
 
 impl UsageView {

@@ -15,6 +15,7 @@ use super::staging::read_staged_files;
 use super::{Json, JsonCheck, LocatedValue, Object, whole_number};
 use crate::service::codec::members::places_of_request;
 use crate::service::codec::{DecisionTime, ReadRequest};
+use crate::service::discovery::list_templates;
 use crate::service::resources::read_node_attributes;
 use crate::service::{Result, Service};
 
@@ -41,73 +42,74 @@ const MEMBERS: [&str; 19] = [
     "callback",
 ];
 
-impl Service {
-    /// Reads a flat request, which may also have these members, and the values that `read` makes of them.
-    pub(in crate::service) fn read_request<T>(
-        &self,
-        request: &LocatedValue<'_>,
-        also: &[&str],
-        read: impl FnOnce(&mut JsonCheck, &Object<'_>) -> T,
-    ) -> Result<(ReadRequest, T)> {
-        let known: Vec<&str> = MEMBERS.iter().chain(also).copied().collect();
-        let mut check = JsonCheck::default();
-        let read = check.object(request, &known).and_then(|object| {
-            let others = read(&mut check, &object);
-            Some((self.read_members(&mut check, &object)?, others))
-        });
-        check.finish(read)
-    }
+/// Reads a flat request, which may also have these members, and the values that `read` makes of them.
+pub(in crate::service) fn read_request<T>(
+    service: &Service,
+    request: &LocatedValue<'_>,
+    also: &[&str],
+    read: impl FnOnce(&mut JsonCheck, &Object<'_>) -> T,
+) -> Result<(ReadRequest, T)> {
+    let known: Vec<&str> = MEMBERS.iter().chain(also).copied().collect();
+    let mut check = JsonCheck::default();
+    let read = check.object(request, &known).and_then(|object| {
+        let others = read(&mut check, &object);
+        Some((read_members(service, &mut check, &object)?, others))
+    });
+    check.finish(read)
+}
 
-    fn read_members(&self, check: &mut JsonCheck, object: &Object<'_>) -> Option<ReadRequest> {
-        let decision = self.read_decision(check, object);
-        let (wish, places) = read_flat_request(check, object);
-        let named = object.read(check, "template", JsonCheck::text);
-        let offered = match &named {
-            None => self.templates.first(),
-            Some(id) => {
-                let found = self.templates.get(id);
-                if found.is_none() {
-                    let known: Vec<_> = self.templates().into_iter().map(|template| template.id).collect();
-                    let message = format!("there is no template {id:?}; offered are {}", known.join(", "));
-                    check.add(&format!("{}/template", object.pointer()), message);
-                }
-                found
+fn read_members(service: &Service, check: &mut JsonCheck, object: &Object<'_>) -> Option<ReadRequest> {
+    let decision = read_decision(service, check, object);
+    let (wish, places) = read_flat_request(check, object);
+    let named = object.read(check, "template", JsonCheck::text);
+    let offered = match &named {
+        None => service.templates.first(),
+        Some(id) => {
+            let found = service.templates.get(id);
+            if found.is_none() {
+                let known: Vec<_> = list_templates(service)
+                    .into_iter()
+                    .map(|template| template.id)
+                    .collect();
+                let message = format!("there is no template {id:?}; offered are {}", known.join(", "));
+                check.add(&format!("{}/template", object.pointer()), message);
             }
-        };
-        Some(ReadRequest {
-            wish,
-            places,
-            offered: offered?,
-            named,
-            decision,
-        })
-    }
+            found
+        }
+    };
+    Some(ReadRequest {
+        wish,
+        places,
+        offered: offered?,
+        named,
+        decision,
+    })
+}
 
-    pub(in crate::service) fn read_decision(
-        &self,
-        check: &mut JsonCheck,
-        object: &Object<'_>,
-    ) -> DecisionTime {
-        let pending = object.read(check, "pending", JsonCheck::boolean);
-        let Some(at) = object.get("callback") else {
-            return match pending {
-                Some(true) => DecisionTime::Later(None),
-                _ => DecisionTime::Now,
-            };
+pub(in crate::service) fn read_decision(
+    service: &Service,
+    check: &mut JsonCheck,
+    object: &Object<'_>,
+) -> DecisionTime {
+    let pending = object.read(check, "pending", JsonCheck::boolean);
+    let Some(at) = object.get("callback") else {
+        return match pending {
+            Some(true) => DecisionTime::Later(None),
+            _ => DecisionTime::Now,
         };
-        if pending != Some(true) {
-            check.add(&at.pointer, "it is called for a pending agreement only");
-        }
-        // Its party polls where it names no place.
-        let address = check.text(&at).filter(|address| !is_no_place(address));
-        if let Some(Err(why)) = address.as_deref().map(|address| self.may_call.check(address)) {
-            check.add(&at.pointer, why);
-        }
-        DecisionTime::Later(address.map(|address| AcceptanceEndpoint {
-            address,
-            parameters: None,
-        }))
+    };
+    if pending != Some(true) {
+        check.add(&at.pointer, "it is called for a pending agreement only");
     }
+    // Its party polls where it names no place.
+    let address = check.text(&at).filter(|address| !is_no_place(address));
+    if let Some(Err(why)) = address.as_deref().map(|address| service.may_call.check(address)) {
+        check.add(&at.pointer, why);
+    }
+    DecisionTime::Later(address.map(|address| AcceptanceEndpoint {
+        address,
+        parameters: None,
+    }))
 }
 
 /// The request and its places.

@@ -39,7 +39,7 @@ impl OfferCheck<'_> {
         for shape in &request.shapes {
             let each = match request.scaling {
                 Scaling::Contract => Vec::new(),
-                _ => self.negotiation.planner.sizes_on_each(request, *shape),
+                _ => self.service.planner.sizes_on_each(request, *shape),
             };
             let (mut is_allowed, mut refused) = (false, Vec::new());
             for (resource, there) in &each {

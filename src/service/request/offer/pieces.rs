@@ -23,7 +23,7 @@ impl OfferCheck<'_> {
         request: Option<&SizesAndWindow>,
     ) -> Option<Preemption> {
         let (scheduling, request) = described.scheduling.zip(request)?;
-        let found = preemption_of_work(scheduling, job, &request.shapes, &self.negotiation.catalogue());
+        let found = preemption_of_work(scheduling, job, &request.shapes, &self.service.catalogue());
         found.unwrap_or_else(|message| {
             self.violation(ns::BSP, "Preemption", 0, message);
             None

@@ -62,7 +62,7 @@ impl OfferCheck<'_> {
                 removed: file.delete_on_termination.unwrap_or(false),
             });
             let declared = declared_bytes(&files, is_brought).max(declared_bytes(&files, is_sent));
-            let most = self.negotiation.staging.bytes_max;
+            let most = self.service.staging.bytes_max;
             if file.bytes.is_some() && declared > most {
                 let message = format!("at most {most} bytes of files may be moved one way for a job");
                 self.violation(ns::BSP, "Bytes", nth.bytes, message);
@@ -87,7 +87,7 @@ impl OfferCheck<'_> {
             Some(Source::Upload(name)) => Some(name.as_str()),
             _ => None,
         });
-        let files = &self.negotiation.files;
+        let files = &self.service.files;
         let found = named.iter().copied().chain(staged);
         let found = found.filter_map(|name| files.find(self.party, name)?.metadata().ok());
         found.map(|meta| meta.len()).sum()
@@ -100,7 +100,7 @@ impl OfferCheck<'_> {
                 .map_err(|why| format!("to be brought from there: {why}"))?;
             return Ok(Source::Address(source.to_owned()));
         }
-        if is_file_name(source) && self.negotiation.files.find(self.party, source).is_some() {
+        if is_file_name(source) && self.service.files.find(self.party, source).is_some() {
             return Ok(Source::Upload(source.to_owned()));
         }
         Err(
@@ -111,7 +111,7 @@ impl OfferCheck<'_> {
 
     /// Whether an address may be reached; what is expected where it may not.
     fn address(&self, address: &str) -> Result<(), String> {
-        self.negotiation.staging.allowed.check(address)
+        self.service.staging.allowed.check(address)
     }
 
     /// The elements of the definitions before one.
