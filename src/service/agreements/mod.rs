@@ -2,7 +2,6 @@
 
 pub(super) mod accept;
 pub(super) mod at_peer;
-mod change_of_running;
 mod check_acceptance;
 pub(super) mod create;
 pub(super) mod ending;

@@ -59,7 +59,7 @@ impl OfferCheck<'_> {
                 format!("its value cannot be evaluated: {why}"),
             )
         };
-        let values = values_of_guarantee(term, self.negotiation.templates.currency()).map_err(unreadable)?;
+        let values = values_of_guarantee(term, self.service.templates.currency()).map_err(unreadable)?;
         let bound = |expression: &Expression| {
             let bound = self
                 .offered

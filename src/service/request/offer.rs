@@ -2,6 +2,7 @@
 //! looked up in the catalogue, the window computed. Everything wrong is collected, each with the path of its element.
 
 mod bounds;
+mod change_of_running;
 mod labels;
 mod pieces;
 mod staging;
@@ -29,6 +30,7 @@ use domain::request::seconds_between;
 use domain::resources::Scaling;
 use planner::Request;
 
+use self::change_of_running::check_change_of_running;
 use super::sizes;
 use crate::service::codec::members::told_in_words_of;
 use crate::service::error::violation_at_path;
@@ -191,7 +193,7 @@ impl<'a> OfferCheck<'a> {
         filters.extend(resource.map(|name| Filter::of_resource(name)));
         let mut request = self.request(&described, job.as_ref());
         if let Some(begun) = self.begun {
-            self.check_begun(begun, request.as_mut(), job.as_ref(), &filters);
+            check_change_of_running(&mut self, begun, request.as_mut(), job.as_ref(), &filters);
         }
         let preemption = self.preemption(&described, job.as_ref(), request.as_ref());
         let guarantees = self.guarantees();
