@@ -95,7 +95,7 @@ pub async fn exchange_offers(
 /// Answers one offer that was read from a form, once under its key.
 ///
 /// # Errors
-/// Those of [`exchange_offers`] for such an offer.
+/// The errors of [`exchange_offers`] for such an offer.
 pub(in crate::service) async fn exchange_read_offer(
     service: &Service,
     instance: &NegotiationInstance,

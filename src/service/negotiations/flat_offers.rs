@@ -139,7 +139,7 @@ pub(in crate::service) async fn open_flat_negotiation(
 /// Opens a negotiation with a request that was read, and answers it.
 ///
 /// # Errors
-/// Those of [`open_flat_negotiation`] for such a request.
+/// The errors of [`open_flat_negotiation`] for such a request.
 pub(in crate::service) async fn open_with_request(
     service: &Service,
     party: &str,

@@ -113,7 +113,7 @@ pub async fn estimate_request(service: &Service, party: &str, request: Request) 
 /// A negotiation that comes to nothing is ended. The id of the negotiation, or why nothing is offered in it.
 ///
 /// # Errors
-/// Those of [`offer_from_form`], and `Error::NotFound` and `Error::Conflict` where the agreement cannot be changed.
+/// The errors of [`offer_from_form`], and `Error::NotFound` and `Error::Conflict` where the agreement cannot be changed.
 pub async fn change_from_form(
     service: &Service,
     party: &str,
@@ -159,7 +159,7 @@ pub async fn change_from_form(
 /// for it, if so.
 ///
 /// # Errors
-/// Those of [`exchange_offers`](super::exchange::exchange_offers) for such an offer; faults of the request are at their places in it.
+/// The errors of [`exchange_offers`](super::exchange::exchange_offers) for such an offer; faults of the request are at their places in it.
 pub async fn counter_from_form(
     service: &Service,
     scope: &Scope,
@@ -175,7 +175,7 @@ pub async fn counter_from_form(
 /// Rejects an offer of a negotiation, which releases it; once for each form.
 ///
 /// # Errors
-/// Those of [`exchange_offers`](super::exchange::exchange_offers) for such an offer.
+/// The errors of [`exchange_offers`](super::exchange::exchange_offers) for such an offer.
 pub async fn reject_from_form(
     service: &Service,
     scope: &Scope,

@@ -222,14 +222,8 @@ pub(in crate::service) async fn counter_offers(
     for (number, asked) in readings_of_offer(offer).into_iter().enumerate() {
         // Peers are asked for the first preference only: each question takes its time.
         let asks_peers = number == 0;
-        let tried = try_reading(
-            service,
-            (instance, parent, asks_peers),
-            &understood,
-            placed,
-            asked,
-        )
-        .await?;
+        let here = (instance, parent, asks_peers);
+        let tried = try_reading(service, here, &understood, placed, asked).await?;
         match tried {
             Ok(answers) => {
                 end_unused_at_peers(service, instance, parent, &answers);
@@ -290,12 +284,8 @@ async fn try_reading(
     let job = draft.proposal.job.clone();
     let weights = ranking_weights(&asked);
     let others = other_sizes(service, &asked);
-    note_barred_clusters(
-        service,
-        &mut draft.proposal,
-        others.as_deref().unwrap_or_default(),
-    )
-    .await;
+    let sizes = others.as_deref().unwrap_or_default();
+    note_barred_clusters(service, &mut draft.proposal, sizes).await;
     let barred = draft.proposal.barred.clone();
     let proposal = draft.proposal;
     let ask = OfferRequest {
@@ -308,15 +298,8 @@ async fn try_reading(
     let travel = placed.offer.offer_context.travel();
     let peers = (asks_peers && understood.may_ask_peers()).then_some((parent, travel.as_ref()));
     let wanted = (&asked, &proposal, window);
-    let quote = Box::pin(quote_request(
-        service,
-        instance,
-        ask,
-        peers,
-        wanted,
-        replaced.as_ref(),
-    ))
-    .await?;
+    let quoted = quote_request(service, instance, ask, peers, wanted, replaced.as_ref());
+    let quote = Box::pin(quoted).await?;
     let state = match understood.state {
         OfferState::Advisory => OfferState::Advisory,
         _ => OfferState::Acceptable,

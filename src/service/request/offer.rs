@@ -126,7 +126,7 @@ pub(in crate::service) fn drafts_of_document(
     }
 }
 
-/// The same for an offer that was composed here from its maker's input, with the places of the input in `places`.
+/// Checks an offer that was composed here from its maker's input, with the places of the input in `places`, and makes the requests of it.
 pub(in crate::service) fn drafts_of_offer(
     service: &Service,
     offer: &AgreementOffer,
