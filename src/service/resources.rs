@@ -132,7 +132,7 @@ pub async fn reload_configuration(
 /// stored first, so that nothing that can fail is left once the rest is stored.
 ///
 /// # Errors
-/// The errors of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+/// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
 pub async fn apply_configuration(
     service: &Service,
     reconfiguration: Reconfiguration,

@@ -47,7 +47,7 @@ pub(in crate::service) async fn charge_of_peer(service: &Service, there: &AtPeer
 /// at the peer that has it now.
 ///
 /// # Errors
-/// The errors of [`Planner::add_fees_of_change`](writer::Planner::add_fees_of_change).
+/// Those of [`Planner::add_fees_of_change`](writer::Planner::add_fees_of_change).
 pub(super) async fn add_fees_of_change(
     service: &Service,
     (old, there): (&Agreement, Option<&AtPeer>),
