@@ -46,7 +46,7 @@ pub struct ResourceCensus {
 
 impl Decider<'_> {
     /// Counts the contents of the plan. O(p + r log n) for p agreements in their slots and r resources.
-    pub fn census(&self) -> Census {
+    pub(crate) fn census(&self) -> Census {
         let live = &self.plan.live;
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
         let runs = |agreement: &&Agreement| agreement.job.is_some();

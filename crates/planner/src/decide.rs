@@ -4,55 +4,28 @@
 use std::borrow::Cow;
 
 use domain::agreement::{
-    Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Money, Note, PostingKind, RunOutcome,
-    ServiceState, Spender,
+    Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Note, RunOutcome, ServiceState,
+    Spender,
 };
 use domain::change::Change;
 use domain::clock::{Micros, second_after};
-use domain::resources::Unused;
 use scheduler::{Interval, Move, Reason};
 use uuid::Uuid;
 
 use crate::admission::share::{keep_within, refusal_within_share};
 use crate::decider::Decider;
-use crate::decider::DecisionStep;
 use crate::error::{Error, Refusal, Result};
 use crate::lifecycle::reports::{clamp_job_end, job_end_in_words};
 use crate::placement::admit::admission_in_words;
-use crate::plan::is_undecided;
-use crate::request::{AcceptedOffer, Request, Termination};
-use crate::requests::request_of_agreement;
+use crate::request::{AcceptedOffer, Request};
 use crate::resources::need::{Need, Placement};
 use crate::settings::Quotas;
 use crate::words::{piece_in_words, time_difference_in_words};
 
 impl Decider<'_> {
-    /// Decides about an offer: it is placed inside its window, and accepted agreements that may move make room for it.
-    pub fn place(&mut self, request: Request) -> Result<DecisionStep<AcceptedOffer, Request>> {
-        self.check_key_is_new(request.idempotency.as_ref())?;
-        self.check_new_id(&request, &[])?;
-        self.check_agreements_quota(&request.party, Some(request.id))?;
-        let mut moved = self.moved_before_reserving(request.id);
-        let Some((agreement, admitted, number)) = self.admit_proposal(&request)? else {
-            return Ok(DecisionStep::Wait(request));
-        };
-        self.plan.insert(agreement.clone(), number);
-        let event = self.acceptance_event(&agreement, &admitted, request.spender);
-        self.batch.push(Change::CreateAgreement {
-            agreement: Box::new(agreement.clone()),
-            document: request.document,
-            events: vec![event],
-        });
-        moved.extend(self.apply_admission_moves(&admitted));
-        moved.retain(|other| other.party == agreement.party);
-        let accepted = AcceptedOffer { agreement, moved };
-        self.remember(request.idempotency, &accepted);
-        Ok(DecisionStep::Done(accepted))
-    }
-
-    /// Notes that an operator has made an agreement for another party.
-    pub fn note_booked(&mut self, by: Option<&str>, decided: &Result<AcceptedOffer>) {
-        if let (Some(by), Ok(AcceptedOffer { agreement, .. })) = (by, decided) {
+    /// Notes that an operator has made an agreement for another party, where the command says so.
+    pub(super) fn note_booked(&mut self, AcceptedOffer { agreement, .. }: &AcceptedOffer) {
+        if let Some(by) = &self.options.booked_by {
             let detail = format!("booked {} for {}", agreement.id, agreement.party);
             let note = Note::of_operator(self.now, by, agreement.id, detail);
             self.batch.push(Change::Note(note));
@@ -85,17 +58,6 @@ impl Decider<'_> {
             return Err(Error::IdTaken(id.clone()));
         }
         Ok(())
-    }
-
-    /// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
-    fn admit_proposal(&mut self, request: &Request) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-        self.admit_reserved_or(request, |this, need, reason| {
-            // A refusal reveals something about the agreements of others, as a quote does.
-            match this.count_quota_question(need.payer.party) {
-                Ok(()) => this.make_refusal(need, reason),
-                Err(exceeded) => exceeded,
-            }
-        })
     }
 
     /// Admits a proposal; `refused` says why it is not admitted.
@@ -205,156 +167,6 @@ impl Decider<'_> {
         moved
     }
 
-    /// Ends an agreement before its time.
-    pub fn terminate(&mut self, order: Termination) -> Result<Agreement> {
-        self.check_key_is_new(order.idempotency.as_ref())?;
-        let agreement = self.live_agreement(order.id)?;
-        if order.party.is_some_and(|party| party != agreement.party) {
-            return Err(Error::NotFound);
-        }
-        if order
-            .versions
-            .is_some_and(|may| !may.contains(&agreement.version))
-        {
-            return Err(Error::Changed);
-        }
-        if is_undecided(&agreement) && self.is_at_peer(&agreement) && !order.by_provider {
-            return Err(Error::Conflict(
-                "being agreed with another domain; try again in a moment",
-            ));
-        }
-        let ending = if order.by_provider && !is_undecided(&agreement) {
-            self.end_taken_back(agreement)?
-        } else {
-            self.end_or_stop_job(agreement, order.by_provider, order.charge_of_peer)?
-        };
-        self.remember(order.idempotency, &ending);
-        Ok(ending)
-    }
-
-    /// Ends an agreement at once, or has its job stopped first.
-    fn end_or_stop_job(
-        &mut self,
-        mut agreement: Agreement,
-        by_provider: bool,
-        charge_of_peer: Option<Money>,
-    ) -> Result<Agreement> {
-        // Asked before: its job is being stopped.
-        let Some(terminating) = agreement.state.terminating() else {
-            return Ok(agreement);
-        };
-        agreement.state = terminating;
-        let by = if by_provider { "the operator" } else { "its party" };
-        let mut events = vec![self.event(EventKind::Terminating, format!("asked for by {by}"))];
-        match agreement.service {
-            ServiceState::NotReady => return self.cancel(agreement, events, charge_of_peer),
-            // Its nodes may be its party's. What it owes is known when its peer tells.
-            ServiceState::Idle if self.awaits_word_of_peer(&agreement) => {}
-            ServiceState::Idle => {
-                agreement.outcome = Some(RunOutcome::Terminated);
-                events.extend(self.close(&mut agreement, AgreementState::Terminated, self.now)?);
-            }
-            ServiceState::Processing | ServiceState::Completed => {}
-        }
-        Ok(self.update(agreement, events))
-    }
-
-    /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
-    /// the agreement has left the plan.
-    fn cancel(
-        &mut self,
-        mut agreement: Agreement,
-        mut events: Vec<Event>,
-        charge_of_peer: Option<Money>,
-    ) -> Result<Agreement> {
-        let mut closed = self.close(&mut agreement, AgreementState::Terminated, self.now)?;
-        agreement.version += 1;
-        self.plan.replace(agreement.clone(), second_after(self.now));
-        let last = closed.pop();
-        events.extend(closed);
-        let fee = self.cancellation_fee(&agreement, charge_of_peer);
-        events.extend(fee.and_then(|fee| {
-            let why = fee.why.map_or_else(String::new, |why| format!(": {why}"));
-            let what = format!("fee for ending it before its slot{why}");
-            self.charge(&agreement, PostingKind::Cancellation, fee.amount, &what)
-        }));
-        events.extend(last);
-        self.batch.push(Change::UpdateAgreement {
-            agreement: Box::new(agreement.clone()),
-            events,
-        });
-        self.release_holds_about(agreement.id);
-        Ok(agreement)
-    }
-
-    /// Begins every slot that is due and closes the reservations that are over.
-    pub fn begin_due(&mut self) -> Result<Vec<Agreement>> {
-        let now = self.present_second();
-        self.announce_starts();
-        self.plan.give_up_stopping_lost_work(now);
-        let (mut starting, mut missed, mut late) = (Vec::new(), Vec::new(), Vec::new());
-        for id in self.plan.due.due_by(now) {
-            let Some(agreement) = self.plan.must_get(id) else {
-                continue;
-            };
-            if agreement.service == ServiceState::Processing {
-                self.handle_overrun(&agreement);
-            } else if self.awaits_word_of_cluster(&agreement) {
-                // Its nodes may be its party's already.
-            } else if agreement.has_nodes() {
-                self.finish_reservation(agreement)?;
-            } else if self.is_at_peer(&agreement) {
-                starting.extend(self.begin_at_peer(agreement));
-            } else if agreement.slot().end <= now || agreement.is_too_late_by(self.lateness(&agreement)) {
-                missed.push(agreement);
-            } else if agreement.job.is_none() && self.lateness(&agreement) > 0 {
-                late.push(agreement.id);
-            } else if let Some(begun) = self.begin(agreement) {
-                starting.push(begun);
-            }
-        }
-        // The agreements with the least room come first. A slot that begins now is out of their way.
-        missed.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
-        for agreement in missed {
-            let agreement = self.live_agreement(agreement.id)?;
-            self.place_missed_slot(&agreement);
-            let placed = self.plan.get(agreement.id).cloned();
-            // A second later it might be late again.
-            if let Some(placed) =
-                placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
-            {
-                starting.extend(self.begin(placed));
-            }
-        }
-        // What has lost its whole slot comes before what has lost a little of it.
-        for id in late {
-            if let Some(agreement) = self.plan.get(id).filter(|plan| plan.is_waiting()).cloned() {
-                let agreement = self.prolong_late_slot(agreement);
-                starting.extend(self.begin(agreement));
-            }
-        }
-        self.assess_due();
-        Ok(starting)
-    }
-
-    /// Announces the starts whose time has come. One that has come itself is not announced any more.
-    fn announce_starts(&mut self) {
-        let now = self.present_second();
-        for id in self.plan.starts.due_by(now) {
-            let Some(agreement) = self.plan.must_get(id) else {
-                continue;
-            };
-            let start = agreement.slot().start;
-            self.plan.starts.note_announced(&agreement, start);
-            if start > now {
-                self.batch.push(Change::AnnounceStart {
-                    agreement: Box::new(agreement),
-                    at: self.now,
-                });
-            }
-        }
-    }
-
     /// Begins one slot: binds its nodes. Returns the agreement if there is a job to start.
     pub(super) fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
         let now = self.present_second();
@@ -405,26 +217,6 @@ impl Decider<'_> {
         let agreement = self.update(agreement, events);
         self.batch.push(bind);
         agreement.job.is_some().then_some(agreement)
-    }
-
-    /// Warns a party that does not use its nodes, or takes them back.
-    pub fn treat_unused_slot(&mut self, id: Uuid, unused: Unused) -> Result<()> {
-        let mut agreement = self.live_agreement(id)?;
-        if agreement.service != ServiceState::Idle || agreement.never_had_nodes() {
-            return Err(Error::NotFound);
-        }
-        let events = match unused {
-            Unused::Warn => vec![self.event(EventKind::Unused, "nobody uses its nodes")],
-            Unused::Reclaim => {
-                let taken = "nobody has used its nodes: they are given to others".to_owned();
-                let mut events = vec![self.event(EventKind::Unused, taken)];
-                agreement.outcome = Some(RunOutcome::Completed);
-                events.extend(self.close(&mut agreement, AgreementState::Complete, self.now)?);
-                events
-            }
-        };
-        self.update(agreement, events);
-        Ok(())
     }
 
     /// Records the real start of a job, with the files that were brought for it.

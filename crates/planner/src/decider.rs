@@ -4,10 +4,12 @@
 use domain::agreement::{Agreement, Event, EventKind};
 use domain::change::Change;
 use domain::clock::{Micros, second_of};
-use domain::resources::ResourceAgreements;
 use scheduler::Time;
 use uuid::Uuid;
 
+#[cfg(test)]
+use crate::commands::Command;
+use crate::commands::CommandOptions;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
 use crate::request::RememberedAnswers;
@@ -22,8 +24,8 @@ pub struct Decider<'a> {
     pub(super) remembered: RememberedAnswers,
     /// Other settings, for the decisions after these.
     pub(super) reconfigured: Option<Settings>,
-    /// Whether it decides for an operator, whom no number of agreements and questions bounds.
-    pub(super) is_unbounded: bool,
+    /// How the present command is to be decided.
+    pub(super) options: CommandOptions,
 }
 
 impl<'a> Decider<'a> {
@@ -43,7 +45,7 @@ impl<'a> Decider<'a> {
             batch,
             remembered,
             reconfigured: None,
-            is_unbounded: false,
+            options: CommandOptions::default(),
         }
     }
 
@@ -55,11 +57,6 @@ impl<'a> Decider<'a> {
 }
 
 impl Decider<'_> {
-    /// Decides from now on for an operator, whom no number of agreements and questions bounds, or not.
-    pub fn set_unbounded(&mut self, is_unbounded: bool) {
-        self.is_unbounded = is_unbounded;
-    }
-
     /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
     pub fn has_found_fault(&self) -> bool {
         self.plan.why_impossible().is_some()
@@ -69,7 +66,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the copy cannot be right.
-    pub fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
         let (decided, probes) = self.decide_on_copy_of_plan(|decider| {
             decider.plan.reserving.within.clear();
             let decided = decide(decider);
@@ -78,21 +75,6 @@ impl Decider<'_> {
         // A question tells something about other parties, also where it asks for nothing.
         self.plan.table.probes = probes;
         Ok(decided)
-    }
-
-    /// The agreements with a job that runs or is about to run, including the agreements that are being terminated.
-    pub fn running(&self) -> Vec<Agreement> {
-        self.plan.running()
-    }
-
-    /// The numbers of the nodes that an agreement has been given for its slot; none before that has begun.
-    pub fn nodes_of(&self, id: Uuid) -> Vec<u32> {
-        self.plan.bound.get(&id).cloned().unwrap_or_default()
-    }
-
-    /// The plan's data for a resource.
-    pub fn planned_on(&self, resource: &str) -> ResourceAgreements {
-        self.plan.planned_on(resource)
     }
 
     /// An agreement that is not over.
@@ -142,5 +124,13 @@ impl<T, C> DecisionStep<T, C> {
             Self::Done(done) => done,
             Self::Wait(_) => panic!("it waits for its cluster"),
         }
+    }
+}
+
+#[cfg(test)]
+impl Decider<'_> {
+    /// The answer to a command, which waits for no cluster.
+    pub(super) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer> {
+        command.decide(self).map(DecisionStep::done)
     }
 }

@@ -163,7 +163,7 @@ impl PicturedResource {
 
 impl Decider<'_> {
     /// The plan as it is.
-    pub fn picture(&self) -> Picture {
+    pub(crate) fn picture(&self) -> Picture {
         let now = self.present_second();
         let plans = self.plan.resources.plans();
         let mut resources: Vec<PicturedResource> =

@@ -1,6 +1,6 @@
 //! What parties have of the resources.
 
-use planner::{PartyUsage, ResourceUsage};
+use planner::{PartyUsage, ResourceUsage, ShowUsage};
 use serde::{Deserialize, Serialize};
 
 use crate::negotiation::Service;
@@ -63,7 +63,11 @@ impl Service {
     /// # Errors
     /// When the planner has stopped.
     pub async fn usage(&self, scope: &Scope) -> Result<UsageView> {
-        let usage = self.planner.usage(scope.party().map(str::to_owned)).await?;
+        let usage = self
+            .send(ShowUsage {
+                party: scope.party().map(str::to_owned),
+            })
+            .await?;
         Ok(UsageView::of(&usage))
     }
 

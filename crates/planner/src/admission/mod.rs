@@ -1,6 +1,5 @@
 //! The limits of a request: quotas, budgets and prices; and refusals with their reasons.
 
-pub(super) mod availability;
 pub(super) mod budget;
 pub(super) mod energy;
 pub(super) mod holdings;

@@ -59,7 +59,7 @@ impl Decider<'_> {
     }
 
     /// How far ahead of `now` a party may plan, and the provider does.
-    pub fn horizon_of(&self, party: &str) -> Time {
+    pub(crate) fn horizon_of(&self, party: &str) -> Time {
         let own = self.settings.quotas_of(party).horizon;
         self.present_second() + own.map_or(self.settings.horizon, |own| own.min(self.settings.horizon))
     }
@@ -80,7 +80,7 @@ impl Decider<'_> {
         let Some(most) = self.settings.quotas_of(party).agreements else {
             return Ok(());
         };
-        if self.is_unbounded {
+        if self.options.is_unbounded {
             return Ok(());
         }
         let waiting = self.plan.reserving.waiting.values();
@@ -100,7 +100,7 @@ impl Decider<'_> {
         let Some(most) = self.settings.quotas_of(party).probes_per_minute else {
             return Ok(());
         };
-        if self.is_unbounded {
+        if self.options.is_unbounded {
             return Ok(());
         }
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);

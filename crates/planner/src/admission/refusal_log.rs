@@ -5,18 +5,15 @@ use domain::change::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::error::{Error, Result};
+use crate::error::Refusal;
 
 /// Refusals of one party in a minute that are noted. Requests without end must not fill the disk, and every note costs a
 /// transaction.
 const NOTED_MAX: u32 = 60;
 
 impl Decider<'_> {
-    /// Notes that a party's request was refused, if it was, and in the refusal that it is noted.
-    pub fn note_refused<T>(&mut self, party: &str, subject: Uuid, decided: &mut Result<T>) {
-        let Err(Error::Refused(refusal)) = decided else {
-            return;
-        };
+    /// Notes that a party's request was refused, and in the refusal that it is noted.
+    pub(crate) fn note_refused(&mut self, party: &str, subject: Uuid, refusal: &mut Refusal) {
         let minute = self.present_second().seconds().div_euclid(60);
         let count = self.plan.refused.count(party, minute);
         let more = match count.cmp(&NOTED_MAX) {

@@ -100,7 +100,7 @@ type OpenStretches = BTreeMap<String, Vec<Stretch>>;
 
 impl Decider<'_> {
     /// What each party has, by their names.
-    pub fn usage_of_all(&self) -> Vec<PartyUsage> {
+    pub(crate) fn usage_of_all(&self) -> Vec<PartyUsage> {
         let agreed = self.plan.holdings.parties();
         let parties: BTreeSet<&str> = agreed.chain(self.plan.table.parties()).collect();
         let parties = parties.into_iter();
@@ -108,7 +108,7 @@ impl Decider<'_> {
     }
 
     /// What a party has.
-    pub fn usage_of(&self, party: String) -> PartyUsage {
+    pub(crate) fn usage_of(&self, party: String) -> PartyUsage {
         let quotas = self.settings.quotas_of(&party);
         let share_percent = quotas.share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);

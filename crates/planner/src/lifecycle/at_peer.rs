@@ -3,13 +3,9 @@
 //! Ours is stored as Pending, with the peer's offer that it is to accept, before the peer is asked. It is in force only once the
 //! peer's is known to be made. Its slot lies on the peer's resource here, where nothing moves it but the peer's word.
 
-use domain::agreement::{
-    Account, Agreement, AgreementState, AtPeer, Event, EventKind, JobEnd, Money, NegotiationOffer,
-    OfferState, PostingKind, SeenAtPeer, ServiceState, Slots,
-};
+use domain::agreement::{Agreement, AtPeer, Event, EventKind, NegotiationOffer, OfferState, ServiceState};
 use domain::change::Change;
-use domain::clock::{MICROS_PER_SECOND, Micros};
-use scheduler::{Interval, Time};
+use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
 use crate::decider::Decider;
@@ -19,7 +15,6 @@ use crate::plan::Plan;
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::resources::need::Placement;
-use crate::words::time_difference_in_words;
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
 #[derive(Debug, Clone)]
@@ -163,14 +158,14 @@ impl Decider<'_> {
     }
 
     /// Puts the rest of a slot that has begun at a peer where an agreement goes on with it; whether there was room.
-    fn try_put_rest(&mut self, (agreement, number): (&Agreement, u64), at: usize) -> bool {
+    pub(crate) fn try_put_rest(&mut self, (agreement, number): (&Agreement, u64), at: usize) -> bool {
         let now = self.present_second();
         let rest = self.running_of(at, agreement, number);
         self.plan.resources.put(at, now, &rest, rest.ready)
     }
 
     /// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
-    fn try_put_successor(
+    pub(crate) fn try_put_successor(
         &mut self,
         old: Option<&Agreement>,
         (agreement, number): (&Agreement, u64),
@@ -184,35 +179,6 @@ impl Decider<'_> {
             this.try_put_at_peer(agreement, number, at).then_some(())
         });
         put.is_some()
-    }
-
-    /// Makes sure that there is room here for what a peer is to make of an agreement that it has.
-    pub fn check_may_change(&mut self, id: Uuid, slots: &Slots, answer: Option<Uuid>) -> Result<()> {
-        let old = self.live_agreement(id)?;
-        let at = self.plan.resources.required_place_of(&old.resource);
-        let at = at.ok_or(Error::Unavailable)?;
-        let goes_on = old.is_being_carried_out();
-        let slots = if goes_on {
-            old.slots.ending(slots.placement().end)
-        } else {
-            slots.clone()
-        };
-        let (next, number) = (Agreement { slots, ..old.clone() }, self.plan.next_number());
-        let fits = self.suppose_in_transaction(|this| {
-            if answer.is_some() {
-                this.vacate_hold(id);
-            }
-            if goes_on {
-                this.lift_replaced_agreement(old.id).is_ok() && this.try_put_rest((&next, number), at)
-            } else {
-                this.try_put_successor(Some(&old), (&next, number), at)
-            }
-        });
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::Lost(OfferLoss::Withdrawn))
-        }
     }
 
     fn acceptance_of_peer(&self, agreement: &Agreement, detail: &str) -> Event {
@@ -263,141 +229,6 @@ impl Decider<'_> {
     pub(crate) fn begin_at_peer(&mut self, agreement: Agreement) -> Option<Agreement> {
         let is_over = agreement.job.is_some() && agreement.slot().end <= self.present_second();
         if is_over { None } else { self.begin(agreement) }
-    }
-
-    /// Takes over how an agreement stands at its peer.
-    pub fn note_at_peer(&mut self, seen: SeenAtPeer) -> Result<()> {
-        let SeenAtPeer {
-            row,
-            slot,
-            started,
-            lost,
-            ended,
-        } = seen;
-        if let Some(started) = started {
-            self.note_started_at_peer(&row, started);
-        }
-        let is_over = AgreementState::from_word(&row.state).is_some_and(AgreementState::is_final);
-        // What was lost there before may have another place at the same peer.
-        let is_over = lost.is_some() || is_over && !row.lost;
-        let ours = self
-            .plan
-            .get(row.agreement)
-            .filter(|agreement| agreement.resource == row.peer);
-        let was_awaited = |ours: &&Agreement| {
-            let is_ending = ours.state == AgreementState::ObservedAndTerminating;
-            is_ending && ours.service == ServiceState::Idle && (is_over || !ours.never_had_nodes())
-        };
-        if let Some(agreement) = ours.filter(was_awaited).cloned() {
-            self.finish_reservation(agreement)?;
-        } else if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
-            if let Some(why) = lost {
-                self.place_lost_at_peer(&agreement, &why);
-            } else {
-                if let Some((start, end)) = slot {
-                    self.follow_peer(&agreement, Interval::new(Time(start), Time(end)));
-                }
-                if let Some(end) = ended {
-                    self.end_at_peer(row.agreement, &end)?;
-                }
-            }
-        } else if let Some((agreement, why)) = ours.cloned().zip(lost)
-            && agreement.service == ServiceState::Idle
-            && agreement.job.is_none()
-        {
-            self.lose_agreement_because(agreement, EventKind::Broken, why);
-        }
-        if row.settled.is_some() {
-            self.post_to_peer(&row);
-        }
-        self.batch.push(Change::PutAtPeer(row));
-        Ok(())
-    }
-
-    /// Takes note of when a peer has handed over the nodes of an agreement without a job. Its party has them in its slot here.
-    fn note_started_at_peer(&mut self, row: &AtPeer, started: Micros) {
-        let waits = |ours: &&Agreement| ours.has_nodes() && ours.never_had_nodes();
-        let ours = self.plan.get(row.agreement).filter(waits).cloned();
-        if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
-            let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
-            let since = started.clamp(start, self.now.max(start));
-            self.note_handed_over(agreement, since);
-        }
-    }
-
-    /// Ends an agreement whose work has run at its peer before its slot began here.
-    fn end_at_peer(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
-        let mut agreement = self.live_agreement(id)?;
-        agreement.service = ServiceState::Processing;
-        let event = self.event(EventKind::Begun, format!("at {}", agreement.resource));
-        self.update(agreement, vec![event]);
-        self.record_end(id, end)
-    }
-
-    /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
-    fn follow_peer(&mut self, agreement: &Agreement, slot: Interval) {
-        let now = self.present_second();
-        let (before, nodes) = agreement.slots[0].stretch();
-        let is_agreed = agreement.window().contains(slot) && slot.duration() == before.duration();
-        if agreement.slots.is_split() || before == slot || !is_agreed {
-            return;
-        }
-        let Some((at, _)) = self.plan.planned_slot(agreement, 0) else {
-            return;
-        };
-        let placed = self.run_trial(|this| {
-            this.plan.take_slot_out(agreement, 0, now);
-            let (_, number) = this.plan.planned_slot(agreement, 0)?;
-            let mut placed = agreement.clone();
-            placed.place_slot(0, (slot, nodes));
-            this.try_put_at_peer(&placed, number, at).then_some(placed)
-        });
-        // There is room again once another one has left.
-        let Some(placed) = placed else { return };
-        let moved = time_difference_in_words(slot.start - before.start);
-        let event = self.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
-        self.update(placed, vec![event]);
-    }
-
-    /// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.
-    fn place_lost_at_peer(&mut self, agreement: &Agreement, why: &str) {
-        let now = self.present_second();
-        self.plan.take_slot_out(agreement, 0, now);
-        let movable = Agreement {
-            fixed: false,
-            ..agreement.clone()
-        };
-        self.place_lost_slot(&movable, 0, why);
-    }
-
-    /// Posts what a peer has charged for an agreement and what it has paid back.
-    fn post_to_peer(&mut self, row: &AtPeer) {
-        let Some(Money { currency, .. }) = row.price else {
-            return;
-        };
-        let peer = || Account::Peer(row.peer.clone());
-        let both = [
-            (
-                PostingKind::Price,
-                Account::Provider,
-                peer(),
-                row.charged,
-                "charged by the peer",
-            ),
-            (
-                PostingKind::Penalty,
-                peer(),
-                Account::Provider,
-                row.paid_back,
-                "paid back by the peer",
-            ),
-        ];
-        for (kind, from, to, micros, what) in both {
-            if micros > 0 {
-                let amount = Money::new(micros, currency);
-                self.post(row.agreement, kind, (from, to), amount, what.to_owned());
-            }
-        }
     }
 }
 

@@ -9,21 +9,8 @@ use scheduler::{Time, counted};
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::error::Result;
-use crate::request::Termination;
 
 impl Decider<'_> {
-    /// The postings that follow at once from the end of an agreement, which is ended.
-    pub fn postings_of_ending(&mut self, termination: Termination) -> Result<Vec<Posting>> {
-        let before = self.batch.len();
-        self.terminate(termination)?;
-        let posted = self.batch[before..].iter().filter_map(|change| match change {
-            Change::Post(posting) => Some((**posting).clone()),
-            _ => None,
-        });
-        Ok(posted.collect())
-    }
-
     /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
     /// for its timeline.
     pub(crate) fn assess(&mut self, agreement: &mut Agreement) -> Vec<Event> {

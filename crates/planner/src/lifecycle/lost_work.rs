@@ -12,11 +12,6 @@ use crate::plan::Plan;
 const STOPPED_AFTER: Seconds = 3_600;
 
 impl Decider<'_> {
-    /// Notes that nothing is left of the job that an agreement had when its work was lost.
-    pub fn forget_lost_work(&mut self, id: Uuid) {
-        self.plan.forget_lost_work(id);
-    }
-
     /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
     /// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
     ///

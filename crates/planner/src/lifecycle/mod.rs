@@ -3,13 +3,11 @@
 pub(super) mod at_peer;
 pub(super) mod billing;
 pub(super) mod deadlines;
-pub(super) mod eviction;
 pub(super) mod fees;
 pub(super) mod late_starts;
 pub(super) mod lost_work;
 pub(super) mod overrun;
 pub(super) mod overruns;
-pub(super) mod pending;
 pub(super) mod pieces;
 pub(super) mod place_at_peer;
 pub(super) mod reports;

@@ -1,9 +1,7 @@
 //! The reports about the jobs of agreements. A late report may be about a job that another job of the same agreement has
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
-use domain::agreement::{
-    Agreement, BroughtFiles, CannotStart, EventKind, Execution, JobEnd, Run, RunOutcome, ServiceState,
-};
+use domain::agreement::{Agreement, Execution, JobEnd, Run, RunOutcome};
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
@@ -14,56 +12,6 @@ use crate::error::{Error, Result};
 use crate::lifecycle::retry::NEVER_STARTED;
 
 impl Decider<'_> {
-    /// Records that files are being brought for a job.
-    pub fn report_staging(&mut self, run: Run, since: Micros) -> Result<(), Error> {
-        let mut agreement = self.live_agreement(self.id_of_run(run)?)?;
-        if agreement.slot_started().is_some() || !agreement.is_being_brought() {
-            return Ok(());
-        }
-        let names: Vec<&str> = match &agreement.job {
-            Some(job) => job.fetched().map(|(file, _)| file.name.as_str()).collect(),
-            None => Vec::new(),
-        };
-        let detail = format!(
-            "these files are brought before its process starts: {}",
-            names.join(", ")
-        );
-        agreement.note_started(Some(since));
-        let mut events = vec![self.event(EventKind::Staging, detail)];
-        events.extend(self.assess(&mut agreement));
-        self.update(agreement, events);
-        Ok(())
-    }
-
-    /// Records the real start of a job.
-    pub fn report_started(&mut self, run: Run, at: Micros) -> Result<()> {
-        let id = self.id_of_run(run)?;
-        self.record_start(id, at, None)
-    }
-
-    /// Records the real start of a job with files that were brought for it.
-    pub fn report_brought(&mut self, run: Run, since: Micros, brought: BroughtFiles) -> Result<(), Error> {
-        let id = self.id_of_run(run)?;
-        self.record_start(id, since, Some(brought))
-    }
-
-    /// Records the end of a job and everything that follows from it.
-    pub fn report_ended(&mut self, run: Run, end: &JobEnd) -> Result<()> {
-        let id = self.id_of_run(run)?;
-        self.record_end(id, end)
-    }
-
-    /// Ends the agreement of a job that cannot be started, now or later.
-    pub fn report_unable(&mut self, run: Run, why: CannotStart) -> Result<()> {
-        let agreement = self.live_agreement(self.id_of_run(run)?)?;
-        if agreement.service != ServiceState::Processing {
-            return Err(Error::NotFound);
-        }
-        let why = format!("its work cannot go on: {}", why.words());
-        self.lose_agreement_because(agreement, EventKind::Ended, why);
-        Ok(())
-    }
-
     /// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
     /// its wait nor to its run.
     pub(crate) fn record_execution(&mut self, agreement: &Agreement, end: &JobEnd) {
@@ -109,7 +57,7 @@ impl Decider<'_> {
 
     /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
     /// runs.
-    fn id_of_run(&self, run: Run) -> Result<Uuid> {
+    pub(crate) fn id_of_run(&self, run: Run) -> Result<Uuid> {
         let one_agreement = run.agreement;
         let plan = &self.plan;
         let own = plan
@@ -197,11 +145,13 @@ pub(crate) fn job_end_in_words(end: &JobEnd) -> String {
 #[cfg(test)]
 mod tests {
     use domain::agreement::{AgreementState, Job, RunOutcome};
+    use domain::agreement::{CannotStart, ServiceState};
     use domain::resources::Resource;
     use scheduler::preemptive::{Preemption, Rounding};
 
     use super::*;
     use crate::Request;
+    use crate::commands::{BeginDue, ReportEnded, ReportStarted, ReportUnable};
     use crate::tests::harness::{Domain, proposal};
 
     fn end(outcome: RunOutcome, at: i64) -> JobEnd {
@@ -236,7 +186,7 @@ mod tests {
         /// Makes the next slot of an agreement begin. Returns its job in that slot.
         fn begin_next(&mut self, id: Uuid) -> Run {
             self.now = self.of(id).slot().start.seconds();
-            self.decide(|decider| decider.begin_due().map(drop)).unwrap();
+            self.decide(|decider| decider.decide(BeginDue).map(drop)).unwrap();
             assert_eq!(self.of(id).service, ServiceState::Processing);
             Run::from(self.of(id))
         }
@@ -244,7 +194,12 @@ mod tests {
         fn report(&mut self, run: Run, outcome: RunOutcome) -> Result<()> {
             self.now += 2;
             let end = end(outcome, self.now);
-            self.decide(|decider| decider.report_ended(run, &end))
+            self.decide(|decider| {
+                decider.decide(ReportEnded {
+                    run,
+                    end: end.clone(),
+                })
+            })
         }
     }
 
@@ -259,7 +214,7 @@ mod tests {
         for outcome in [RunOutcome::Checkpointed, RunOutcome::Completed, RunOutcome::Lost] {
             assert_eq!(domain.report(first, outcome), Err(Error::NotFound));
         }
-        let started = domain.decide(|decider| decider.report_started(first, 1));
+        let started = domain.decide(|decider| decider.decide(ReportStarted { run: first, at: 1 }));
         assert_eq!(started, Err(Error::NotFound));
         assert_eq!(domain.of(id), &before);
         domain.report(second, RunOutcome::Completed).unwrap();
@@ -291,7 +246,9 @@ mod tests {
         let (mut domain, id) = Domain::cut_in_two();
         let begin_late = |domain: &mut Domain, late: i64| {
             domain.now = domain.of(id).slot().start.seconds() + late;
-            domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+            domain
+                .decide(|decider| decider.decide(BeginDue).map(drop))
+                .unwrap();
             Run::from(domain.of(id))
         };
         let withheld = |domain: &Domain| domain.of(id).duration - domain.of(id).delivered();
@@ -308,7 +265,7 @@ mod tests {
     fn work_that_its_party_ends_before_its_job_is_there_is_terminated_and_not_lost() {
         let (mut domain, id) = Domain::cut_in_two();
         let run = domain.begin_next(id);
-        let ended = domain.decide(|decider| decider.terminate(crate::Termination::of(id, None)));
+        let ended = domain.decide(|decider| decider.decide(crate::Terminate::of(id, None)));
         assert_eq!(ended.unwrap().state, AgreementState::ObservedAndTerminating);
         // That was said of it before it was known that it is to end.
         let never = JobEnd {
@@ -316,7 +273,12 @@ mod tests {
             ..end(RunOutcome::Lost, domain.now)
         };
         domain
-            .decide(|decider| decider.report_ended(run, &never))
+            .decide(|decider| {
+                decider.decide(ReportEnded {
+                    run,
+                    end: never.clone(),
+                })
+            })
             .unwrap();
         let over = &domain.over[&id];
         assert_eq!(
@@ -329,7 +291,7 @@ mod tests {
     fn work_that_can_never_be_started_ends_at_once_and_says_why() {
         let (mut domain, id) = Domain::cut_in_two();
         let run = domain.begin_next(id);
-        let unable = |run, why| move |decider: &mut Decider<'_>| decider.report_unable(run, why);
+        let unable = |run, why| move |decider: &mut Decider<'_>| decider.decide(ReportUnable { run, why });
         let late = Run { attempt: 7, ..run };
         let told = domain.decide(unable(late, CannotStart::NoApplication));
         assert_eq!(told, Err(Error::NotFound));

@@ -21,7 +21,7 @@ use crate::words::time_difference_in_words;
 const RESTARTS_MAX: u32 = 10;
 /// In how many slots of an agreement its executor may fail to start its job: the window bounds that, too, since each of them
 /// takes some of it, but a short job with a long window would fill its timeline.
-const MISSES_MAX: u32 = 100;
+pub(crate) const MISSES_MAX: u32 = 100;
 /// Why an agreement has another slot, in words for its party.
 pub(crate) const NEVER_STARTED: &str = "it was never started in its slot";
 const TOO_LATE: &str = "too little of its slot was left to start it in";
@@ -37,7 +37,7 @@ impl Decider<'_> {
     }
 
     /// Whether an agreement that is being carried out may wait for another slot, where that is so of its job.
-    fn may_retry_slot(&self, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
+    pub(crate) fn may_retry_slot(&self, agreement: &Agreement, may: impl FnOnce(&Job) -> bool) -> bool {
         agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && agreement.job.as_ref().is_some_and(may)
@@ -94,7 +94,7 @@ impl Decider<'_> {
     }
 
     /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
-    fn second_after_loss(&self) -> Time {
+    pub(crate) fn second_after_loss(&self) -> Time {
         self.present_second() + 1
     }
 
@@ -181,25 +181,6 @@ impl Decider<'_> {
         self.record_execution(&lost, end);
         self.keep_all_holds_again(given_way);
         true
-    }
-
-    /// Whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
-    pub fn could_start_later(&mut self, id: Uuid) -> bool {
-        let Some(agreement) = self.plan.get(id).cloned() else {
-            return false;
-        };
-        if !self.may_retry_slot(&agreement, |job| job.missed < MISSES_MAX) {
-            return false;
-        }
-        let (index, next) = (agreement.slots_over(), self.second_after_loss());
-        let waits = Agreement {
-            ready: agreement.ready.max(next),
-            ..agreement.clone()
-        };
-        self.suppose_in_transaction(|this| {
-            this.plan.take_slot_out(&agreement, index, next);
-            this.find_place(&waits, index, RESTART, next).is_some()
-        })
     }
 
     /// Gives an agreement another place when its slot, or the slot of its next piece, is over before any work began: the

@@ -10,39 +10,22 @@ use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
 use crate::admission::refuse::barred_in_words;
+use crate::commands::Accept;
 use crate::decider::Decider;
 use crate::decider::DecisionStep;
 use crate::error::{Error, OfferLoss, Result, bare_refusal};
-use crate::offers::messages::{Acceptance, refusal_in_short};
-use crate::request::{AcceptedOffer, Request};
+use crate::offers::messages::refusal_in_short;
+use crate::request::Request;
 use crate::resources::need::Placement;
 
 impl Decider<'_> {
-    /// Makes an agreement of an offer that is held for its party.
-    pub fn accept(&mut self, acceptance: Acceptance) -> Result<DecisionStep<AcceptedOffer, Acceptance>> {
-        let idempotency = acceptance.proposal.idempotency.clone();
-        self.check_key_is_new(idempotency.as_ref())?;
-        let talks = self.plan.table.of_offer(acceptance.offer);
-        // A change takes the place of another agreement.
-        if talks.is_none_or(|talks| talks.instance.agreement.is_none()) {
-            self.check_agreements_quota(&acceptance.proposal.party, Some(acceptance.proposal.id))?;
-        }
-        let agreement = match self.make_accepted_agreement(acceptance, None)? {
-            DecisionStep::Done(agreement) => agreement,
-            DecisionStep::Wait(acceptance) => return Ok(DecisionStep::Wait(acceptance)),
-        };
-        let accepted = AcceptedOffer::alone(agreement);
-        self.remember(idempotency, &accepted);
-        Ok(DecisionStep::Done(accepted))
-    }
-
     /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
     /// have to hold its nodes first.
     pub(crate) fn make_accepted_agreement(
         &mut self,
-        mut acceptance: Acceptance,
+        mut acceptance: Accept,
         pending: Option<&Agreement>,
-    ) -> Result<DecisionStep<Agreement, Acceptance>> {
+    ) -> Result<DecisionStep<Agreement, Accept>> {
         if let Some(pending) = pending {
             name_as_pending(&mut acceptance.proposal, pending);
         }

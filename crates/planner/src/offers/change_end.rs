@@ -11,10 +11,11 @@ use scheduler::{Interval, Reason, Time};
 use crate::admission::budget::is_within_budget;
 use crate::admission::payer::Payer;
 use crate::admission::price_list::Priced;
+use crate::commands::QuoteOffers;
 use crate::decider::Decider;
 use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
 use crate::lifecycle::overruns::TOLD_BEFORE;
-use crate::offers::messages::{Candidate, OfferRequest, Quote};
+use crate::offers::messages::{Candidate, Quote};
 use crate::offers::quote::{
     HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
 };
@@ -33,7 +34,7 @@ impl Decider<'_> {
     /// meanwhile.
     pub(crate) fn quote_begun(
         &mut self,
-        ask: &OfferRequest,
+        ask: &QuoteOffers,
         expires: Time,
         old: &Agreement,
     ) -> Result<Result<Quote, Refusal>> {
@@ -48,7 +49,7 @@ impl Decider<'_> {
 
     fn quote_other_end(
         &mut self,
-        ask: &OfferRequest,
+        ask: &QuoteOffers,
         expires: Time,
         old: &Agreement,
     ) -> Result<Quote, Refusal> {

@@ -5,33 +5,18 @@ use domain::change::Change;
 use scheduler::{Reason, counted};
 use uuid::Uuid;
 
+use crate::commands::ExchangeOffers;
 use crate::decider::Decider;
 use crate::error::{Error, Result, bare_refusal, quota_exceeded};
-use crate::offers::messages::{Bargain, OfferWords, refusal_in_short};
+use crate::offers::messages::{OfferWords, refusal_in_short};
 use crate::offers::open::OpenNegotiation;
 
 impl Decider<'_> {
-    /// Stores an offer and its answers, and keeps the Acceptable ones. Returns the new state of each.
-    pub fn exchange_offers(&mut self, mut bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
-        self.check_key_is_new(bargain.idempotency.as_ref())?;
-        if let Some(opening) = bargain.opening.take() {
-            let id = self.initiate(opening)?.id;
-            let put = self.put_offers_on_the_table(bargain);
-            if put.is_err() {
-                self.end_any_negotiation(id)?;
-            }
-            return put;
-        }
-        let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
-        let rejects = |words: &OfferWords| words.offer.state == OfferState::Rejected;
-        if !bargain.incoming.as_ref().is_some_and(rejects) {
-            Self::check_open_to_proposals(&talks.instance)?;
-        }
-        self.put_offers_on_the_table(bargain)
-    }
-
     /// The same, in a negotiation of any party.
-    pub(crate) fn put_offers_on_the_table(&mut self, bargain: Bargain) -> Result<Vec<NegotiationOffer>> {
+    pub(crate) fn put_offers_on_the_table(
+        &mut self,
+        bargain: ExchangeOffers,
+    ) -> Result<Vec<NegotiationOffer>> {
         let now = self.present_second();
         let talks = self.plan.table.get(bargain.negotiation).ok_or(Error::NotFound)?;
         // A proposal of the provider does not count as held at a party's request.

@@ -1,7 +1,6 @@
 //! Negotiations: quotes, their holds, acceptance, and the provider's proposals.
 
 pub(super) mod accept;
-mod change_at_peer;
 pub(super) mod change_end;
 pub(super) mod exchange;
 pub(super) mod gains;

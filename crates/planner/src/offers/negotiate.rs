@@ -7,27 +7,11 @@ use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result, quota_exceeded};
-use crate::offers::messages::{Initiation, NegotiationEnd};
-use crate::request::Idempotency;
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
 
 impl Decider<'_> {
-    /// Opens a negotiation.
-    pub fn initiate(&mut self, initiation: Initiation) -> Result<NegotiationInstance> {
-        let instance = initiation.negotiation;
-        self.check_key_is_new(initiation.idempotency.as_ref())?;
-        self.check_opening(&instance)?;
-        self.plan.table.open(instance.clone(), []);
-        self.batch.push(Change::CreateNegotiation {
-            negotiation: instance.clone(),
-            document: initiation.document,
-        });
-        self.remember(initiation.idempotency, &instance);
-        Ok(instance)
-    }
-
     /// Whether a negotiation may be opened.
     pub(crate) fn check_opening(&self, instance: &NegotiationInstance) -> Result<()> {
         if let Some(agreement) = instance.agreement {
@@ -51,25 +35,6 @@ impl Decider<'_> {
             return Err(quota_exceeded(binding).into());
         }
         Ok(())
-    }
-
-    /// Keeps an answer.
-    pub fn keep_answer(&mut self, request: Idempotency<String>, answer: &String) -> Result<()> {
-        self.check_key_is_new(Some(&request))?;
-        self.remember(Some(request), answer);
-        Ok(())
-    }
-
-    /// Ends a negotiation before its time.
-    pub fn end_negotiation(&mut self, end: NegotiationEnd) -> Result<NegotiationInstance> {
-        self.check_key_is_new(end.idempotency.as_ref())?;
-        let talks = self.plan.table.get(end.id).ok_or(Error::NotFound)?;
-        if end.party.is_some_and(|party| party != talks.instance.party) {
-            return Err(Error::NotFound);
-        }
-        let ended = self.end_any_negotiation(end.id)?;
-        self.remember(end.idempotency, &ended);
-        Ok(ended)
     }
 
     /// Ends a negotiation of any party.

@@ -3,14 +3,14 @@
 //! of them, and nothing moves unless the party accepts one.
 
 use domain::agreement::{
-    Agreement, AgreementState, NegotiationInstance, NegotiationOffer, OfferKind, ProposalReason, RunOutcome,
+    Agreement, AgreementState, NegotiationInstance, OfferKind, ProposalReason, RunOutcome,
 };
-use domain::change::Change;
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 
+use crate::commands::QuoteOffers;
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::offers::messages::{Candidate, OfferRequest, ProposedNegotiation, Quote};
+use crate::offers::messages::{Candidate, Quote};
 use crate::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
 use crate::offers::suggestion::{SUGGESTIONS_MAX, Suggestion};
 use crate::plan::Plan;
@@ -37,7 +37,7 @@ impl Plan {
     }
 
     /// Whether one more move may be proposed.
-    fn may_propose_a_move(&self, most: usize) -> bool {
+    pub(crate) fn may_propose_a_move(&self, most: usize) -> bool {
         let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
         let waiting = self.suggested.iter().filter(a_move);
         most > 0 && self.table.moves + waiting.count() < most
@@ -152,7 +152,7 @@ impl Decider<'_> {
     }
 
     /// The possible proposal.
-    pub(crate) fn quote_proposal(&mut self, ask: &OfferRequest, suggestion: &Suggestion) -> Result<Quote> {
+    pub(crate) fn quote_proposal(&mut self, ask: &QuoteOffers, suggestion: &Suggestion) -> Result<Quote> {
         let until = self.present_second() + self.settings.negotiation.hold;
         let agreement = &suggestion.agreement;
         let own = OwnPrice {
@@ -185,7 +185,7 @@ impl Decider<'_> {
     /// The same as it is in another slot of its resource.
     fn quote_move(
         &self,
-        ask: &OfferRequest,
+        ask: &QuoteOffers,
         agreement: &Agreement,
         slot: Interval,
         own: OwnPrice,
@@ -197,52 +197,6 @@ impl Decider<'_> {
         search.own = Some(own);
         let candidate = self.candidate(&search, candidate_in_other_slot(at, agreement, slot));
         candidate.filter(|candidate| search.allows(candidate))
-    }
-
-    /// Opens a negotiation of the provider's own making.
-    pub fn propose(&mut self, proposed: ProposedNegotiation) -> Result<Vec<NegotiationOffer>> {
-        let instance = proposed.negotiation;
-        let about = instance.agreement.ok_or(Error::NotFound)?;
-        let again = match instance.proposed {
-            Some(ProposalReason::BetterFit) => {
-                let waits = self.plan.get(about).is_some_and(Agreement::is_waiting);
-                if !waits {
-                    return Err(Error::NotFound);
-                }
-                self.plan.table.negotiations_about(about).next().is_some()
-                    || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
-            }
-            reason => {
-                let mut open = self.plan.table.negotiations_about(about);
-                open.any(|open| open.instance.proposed == reason)
-            }
-        };
-        if again {
-            return Err(Error::Stale("enough is proposed"));
-        }
-        let id = instance.id;
-        self.plan.table.open(instance.clone(), []);
-        self.batch.push(Change::CreateNegotiation {
-            negotiation: instance,
-            document: proposed.document,
-        });
-        let answered = self.put_offers_on_the_table(proposed.offers);
-        match answered {
-            Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => Ok(answered),
-            _ => {
-                // A place that cannot be kept is not proposed.
-                self.end_any_negotiation(id)?;
-                Err(Error::Stale("its place has been taken meanwhile"))
-            }
-        }
-    }
-
-    /// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
-    pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
-        match instance.proposed {
-            None => Ok(()),
-            Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
-        }
     }
 
     /// Takes the agreement that a negotiation is to replace out of the plan; none where there is none, or where it could
@@ -274,6 +228,14 @@ impl Decider<'_> {
             Error::Unavailable => why,
             _ => Error::Lost(OfferLoss::Replaced),
         })
+    }
+}
+
+/// Whether a party may ask for something in a negotiation: not in one in which the provider proposes.
+pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<()> {
+    match instance.proposed {
+        None => Ok(()),
+        Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
     }
 }
 

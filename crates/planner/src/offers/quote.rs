@@ -14,10 +14,11 @@ use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 use crate::admission::budget::is_within_budget;
 use crate::admission::payer::Payer;
 use crate::admission::price_list::Priced;
+use crate::commands::QuoteOffers;
 use crate::decider::Decider;
-use crate::error::{Error, Refusal, Result};
+use crate::error::{Refusal, Result};
 use crate::lifecycle::fees::Rebooking;
-use crate::offers::messages::{Candidate, OfferOrigin, OfferRequest, Quote, Weights};
+use crate::offers::messages::{Candidate, Quote, Weights};
 use crate::offers::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
 use crate::request::Request;
 use crate::resources::need::Need;
@@ -27,7 +28,7 @@ pub(crate) const HOLD_MIN: Seconds = 2;
 
 /// The data for the search for candidates.
 pub(crate) struct QuoteContext<'a> {
-    pub(crate) ask: &'a OfferRequest,
+    pub(crate) ask: &'a QuoteOffers,
     /// Its number in a schedule.
     pub(crate) number: u64,
     pub(crate) now: Time,
@@ -83,59 +84,11 @@ impl CandidatePlacement {
 }
 
 impl Decider<'_> {
-    /// The possible offers for a request.
-    pub fn quote(&mut self, ask: &OfferRequest) -> Result<Quote> {
-        let instance = match &ask.about {
-            OfferOrigin::Negotiation(negotiation) => {
-                let talks = self.plan.table.get(*negotiation).ok_or(Error::NotFound)?;
-                talks.instance.clone()
-            }
-            OfferOrigin::Opening(instance) => {
-                self.check_opening(instance)?;
-                (**instance).clone()
-            }
-            OfferOrigin::Proposal(suggestion) => return self.quote_proposal(ask, suggestion),
-        };
-        Self::check_open_to_proposals(&instance)?;
-        if let Err(refusal) = self.count_quota_question(&instance.party) {
-            return Ok(Quote::refused(refusal));
-        }
-        // It could accept none of the offers.
-        if instance.agreement.is_none()
-            && let Err(refusal) = self.check_agreements_quota(&instance.party, None)
-        {
-            return Ok(Quote::refused(refusal));
-        }
-        let quote = self.suppose_in_transaction(|this| {
-            let replaced = this.lift_replaced(&instance)?;
-            // Of all offers for a change of it one can be taken.
-            if let Some(choice) = instance.changed_agreement() {
-                this.vacate_hold(choice);
-            }
-            if let Some(old) = replaced
-                .as_ref()
-                .filter(|agreement| agreement.is_being_carried_out())
-            {
-                return this.quote_begun(ask, instance.expires, old);
-            }
-            let until = (this.present_second() + this.settings.negotiation.hold).min(instance.expires);
-            let rebooking = replaced
-                .as_ref()
-                .and_then(|replaced| this.cheapest_rebooking(replaced));
-            let search = QuoteContext {
-                rebooking,
-                ..this.quote_context(ask, until, replaced.as_ref())
-            };
-            Ok(this.find_offers(&search))
-        });
-        Ok(quote?.unwrap_or_else(Quote::refused))
-    }
-
     /// The data for the search for a request, for offers that lapse at `until` at the latest, with the agreement that
     /// would be replaced out of the plan.
     pub(crate) fn quote_context<'a>(
         &self,
-        ask: &'a OfferRequest,
+        ask: &'a QuoteOffers,
         until: Time,
         replaced: Option<&'a Agreement>,
     ) -> QuoteContext<'a> {

@@ -246,7 +246,7 @@ impl Decider<'_> {
 
     /// An agreement with new places for its slots, from the first of these on, which have left the plan. They lie one after
     /// another at the first free places of a resource inside a window; none where one of them has no place.
-    pub(super) fn place_slots_in_turn(
+    pub(crate) fn place_slots_in_turn(
         &mut self,
         at: usize,
         agreement: &Agreement,
@@ -422,7 +422,7 @@ impl Decider<'_> {
 }
 
 /// The rest of its window.
-pub(super) fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
+pub(crate) fn rest_of_window(agreement: &Agreement, now: Time) -> Interval {
     Interval::new(agreement.ready.max(now), agreement.deadline)
 }
 

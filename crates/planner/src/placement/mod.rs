@@ -4,7 +4,6 @@
 pub(super) mod admit;
 pub(super) mod find;
 pub(super) mod move_up;
-pub(super) mod ordered_moves;
 pub(super) mod recent_moves;
 pub(super) mod split;
 pub(super) mod transaction;

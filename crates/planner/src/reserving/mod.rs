@@ -6,7 +6,6 @@
 pub(super) mod reserved_nodes;
 
 mod acceptances;
-mod handover;
 mod reserved_starts;
 pub(super) mod waiting_commands;
 
@@ -14,7 +13,7 @@ use crate::reserving::waiting_commands::WAITING_MAX;
 use std::collections::BTreeSet;
 
 use domain::agreement::Agreement;
-use scheduler::{Interval, Move, Reason, Seconds, Time};
+use scheduler::{Move, Reason, Time};
 use uuid::Uuid;
 
 use crate::decider::Decider;
@@ -29,25 +28,6 @@ use crate::reserving::waiting_commands::{
 use crate::resources::need::{Need, Placement};
 
 impl Decider<'_> {
-    /// Notes how a resource reserves nodes.
-    pub fn note_reserving(&mut self, resource: &str, refused: &[(Uuid, Time)], within: Seconds) {
-        let reserving = &mut self.plan.reserving;
-        reserving.within.insert(resource.to_owned(), within);
-        for waiting in reserving.waiting.values_mut() {
-            // A slot that was tried before says nothing of this one.
-            let is_refused =
-                |(slot, _): &(Interval, u32)| refused.contains(&(waiting.agreement.id, slot.start));
-            let is_its =
-                waiting.agreement.resource == resource && waiting.agreement.loads().iter().any(is_refused);
-            let is_moved = waiting.moved.iter().any(|moved| {
-                moved.resource == resource && refused.contains(&(moved.execution_id(), moved.slot().start))
-            });
-            if (is_its || is_moved) && waiting.outcome == ReservationState::Unknown {
-                waiting.outcome = ReservationState::Refused;
-            }
-        }
-    }
-
     /// Notes for which commands a resource holds the nodes.
     pub(super) fn note_reserved(&mut self, resource: &str) {
         let now = self.present_second();

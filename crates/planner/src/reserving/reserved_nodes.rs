@@ -16,19 +16,6 @@ use crate::decider::Decider;
 use crate::plan::{Plan, is_undecided};
 
 impl Decider<'_> {
-    /// Takes note of the nodes that a resource holds for agreements: an agreement that is due to begin has begun with
-    /// them.
-    pub fn keep_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        self.plan.note_kept_nodes(resource, kept);
-        self.note_reserved(resource);
-        self.bind_as_held(resource);
-        for agreement in self.plan.nodes_not_handed_over(resource) {
-            if let Some(since) = self.handed_over_nodes(&agreement) {
-                self.note_handed_over(agreement, since);
-            }
-        }
-    }
-
     /// Takes note of since when the nodes of an agreement without a job are its party's.
     pub(crate) fn note_handed_over(&mut self, mut agreement: Agreement, since: Micros) {
         agreement.note_started(Some(since));
@@ -56,7 +43,7 @@ impl Decider<'_> {
 
     /// Gives agreements that have begun the nodes that their cluster holds for them, where they were given others: their work
     /// goes with those, and is lost with those.
-    fn bind_as_held(&mut self, resource: &str) {
+    pub(crate) fn bind_as_held(&mut self, resource: &str) {
         let now = self.present_second();
         let others = self.plan.nodes_held_elsewhere(resource, now);
         for (agreement, _) in &others {
@@ -132,7 +119,7 @@ impl Plan {
     }
 
     /// Takes note of the nodes that a resource keeps for agreements.
-    fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
         let Some(at) = self.resources.place_of(resource) else {
             return;
         };
@@ -164,7 +151,7 @@ impl Plan {
     }
 
     /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
-    fn nodes_not_handed_over(&self, resource: &str) -> Vec<Agreement> {
+    pub(crate) fn nodes_not_handed_over(&self, resource: &str) -> Vec<Agreement> {
         let waits = |agreement: &&Agreement| {
             agreement.resource == resource
                 && agreement.service == ServiceState::Idle

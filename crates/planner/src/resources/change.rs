@@ -9,21 +9,16 @@ use std::collections::BTreeMap;
 use domain::agreement::{Note, NoteKind};
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
-use domain::resources::{CLUSTER, LOCAL, Repaired, Resource, resources_as_configured};
+use domain::resources::{CLUSTER, LOCAL, Repaired, Resource};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::admission::energy::Kwh;
 use crate::decider::Decider;
 use crate::error::Error;
-use crate::lifecycle::overruns::Overruns;
 use crate::request::RememberedAnswers;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
-use crate::resources::orders::{
-    RESOURCES_MAX, Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish,
-};
+use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair::DisplacementCause;
-use crate::settings::Settings;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
@@ -44,7 +39,7 @@ impl Decider<'_> {
             &mut batch,
             RememberedAnswers::new(),
         );
-        decider.set_unbounded(self.is_unbounded);
+        decider.options.clone_from(&self.options);
         let decided = decide(&mut decider);
         match plan.why_impossible() {
             Some(what) => {
@@ -56,22 +51,8 @@ impl Decider<'_> {
         }
     }
 
-    /// Does something with a resource.
-    pub fn change_resource(&mut self, mut order: ResourceOrder) -> Result<ResourceChanges, Error> {
-        if std::mem::take(&mut order.is_dry) {
-            return self.decide_on_copy_of_plan(|decider| decider.change_resource(order));
-        }
-        let next = self.ordered_resource(&order.name, order.verb)?;
-        let mut changes = self.set_resources(vec![next.clone()], (order.id, Some(order.party)));
-        if changes.resources.is_empty() {
-            // It was so before.
-            changes.resources.push((next, String::new()));
-        }
-        Ok(changes)
-    }
-
     /// A resource as a verb has it.
-    fn ordered_resource(&self, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
+    pub(crate) fn ordered_resource(&self, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
         let before = self.plan.resources.named_or_gone(name);
         let known = || before.cloned().ok_or(Error::NotFound);
         Ok(match verb {
@@ -163,61 +144,11 @@ impl Decider<'_> {
         Ok(next)
     }
 
-    /// Takes over a configuration.
-    pub fn configure(&mut self, mut reconfiguration: Reconfiguration) -> Result<ResourceChanges, Error> {
-        if std::mem::take(&mut reconfiguration.is_dry) {
-            return self.decide_on_copy_of_plan(|decider| decider.configure(reconfiguration));
-        }
-        let all = self.plan.resources.list();
-        if !reconfiguration.is_start {
-            for file in &reconfiguration.settings.resources {
-                let before = all.iter().find(|before| before.name == file.name);
-                before.map_or(Ok(()), |before| self.check_successor(before, file))?;
-            }
-        }
-        let next = resources_as_configured(
-            &all,
-            std::mem::take(&mut reconfiguration.settings.resources),
-            self.now,
-        );
-        let settings = Settings {
-            pricing: reconfiguration.settings.pricing,
-            quotas: reconfiguration.settings.quotas,
-            quotas_of_parties: reconfiguration.settings.quotas_of_parties,
-            failures: reconfiguration.settings.failures,
-            overruns: Overruns {
-                percent: self.settings.overruns.percent,
-                ..reconfiguration.settings.overruns
-            },
-            restarting: reconfiguration.settings.restarting,
-            ..self.settings.clone()
-        };
-        self.plan.overruns.clone_from(&settings.overruns);
-        let is_repriced = settings.pricing != self.settings.pricing;
-        if is_repriced {
-            self.plan.resources.reprice(&settings);
-        }
-        self.reconfigured = Some(settings);
-        Ok(self.set_resources(next, (reconfiguration.id, reconfiguration.party)))
-    }
-
-    /// Takes over a tariff of energy, where the power of nodes is known.
-    pub fn set_tariff(&mut self, tariff: Vec<Kwh>) {
-        let mut settings = self.reconfigured.as_ref().unwrap_or(self.settings).clone();
-        let pricing = settings.pricing.as_mut();
-        let Some(energy) = pricing.and_then(|pricing| pricing.energy.as_mut()) else {
-            return;
-        };
-        *energy = energy.with_tariff(tariff);
-        self.plan.resources.reprice(&settings);
-        self.reconfigured = Some(settings);
-    }
-
     /// Whether a resource may become as a file has it while the service runs.
     ///
     /// # Errors
     /// [`Error::Unfit`] where work there would be lost, or started twice.
-    fn check_successor(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
+    pub(crate) fn check_successor(&self, before: &Resource, file: &Resource) -> Result<(), Error> {
         let name = &file.name;
         if before.is_retired() && !self.plan.has_work_on(name, self.present_second()) {
             return Ok(());
@@ -250,7 +181,11 @@ impl Decider<'_> {
     }
 
     /// Has resources be so from now on, and finds other places for what they may not keep.
-    fn set_resources(&mut self, next: Vec<Resource>, (id, party): (Uuid, Option<String>)) -> ResourceChanges {
+    pub(crate) fn set_resources(
+        &mut self,
+        next: Vec<Resource>,
+        (id, party): (Uuid, Option<String>),
+    ) -> ResourceChanges {
         let mut changes = ResourceChanges::default();
         let (mut new, mut planned) = (Vec::new(), Vec::new());
         for next in next {

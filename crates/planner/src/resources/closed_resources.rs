@@ -6,18 +6,6 @@ use domain::resources::Resource;
 use crate::decider::Decider;
 
 impl Decider<'_> {
-    /// Whether nothing new is promised on a resource before it has been checked.
-    pub fn is_resource_closed(&self, resource: &str) -> bool {
-        self.plan.resources.closed().any(|closed| closed == resource)
-    }
-
-    /// Opens a resource for new promises; `None` where there is none of this name.
-    pub fn open(&mut self, resource: &str) -> Option<()> {
-        let at = self.plan.resources.place_of(resource)?;
-        self.plan.resources.open(at);
-        Some(())
-    }
-
     /// Names the resources that are closed, in words; `None` where all are open.
     pub(crate) fn closed_resources_in_words(&self) -> Option<String> {
         let closed: Vec<&str> = self.plan.resources.closed().collect();
@@ -49,6 +37,8 @@ mod tests {
     use scheduler::{Reason, Time};
 
     use crate::Plan;
+    use crate::commands::OpenResource;
+    use crate::error::Error;
     use crate::tests::harness::{Domain, proposal};
 
     fn closed(name: &str) -> Resource {
@@ -67,8 +57,19 @@ mod tests {
             refusal.binding.contains("promised on cluster before"),
             "{refusal:?}"
         );
-        assert_eq!(domain.decide(|decider| decider.open("no-such")), None);
-        domain.decide(|decider| decider.open("cluster")).unwrap();
+        assert_eq!(
+            domain.decide(|decider| decider.decide(OpenResource {
+                resource: "no-such".into()
+            })),
+            Err(Error::NotFound)
+        );
+        domain
+            .decide(|decider| {
+                decider.decide(OpenResource {
+                    resource: "cluster".into(),
+                })
+            })
+            .unwrap();
         let first = domain.place(proposal(2, 100, (0, 400))).unwrap().agreement;
         assert_eq!(first.resource, "cluster");
 

@@ -70,7 +70,12 @@ struct DisplacedSlots {
 
 impl Decider<'_> {
     /// Takes a report about the nodes of a resource and repairs the plan.
-    pub fn set_nodes(&mut self, resource: &str, by: Reporter, report: &NodeReport) -> Result<Repaired> {
+    pub(crate) fn set_nodes(
+        &mut self,
+        resource: &str,
+        by: Reporter,
+        report: &NodeReport,
+    ) -> Result<Repaired> {
         let at = self.plan.resources.place_of(resource).ok_or(Error::NotFound)?;
         let now = self.present_second();
         let settle = self.settings.failures.settle;

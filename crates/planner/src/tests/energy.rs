@@ -9,7 +9,7 @@ use scheduler::{Fraction, Interval, Rate, Time};
 use super::harness::{Domain, proposal};
 use crate::decider::Decider;
 use crate::resources::need::Need;
-use crate::{Energy, Kwh, Pricing, Settings, Termination, Watts};
+use crate::{Energy, Kwh, Pricing, Settings, Terminate, Watts};
 
 const HOUR: i64 = 3_600;
 /// The price of a node and an hour, in millionths.
@@ -116,7 +116,7 @@ fn energy_of_which_no_power_is_known_changes_nothing() {
     let mut domain = domain(Objective::Cheapest, &[]);
     let [first, _, third] = [(9, 11), (9, 11), (9, 30)].map(|window| placed(&mut domain, 2, window));
     assert_eq!(third.placement().start, Time(11 * HOUR));
-    let ended = domain.decide(|decider| decider.terminate(Termination::of(first.id, None)).is_ok());
+    let ended = domain.decide(|decider| decider.decide(Terminate::of(first.id, None)).is_ok());
     assert!(ended);
     assert_eq!(domain.of(third.id).placement().start, Time(9 * HOUR));
     let asked = proposal(2, HOUR, (0, 24 * HOUR));

@@ -14,7 +14,8 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};
-use crate::offers::messages::{OfferOrigin, OfferRequest, Weights};
+use crate::commands::QuoteOffers;
+use crate::offers::messages::{OfferOrigin, Weights};
 use crate::resources::need::Need;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
@@ -404,7 +405,7 @@ fn quotes_are_for_the_places_that_requests_get() {
             .enumerate()
         {
             let proposal = work((window.0 * HOUR, window.1 * HOUR));
-            let ask = OfferRequest {
+            let ask = QuoteOffers {
                 about: OfferOrigin::Negotiation(Uuid::nil()),
                 proposal: proposal.clone(),
                 others: None,

@@ -12,11 +12,12 @@ use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
 use super::super::RememberedAnswers;
-use super::super::decider::{Decider, DecisionStep};
+use super::super::decider::Decider;
 use super::super::{
-    AcceptedOffer, Error, Plan, Refusal, Request, ResourceOrder, ResourceVerb, ResourceWish, Settings,
+    AcceptedOffer, ChangeResource, Error, Plan, Refusal, Request, ResourceVerb, ResourceWish, Settings,
 };
 use super::stories::Trace;
+use crate::commands::{BeginDue, Place};
 use crate::resources::machines::machines_of_rows;
 
 pub(crate) const HORIZON: Seconds = 4_000;
@@ -131,8 +132,7 @@ impl Domain {
     }
 
     pub(crate) fn place(&mut self, proposal: Request) -> Result<AcceptedOffer, Refusal> {
-        self.decide(|decider| decider.place(proposal))
-            .map(DecisionStep::done)
+        self.decide(|decider| decider.decide(Place(proposal)))
             .map_err(|error| match error {
                 Error::Refused(refusal) => *refusal,
                 other => panic!("{other}"),
@@ -286,7 +286,7 @@ impl Domain {
         self.now = at;
         self.decide(|decider| {
             decider.look_after_nodes();
-            decider.begin_due()
+            decider.decide(BeginDue)
         })
         .unwrap();
         self.check();
@@ -326,14 +326,13 @@ impl Domain {
             capacity: Some(capacity),
             ..ResourceWish::default()
         };
-        let order = ResourceOrder {
+        let order = ChangeResource {
             id: Uuid::now_v7(),
             party: "operator".to_owned(),
             name: name.to_owned(),
             verb: ResourceVerb::Put(wish),
-            is_dry: false,
         };
-        self.decide(|decider| decider.change_resource(order)).unwrap();
+        self.decide(|decider| decider.decide(order)).unwrap();
         self.check();
     }
 

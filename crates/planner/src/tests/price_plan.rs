@@ -10,8 +10,9 @@ use scheduler::{Fraction, Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
 use super::super::RememberedAnswers;
-use super::super::decider::{Decider, DecisionStep};
-use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Termination};
+use super::super::decider::Decider;
+use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Terminate};
+use crate::commands::Place;
 
 pub(crate) const HORIZON: Seconds = 1_000;
 
@@ -32,8 +33,8 @@ impl Domain {
     }
 
     pub(crate) fn place(&mut self, at: i64, request: Request) -> Result<AcceptedOffer, Refusal> {
-        let (placed, _) = self.decide(at, |decider| decider.place(request));
-        placed.map(DecisionStep::done).map_err(|error| match error {
+        let (placed, _) = self.decide(at, |decider| decider.decide(Place(request)));
+        placed.map_err(|error| match error {
             Error::Refused(refusal) => *refusal,
             other => panic!("{other}"),
         })
@@ -41,7 +42,7 @@ impl Domain {
 
     /// Ends an agreement. Returns its postings.
     pub(crate) fn terminate(&mut self, at: i64, id: Uuid) -> Vec<Posting> {
-        let (ended, posted) = self.decide(at, |decider| decider.terminate(Termination::of(id, None)));
+        let (ended, posted) = self.decide(at, |decider| decider.decide(Terminate::of(id, None)));
         ended.unwrap();
         posted
     }

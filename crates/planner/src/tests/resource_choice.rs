@@ -26,6 +26,7 @@ use scheduler::{Fraction, Rate, Seconds, Time};
 use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
+use crate::commands::BeginDue;
 use crate::{Pricing, Request, Settings};
 
 const HOUR: Seconds = 3_600;
@@ -288,7 +289,7 @@ impl Simulation {
     fn begin(&mut self) {
         let begun = self.domain.decide(|decider| {
             decider.look_after_nodes();
-            decider.begin_due()
+            decider.decide(BeginDue)
         });
         for agreement in begun.unwrap() {
             let now = self.domain.now;

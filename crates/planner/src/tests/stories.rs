@@ -46,9 +46,10 @@ use uuid::Uuid;
 use self::digests::assert_golden;
 use self::random::Random;
 use self::trace::{agreement_in_words, error_in_words};
-use super::super::decider::{Decider, DecisionStep};
+use super::super::decider::Decider;
 use super::super::{Error, ImprovementSettings, Pricing, Quotas, Settings};
 use super::harness::{Domain, rated};
+use crate::commands::{BeginDue, Place, ReportEnded, ReportStarted};
 
 pub(crate) use self::trace::Trace;
 
@@ -283,14 +284,14 @@ impl Story {
             self.end_running();
             let now = self.domain.now;
             self.note(&format!("{now} pass"));
-            let begun = self.decide(|decider| decider.begin_due()).unwrap();
+            let begun = self.decide(|decider| decider.decide(BeginDue)).unwrap();
             for agreement in begun {
                 if self.random.below(4) > 0 {
                     let run = Run::from(&agreement);
                     let at = self.domain.now * MICROS_PER_SECOND;
                     self.ask(
                         "start",
-                        |decider| decider.report_started(run, at),
+                        |decider| decider.decide(ReportStarted { run, at }),
                         |()| "done".to_owned(),
                     );
                 }
@@ -325,7 +326,12 @@ impl Story {
             let run = Run::from(&agreement);
             self.ask(
                 &format!("end {} {}", agreement.id, outcome.word()),
-                |decider| decider.report_ended(run, &end),
+                |decider| {
+                    decider.decide(ReportEnded {
+                        run,
+                        end: end.clone(),
+                    })
+                },
                 |()| "done".to_owned(),
             );
         }
@@ -345,13 +351,13 @@ impl Story {
             let dry = request.clone();
             self.ask(
                 &format!("dry {asked}"),
-                |decider| decider.decide_on_copy_of_plan(|copy| copy.place(dry).map(DecisionStep::done)),
+                |decider| decider.decide_on_copy_of_plan(|copy| copy.decide(Place(dry))),
                 |accepted| agreement_in_words(&accepted.agreement),
             );
         }
         self.ask(
             &asked,
-            |decider| decider.place(request).map(DecisionStep::done),
+            |decider| decider.decide(Place(request)),
             |accepted| {
                 let moved = accepted.moved.iter().map(|moved| moved.id.to_string());
                 let moved = moved.collect::<Vec<_>>().join(" ");

@@ -18,7 +18,13 @@ impl Domain {
     pub(super) async fn assert_in_step(&self) {
         self.move_up().await;
         let stored = self.store.live_agreements().await.unwrap();
-        let planned = self.planner.planned_on("local".into()).await.unwrap();
+        let planned = self
+            .planner
+            .send(ListPlanned {
+                resource: "local".into(),
+            })
+            .await
+            .unwrap();
         let mut planned: Vec<Agreement> = planned
             .agreements
             .into_iter()
@@ -44,7 +50,7 @@ impl Domain {
 async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
     let domain = Domain::start().await;
     let old = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap();
-    let ask = OfferRequest {
+    let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(domain.open(Some(old.id)).await),
         proposal: proposal(4, 200, 1_000..1_200),
         others: None,
@@ -54,14 +60,14 @@ async fn what_cannot_be_put_back_gives_up_the_batch_and_all_that_is_in_it() {
     domain.meddle(take_its_place).await.unwrap();
     let other = proposal(1, 100, 5_000..5_100);
     // Both are in the queue before the planner's task runs: this test has one thread.
-    let (placed, quoted) = tokio::join!(domain.place(other.clone()), domain.planner.quote(ask.clone()));
+    let (placed, quoted) = tokio::join!(domain.place(other.clone()), domain.planner.send(ask.clone()));
     assert_eq!(placed, Err(Error::Unavailable));
     assert_eq!(quoted, Err(Error::Unavailable));
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
 
     domain.place(other).await.unwrap();
-    assert_eq!(domain.planner.quote(ask).await.unwrap().candidates.len(), 1);
+    assert_eq!(domain.planner.send(ask).await.unwrap().candidates.len(), 1);
     assert_eq!(domain.given_up(), 1);
     domain.assert_in_step().await;
 }
@@ -74,7 +80,7 @@ async fn a_move_of_what_nobody_knows_gives_up_the_batch() {
     let id = second.id;
     let forget = move |plan: &mut Plan| plan.forget_numbers_of(id);
     domain.meddle(forget).await.unwrap();
-    let end = domain.planner.terminate(Termination::of(first.id, None));
+    let end = domain.planner.send(Terminate::of(first.id, None));
     end.await.expect("it is answered before anybody moves");
     domain.assert_in_step().await;
     assert_eq!(domain.given_up(), 1);
@@ -92,7 +98,7 @@ async fn an_agreement_without_a_number_gives_up_the_batch() {
     let id = domain.place(proposal(4, 100, 1_000..1_100)).await.unwrap().id;
     let forget = move |plan: &mut Plan| plan.forget_numbers_of(id);
     domain.meddle(forget).await.unwrap();
-    let end = || domain.planner.terminate(Termination::of(id, None));
+    let end = || domain.planner.send(Terminate::of(id, None));
     assert_eq!(end().await, Err(Error::Unavailable));
     domain.assert_in_step().await;
     end().await.unwrap();

@@ -9,9 +9,10 @@ use domain::resources::{PEER, Resource};
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::commands::{BeginDue, ReportAtPeer};
 use crate::tests::harness::{Domain, proposal};
 use crate::tests::price_plan::eur;
-use crate::{Plan, Request, Termination};
+use crate::{Plan, Request, Terminate};
 
 const PRICE: i64 = 6_000;
 
@@ -83,14 +84,16 @@ fn begun_at_peer(asked: Request) -> (Domain, Uuid) {
 
 fn begin_due(domain: &mut Domain, second: i64) {
     domain.now = second;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
 }
 
 /// Has the party of an agreement end it at a second.
 fn end(domain: &mut Domain, second: i64, id: Uuid) {
     domain.now = second;
-    let end = Termination::of(id, None);
-    domain.decide(|decider| decider.terminate(end)).unwrap();
+    let end = Terminate::of(id, None);
+    domain.decide(|decider| decider.decide(end)).unwrap();
 }
 
 /// The news of an agreement at its peer.
@@ -122,7 +125,9 @@ fn seen(id: Uuid, started_us: Option<i64>, lost: Option<&str>) -> SeenAtPeer {
 /// Has something be seen at a peer at a second.
 fn see(domain: &mut Domain, second: i64, seen: SeenAtPeer) {
     domain.now = second;
-    domain.decide(|decider| decider.note_at_peer(seen)).unwrap();
+    domain
+        .decide(|decider| decider.decide(ReportAtPeer(seen)))
+        .unwrap();
 }
 
 /// Has the peer tell something about an agreement at a second.

@@ -11,9 +11,10 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::*;
+use crate::commands::BeginDue;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::{
-    Bargain, OfferOrigin, OfferRequest, OfferWords, Plan, Pricing, Quote, Request, Settings, Weights,
+    ExchangeOffers, OfferOrigin, OfferWords, Plan, Pricing, Quote, QuoteOffers, Request, Settings, Weights,
 };
 
 proptest! {
@@ -216,13 +217,13 @@ fn quote_in(domain: &mut Domain, (id, about): (Uuid, Option<Uuid>), request: Req
         proposed: None,
     };
     domain.plan.table.open(instance, []);
-    let ask = OfferRequest {
+    let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(id),
         proposal: request,
         others: None,
         weights: Weights::default(),
     };
-    domain.decide(0, |decider| decider.quote(&ask)).0.unwrap()
+    domain.decide(0, |decider| decider.decide(ask.clone())).0.unwrap()
 }
 
 /// Has the first candidate held.
@@ -250,7 +251,7 @@ fn hold(domain: &mut Domain, quote: &Quote) {
         let document = String::new();
         OfferWords { offer, document }
     };
-    let bargain = Bargain {
+    let bargain = ExchangeOffers {
         opening: None,
         negotiation: NEGOTIATION,
         incoming: Some(said(2, None, OfferState::Solicited)),
@@ -258,10 +259,7 @@ fn hold(domain: &mut Domain, quote: &Quote) {
         otherwise: OfferState::Rejected,
         idempotency: None,
     };
-    let held = domain
-        .decide(0, |decider| decider.exchange_offers(bargain))
-        .0
-        .unwrap();
+    let held = domain.decide(0, |decider| decider.decide(bargain)).0.unwrap();
     assert!(held[0].is_held(), "{held:?}");
 }
 
@@ -344,7 +342,7 @@ fn who_ends_what_was_not_begun_at_the_start_that_was_promised_pays_no_fee() {
     domain.place(0, proposal(4, 10, behind, None)).unwrap();
     let (begun, _) = domain.decide(121, |decider| {
         decider.plan.resources.advance(Time(121));
-        decider.begin_due().map(drop)
+        decider.decide(BeginDue).map(drop)
     });
     begun.unwrap();
     let waits = domain.plan.get(own.id).unwrap();

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::resources::failures::Failures;
 use crate::tests::harness::{Domain, proposal};
-use crate::{Request, Termination};
+use crate::{Request, Terminate};
 
 mod cluster;
 mod other_resources;
@@ -201,7 +201,7 @@ fn terminated_between_two_pieces_it_frees_those_to_come() {
     domain.now = 9;
     domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.now = 12;
-    let ended = domain.decide(|decider| decider.terminate(Termination::of(agreement.id, None)));
+    let ended = domain.decide(|decider| decider.decide(Terminate::of(agreement.id, None)));
     let ended = ended.unwrap();
     assert_eq!(
         (ended.state, ended.outcome),
@@ -506,7 +506,7 @@ proptest! {
                 Step::Terminate(which) => {
                     let known: Vec<_> = domain.known.keys().copied().collect();
                     if let Some(id) = known.get(which % known.len().max(1)) {
-                        domain.decide(|decider| decider.terminate(Termination::of(*id, None))).unwrap();
+                        domain.decide(|decider| decider.decide(Terminate::of(*id, None))).unwrap();
                     }
                 }
                 Step::Down(count) => domain.nodes_down(count),

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
+use crate::commands::Place;
 use crate::requests::request_of_agreement;
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
 use crate::{OfferOrigin, Plan, Pricing, Request, Weights};
@@ -99,7 +100,7 @@ fn what_there_is_instead_of_a_broken_promise_is_offered_however_dear_it_has_beco
     let agreement = domain.place(0, asked.clone()).unwrap().agreement;
     domain.settings.pricing = Some(Pricing::flat(3_000_000, eur()));
     let suggestion = Suggestion::instead_of(agreement.clone());
-    let ask = OfferRequest {
+    let ask = QuoteOffers {
         about: OfferOrigin::Proposal(Box::new(suggestion.clone())),
         proposal: Request {
             budget: agreement.price,
@@ -168,7 +169,7 @@ proptest! {
                 let lifted = decider.lift_replaced_agreement(agreement.id).unwrap();
                 let request = request_of_agreement(&lifted, u64::MAX);
                 let moved = decider.plan.resources.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
-                let admitted = decider.place(proposal).is_ok();
+                let admitted = decider.decide(Place(proposal)).is_ok();
                 decider.plan.resources.vacate(at, Time(0), u64::MAX);
                 moved && admitted
             });

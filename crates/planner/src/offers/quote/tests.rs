@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::offers::ranking::best_candidates;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wished_request};
-use crate::{Candidate, OfferOrigin, OfferRequest, Pricing, Quote, Request, Weights};
+use crate::{Candidate, OfferOrigin, Pricing, Quote, QuoteOffers, Request, Weights};
 
 const NEGOTIATION: Uuid = Uuid::from_u128(1);
 /// Seconds for which offers are held; every window begins later, so that none has to be kept open for it.
@@ -43,7 +43,7 @@ impl WantedWork {
         nodes.map(shape).collect()
     }
 
-    fn ask(&self) -> OfferRequest {
+    fn ask(&self) -> QuoteOffers {
         let wanted = Request {
             shapes: self.shapes((self.least..=self.most).rev()),
             scaling: Scaling::ReferenceRate,
@@ -51,7 +51,7 @@ impl WantedWork {
             ..proposal(1, 1, self.window, None)
         };
         let others = (1..=LARGEST).filter(|nodes| !(self.least..=self.most).contains(nodes));
-        OfferRequest {
+        QuoteOffers {
             about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: wanted,
             others: Some(self.shapes(others)),
@@ -221,7 +221,7 @@ fn what_is_offered_as_asked_where_others_move_can_be_kept() {
         phi: Fraction::percent(0),
     };
     let (mut before, _) = domain(&pricing, &taken);
-    let (quote, _) = before.decide(0, |decider| decider.quote(&asked.ask()));
+    let (quote, _) = before.decide(0, |decider| decider.decide(asked.ask()));
     let candidates = quote.unwrap().candidates;
     let kinds: Vec<_> = candidates.iter().map(|candidate| candidate.terms.kind).collect();
     assert_eq!(kinds, [OfferKind::Exact]);
@@ -247,13 +247,13 @@ fn a_change_stays_on_its_resource_where_that_is_as_good() {
         }
         domain.terminate(0, first.agreement.id);
         domain.plan.table.open(negotiation(Some(own.id)), []);
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: proposal(2, 100, window(200), None),
             others: None,
             weights: Weights::default(),
         };
-        let (quote, _) = domain.decide(0, |decider| decider.quote(&ask));
+        let (quote, _) = domain.decide(0, |decider| decider.decide(ask.clone()));
         let offered = &quote.unwrap().candidates[0].terms;
         assert_eq!(
             (offered.resource.as_str(), offered.placement()),
@@ -278,13 +278,13 @@ fn a_longer_time_is_offered_only_where_something_is_gained() {
         let next = large(proposal(1, 200 - free_until, window(free_until, 200), None));
         domain.place(0, next).unwrap();
         domain.plan.table.open(negotiation(Some(own.id)), []);
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: large(proposal(5, 100, window(100, 200), None)),
             others: None,
             weights: Weights::default(),
         };
-        let (quote, _) = domain.decide(0, |decider| decider.quote(&ask));
+        let (quote, _) = domain.decide(0, |decider| decider.decide(ask.clone()));
         let quote = quote.unwrap();
         let shorter = quote
             .candidates
@@ -313,7 +313,7 @@ proptest! {
     ) {
         let (mut before, placed) = domain(&pricing, &taken);
         let ask = asked.ask();
-        let (quote, _) = before.decide(0, |decider| decider.quote(&ask));
+        let (quote, _) = before.decide(0, |decider| decider.decide(ask.clone()));
         let Quote {
             candidates, refusal, ..
         } = quote.expect("the negotiation goes on");

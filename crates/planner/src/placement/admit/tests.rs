@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::*;
+use crate::commands::BeginDue;
 use crate::tests::harness::{Domain, HORIZON, arm, proposal, rated};
-use crate::{Plan, Pricing, Request, Settings, Termination};
+use crate::{Plan, Pricing, Request, Settings, Terminate};
 
 fn on_arm() -> Filter {
     Filter::Word {
@@ -392,7 +393,7 @@ fn one_is_fixed_after_the_part_of_its_wait_that_it_asked_for() {
         "it still moves"
     );
     domain
-        .decide(|decider| decider.terminate(Termination::of(first.id, None)))
+        .decide(|decider| decider.decide(Terminate::of(first.id, None)))
         .unwrap();
     assert_eq!(domain.of(waiting.id).placement().start, Time(100));
     domain.now = 25;
@@ -471,14 +472,14 @@ proptest! {
                 Verb::Terminate(nth) => {
                     let ids: Vec<Uuid> = domain.known.keys().copied().collect();
                     if let Some(id) = ids.get(nth % ids.len().max(1)) {
-                        let ended = domain.decide(|decider| decider.terminate(Termination::of(*id, None)));
+                        let ended = domain.decide(|decider| decider.decide(Terminate::of(*id, None)));
                         prop_assert!(ended.is_ok());
                     }
                 }
                 Verb::Improve => domain.improve(),
                 Verb::Pass(seconds) => {
                     domain.now += seconds;
-                    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+                    domain.decide(|decider| decider.decide(BeginDue).map(drop)).unwrap();
                 }
             }
             domain.check();

@@ -5,8 +5,9 @@ use scheduler::{Interval, Order, Seconds};
 use uuid::Uuid;
 
 use super::*;
+use crate::commands::ReportReserving;
 use crate::tests::harness::{Domain, proposal};
-use crate::{AcceptedOffer, ImprovementSettings, Settings, Termination};
+use crate::{AcceptedOffer, ImprovementSettings, Settings, Terminate};
 
 const DAY: Seconds = 86_400;
 
@@ -25,8 +26,8 @@ fn place(domain: &mut Domain, nodes: u32, duration: Seconds, window: (i64, i64))
 }
 
 fn end(domain: &mut Domain, id: Uuid) {
-    let order = Termination::of(id, None);
-    domain.decide(|decider| decider.terminate(order)).unwrap();
+    let order = Terminate::of(id, None);
+    domain.decide(|decider| decider.decide(order)).unwrap();
 }
 
 fn start(domain: &Domain, id: Uuid) -> i64 {
@@ -63,7 +64,15 @@ fn what_a_cluster_has_reserved_does_not_move_up() {
     let mut domain = by_default();
     let first = place(&mut domain, 4, 600, (100, 700));
     let near = place(&mut domain, 4, 600, (100, 5_000));
-    domain.decide(|decider| decider.note_reserving("local", &[], 1_000));
+    domain
+        .decide(|decider| {
+            decider.decide(ReportReserving {
+                resource: "local".into(),
+                refused: Vec::new(),
+                within: 1_000,
+            })
+        })
+        .unwrap();
     end(&mut domain, first);
     slices(&mut domain);
     assert_eq!(start(&domain, near), 700);

@@ -8,20 +8,21 @@ use uuid::Uuid;
 
 use super::*;
 use crate::Request;
+use crate::commands::{ChangeResource, Configure, OpenResource};
 use crate::plan::Plan;
+use crate::settings::Settings;
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
 
 fn local(capacity: u32) -> Resource {
     Resource::new("local", "local", capacity)
 }
 
-fn order(name: &str, verb: ResourceVerb) -> ResourceOrder {
-    ResourceOrder {
+fn order(name: &str, verb: ResourceVerb) -> ChangeResource {
+    ChangeResource {
         id: Uuid::now_v7(),
         party: "operator".to_owned(),
         name: name.to_owned(),
         verb,
-        is_dry: false,
     }
 }
 
@@ -34,15 +35,12 @@ fn nodes(capacity: u32) -> ResourceVerb {
 
 /// Has it done after it was asked what would follow: the same follows, and asking has changed nothing.
 fn set(domain: &mut Domain, name: &str, verb: ResourceVerb) -> Result<ResourceChanges, Error> {
-    let asked = ResourceOrder {
-        is_dry: true,
-        ..order(name, verb.clone())
-    };
+    let asked = order(name, verb.clone());
     let known = domain.known.clone();
-    let would = domain.decide(|decider| decider.change_resource(asked));
+    let would = domain.decide(|decider| decider.decide_on_copy_of_plan(|copy| copy.decide(asked)));
     assert_eq!(domain.known, known, "asking changes nothing");
     domain.check();
-    let done = domain.decide(|decider| decider.change_resource(order(name, verb)));
+    let done = domain.decide(|decider| decider.decide(order(name, verb)));
     let bare = |changes: &Result<ResourceChanges, Error>| {
         changes
             .clone()
@@ -360,7 +358,7 @@ fn what_cannot_be_is_refused_with_the_reason() {
 
 /// Reads a configuration with these resources while the service runs. Returns what is told of resources.
 fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Error> {
-    let reconfiguration = Reconfiguration {
+    let reconfiguration = Configure {
         id: Uuid::now_v7(),
         party: None,
         settings: Settings {
@@ -368,9 +366,8 @@ fn read(domain: &mut Domain, resources: Vec<Resource>) -> Result<Vec<String>, Er
             ..domain.settings.clone()
         },
         is_start: false,
-        is_dry: false,
     };
-    let changes = domain.decide(|decider| decider.configure(reconfiguration))?;
+    let changes = domain.decide(|decider| decider.decide(reconfiguration))?;
     domain.check();
     let told = changes.resources.into_iter();
     Ok(told
@@ -395,7 +392,13 @@ fn is_unfit<T: std::fmt::Debug>(error: &Result<T, Error>, told: &str) -> bool {
 fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_is_read_also_once_it_is_retired()
  {
     let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
-    domain.decide(|decider| decider.open("cluster")).unwrap();
+    domain
+        .decide(|decider| {
+            decider.decide(OpenResource {
+                resource: "cluster".into(),
+            })
+        })
+        .unwrap();
     let runs = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     domain.begin(0);
     let other_kind = || vec![Resource::new("cluster", "local", 2)];
@@ -463,7 +466,13 @@ fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_mor
 #[test]
 fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over() {
     let mut domain = Domain::new(vec![cluster(&["a", "b"])]);
-    domain.decide(|decider| decider.open("cluster")).unwrap();
+    domain
+        .decide(|decider| {
+            decider.decide(OpenResource {
+                resource: "cluster".into(),
+            })
+        })
+        .unwrap();
     let runs = domain.place(work(2, 100, (0, 100))).unwrap().agreement;
     domain.begin(0);
     let shorter = || vec![cluster(&["a"])];
@@ -487,7 +496,13 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
 fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_until_it_is_checked() {
     let mut domain = Domain::new(vec![cluster(&["a"])]);
     let closed = |domain: &Domain| domain.plan.resources.closed().count() == 1;
-    domain.decide(|decider| decider.open("cluster")).unwrap();
+    domain
+        .decide(|decider| {
+            decider.decide(OpenResource {
+                resource: "cluster".into(),
+            })
+        })
+        .unwrap();
     set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
     assert!(!closed(&domain));
     set(&mut domain, "cluster", ResourceVerb::Restore).unwrap();

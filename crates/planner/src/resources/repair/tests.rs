@@ -9,6 +9,7 @@ use scheduler::{Seconds, Time};
 
 use super::super::failures::Failures;
 use super::*;
+use crate::commands::BeginDue;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Plan, Request};
 
@@ -183,7 +184,9 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     };
     let first = domain.place(with_job(2, (0, 100))).unwrap().agreement;
     let second = domain.place(with_job(1, (0, 100))).unwrap().agreement;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     assert_eq!(
         set(&mut domain, NodeState::Drained, &[0, 2, 3]),
         Repaired::default()
@@ -232,7 +235,9 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
 fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way() {
     let mut domain = domain(vec![local(3)]);
     domain.place(work(2, 100, (0, 100))).unwrap();
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     let waiting = domain.place(proposal(1, 20, (90, 400))).unwrap().agreement;
     assert_eq!(waiting.placement().start, Time(90));
     let mut report = states(NodeState::Down, &[2]);
@@ -295,7 +300,9 @@ fn work(nodes: u32, duration: Seconds, window: (i64, i64)) -> Request {
 fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     let mut domain = restarting(vec![local(4)]);
     let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     domain
         .decide(|decider| decider.record_start(one.id, 1_000_000, None))
         .unwrap();
@@ -340,7 +347,9 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         domain.decide(lift).is_err(),
         "what is left of that might run beside the job of another agreement in its place"
     );
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
     let lost = |decider: &mut Decider<'_>| {
@@ -350,7 +359,9 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         )
     };
     domain.decide(lost).unwrap();
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     domain.check();
     let running = domain.plan.running();
     assert_eq!(running.len(), 1);
@@ -362,7 +373,9 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
     let mut domain = restarting(vec![local(2)]);
     let one = domain.place(work(2, 100, (0, 400))).unwrap().agreement;
     let later = domain.place(proposal(2, 300, (100, 400))).unwrap().agreement;
-    domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+    domain
+        .decide(|decider| decider.decide(BeginDue).map(drop))
+        .unwrap();
     domain.now = 10;
     let end = domain.decide(|decider| {
         let agreement = decider.live_agreement(one.id).unwrap();
@@ -381,7 +394,9 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
     let mut times = 0;
     while domain.known.contains_key(&one.id) {
         times += 1;
-        domain.decide(|decider| decider.begin_due().map(drop)).unwrap();
+        domain
+            .decide(|decider| decider.decide(BeginDue).map(drop))
+            .unwrap();
         let end = domain.decide(|decider| {
             decider.record_start(one.id, decider.now, None).unwrap();
             let agreement = decider.live_agreement(one.id).unwrap();

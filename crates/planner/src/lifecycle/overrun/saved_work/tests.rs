@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::resources::failures::Failures;
 use crate::tests::harness::{Domain, HORIZON, proposal};
-use crate::{Overruns, Plan, Request, Termination};
+use crate::{Overruns, Plan, Request, Terminate};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
 fn domain() -> Domain {
@@ -217,7 +217,7 @@ fn where_there_is_no_other_place_it_goes_on_if_its_nodes_become_free_and_else_en
         assert_eq!(slots(domain.of(id)), []);
         if free {
             domain
-                .decide(|decider| decider.terminate(Termination::of(other, None)))
+                .decide(|decider| decider.decide(Terminate::of(other, None)))
                 .unwrap();
         }
         domain.pass_until(35);
@@ -537,7 +537,7 @@ proptest! {
                 Step::Terminate(which) => {
                     let known: Vec<_> = domain.known.keys().copied().collect();
                     if let Some(id) = known.get(which % known.len().max(1)) {
-                        domain.decide(|decider| decider.terminate(Termination::of(*id, None))).unwrap();
+                        domain.decide(|decider| decider.decide(Terminate::of(*id, None))).unwrap();
                     }
                 }
                 Step::Down(count) => domain.nodes_down(count),

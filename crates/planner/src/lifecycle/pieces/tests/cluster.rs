@@ -4,6 +4,7 @@ use domain::agreement::Run;
 use domain::resources::{CLUSTER, KeptNodes};
 
 use super::*;
+use crate::commands::KeepNodes;
 
 #[test]
 fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
@@ -33,7 +34,14 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
         since: Time(since),
     };
     let all = vec![kept(1, 0, [0, 2], 0), kept(2, 0, [1, 3], 30)];
-    domain.decide(|decider| decider.keep_nodes("cluster", all));
+    domain
+        .decide(|decider| {
+            decider.decide(KeepNodes {
+                resource: "cluster".into(),
+                kept: all,
+            })
+        })
+        .unwrap();
     domain.begin(0);
     assert_eq!(domain.plan.bound[&agreement.id], [0, 2]);
     domain.end(agreement.id, RunOutcome::Checkpointed);
@@ -41,7 +49,14 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
     assert_eq!(domain.plan.bound[&agreement.id], [1, 3]);
     // Of a time before, and of another piece.
     let others = vec![kept(2, 1, [0, 1], 30), kept(1, 0, [2, 3], 0)];
-    domain.decide(|decider| decider.keep_nodes("cluster", others));
+    domain
+        .decide(|decider| {
+            decider.decide(KeepNodes {
+                resource: "cluster".into(),
+                kept: others,
+            })
+        })
+        .unwrap();
     assert_eq!(domain.plan.bound[&agreement.id], [1, 3]);
     domain.check();
 }

@@ -108,7 +108,7 @@ fn it_goes_to_another_resource_to_let_others_in_and_comes_back_where_that_does_n
     assert_eq!(domain.of(agreement.id), &before);
     domain.check_rebuilt();
     domain
-        .decide(|decider| decider.terminate(Termination::of(taken, None)))
+        .decide(|decider| decider.decide(Terminate::of(taken, None)))
         .unwrap();
     // Nor is there a place for work that is too long on every resource.
     domain.place(proposal(6, 40, (20, 60))).unwrap_err();

@@ -55,7 +55,7 @@ fn each_piece_has_a_size_of_its_own_where_they_may_differ_and_all_have_one_where
         "no earlier than in one"
     );
     domain
-        .decide(|decider| decider.terminate(Termination::of(alike.id, None)))
+        .decide(|decider| decider.decide(Terminate::of(alike.id, None)))
         .unwrap();
     let each = cut_to_size((2, 4), 10, (2, 250), true, (0, 200));
     let each = domain.place(each).unwrap().agreement;

@@ -1,7 +1,7 @@
 //! Pieces that move for others, and others that move for pieces.
 
 use super::*;
-use crate::{OfferOrigin, OfferRequest, Weights};
+use crate::{OfferOrigin, QuoteOffers, Weights};
 
 fn said(domain: &Domain, id: uuid::Uuid, words: &str) -> bool {
     domain
@@ -71,7 +71,7 @@ fn pieces_that_have_not_begun_move_for_others_and_keep_their_order() {
     domain.end(id, RunOutcome::Checkpointed);
     domain.check_rebuilt();
     domain
-        .decide(|decider| decider.terminate(Termination::of(other, None)))
+        .decide(|decider| decider.decide(Terminate::of(other, None)))
         .unwrap();
     assert_eq!(
         slots(domain.of(id)),
@@ -113,7 +113,7 @@ fn a_piece_moves_up_into_what_the_one_before_has_left_of_its_time() {
     domain.now = 4;
     domain.end(id, RunOutcome::Checkpointed);
     domain
-        .decide(|decider| decider.terminate(Termination::of(between, None)))
+        .decide(|decider| decider.decide(Terminate::of(between, None)))
         .unwrap();
     let pieces = slots(domain.of(id));
     assert!(pieces[1].0 < 9, "before the planned end of the first: {pieces:?}");
@@ -169,7 +169,7 @@ fn the_last_piece_ends_later_as_far_as_others_make_room_while_the_first_runs() {
 
 /// The pieces that an agreement that has begun would be offered for this number of seconds in all.
 fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i64, i64)>, String> {
-    let ask = OfferRequest {
+    let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(uuid::Uuid::now_v7()),
         proposal: Request {
             deviation_max: Some(scheduler::Fraction::percent(100)),

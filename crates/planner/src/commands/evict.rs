@@ -5,14 +5,21 @@ use domain::change::Change;
 use domain::resources::{add_to_sums, penalties_of_provider};
 use uuid::Uuid;
 
-use crate::decider::Decider;
-use crate::error::{Error, Result};
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::error::Error;
 use crate::plan::is_undecided;
-use crate::request::Idempotency;
+use crate::request::{Idempotency, Scope};
 
-/// An order to end an agreement of a party.
+/// An agreement of a party is to be ended at once. Its work is lost, and its job is stopped; its guarantees are judged as after any loss,
+/// and pay.
+///
+/// # Errors
+/// [`Error::NotFound`] also when it has ended already, [`Error::Conflict`] where it is being ended or not decided yet,
+/// [`Error::Changed`] when it is in another version, [`Error::Repeated`] where its idempotency key has been used,
+/// [`Error::Unavailable`] where it could not be stored.
 #[derive(Debug, Clone)]
-pub struct Eviction {
+pub struct Evict {
     /// Which agreement.
     pub id: Uuid,
     /// The party of the operator.
@@ -38,15 +45,19 @@ pub struct EvictedAgreement {
     pub compensation: Option<Money>,
 }
 
-impl Decider<'_> {
-    /// Ends an agreement by an operator's word.
-    pub fn evict(&mut self, order: Eviction) -> Result<EvictedAgreement> {
-        self.check_key_is_new(order.idempotency.as_ref())?;
-        let mut agreement = self.live_agreement(order.id)?;
-        if order
-            .versions
-            .is_some_and(|may| !may.contains(&agreement.version))
-        {
+impl Command for Evict {
+    type Answer = EvictedAgreement;
+
+    const COUNTED_AS: Option<&'static str> = Some("termination");
+
+    fn scope(&self) -> Option<Scope> {
+        self.idempotency.as_ref().map(Idempotency::scope)
+    }
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        decider.check_key_is_new(self.idempotency.as_ref())?;
+        let mut agreement = decider.live_agreement(self.id)?;
+        if self.versions.is_some_and(|may| !may.contains(&agreement.version)) {
             return Err(Error::Changed);
         }
         if is_undecided(&agreement) {
@@ -55,39 +66,40 @@ impl Decider<'_> {
         if agreement.state.terminating().is_none() {
             return Err(Error::Conflict("being ended already"));
         }
-        let decided = self.batch.len();
-        let (party, reason) = (&agreement.party, &order.reason);
-        let paid = order
+        let decided = decider.batch.len();
+        let (party, reason) = (&agreement.party, &self.reason);
+        let paid = self
             .compensation
             .map_or_else(String::new, |compensation| format!(", with {compensation}"));
-        let words = format!("evicted {} of {party}{paid}: {reason}", order.id);
-        let note = Note::of_operator(self.now, &order.by, order.id, words);
-        self.batch.push(Change::Note(note));
-        if let Some(amount) = order.compensation {
-            let event = self.compensate(&agreement, amount, &order.reason);
-            agreement = self.update(agreement, vec![event]);
+        let words = format!("evicted {} of {party}{paid}: {reason}", self.id);
+        let note = Note::of_operator(decider.now, &self.by, self.id, words);
+        decider.batch.push(Change::Note(note));
+        if let Some(amount) = self.compensation {
+            let event = decider.compensate(&agreement, amount, &self.reason);
+            agreement = decider.update(agreement, vec![event]);
         }
         let why = format!(
             "the operator of {} has ended it: {}",
-            agreement.resource, order.reason
+            agreement.resource, self.reason
         );
-        let lost = self.lose_agreement_because(agreement, EventKind::Broken, why);
+        let lost = decider.lose_agreement_because(agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
         // Its place would be held for the party that has to leave it.
-        self.plan
+        decider
+            .plan
             .suggested
-            .retain(|suggested| suggested.agreement.id != order.id);
+            .retain(|suggested| suggested.agreement.id != self.id);
         let mut penalties = Vec::new();
-        for (_, amount) in penalties_of_provider(&self.batch[decided..]) {
+        for (_, amount) in penalties_of_provider(&decider.batch[decided..]) {
             add_to_sums(&mut penalties, amount);
         }
         let evicted = EvictedAgreement {
             agreement: lost,
             penalties,
-            compensation: order.compensation,
+            compensation: self.compensation,
         };
-        self.remember(order.idempotency, &evicted);
-        Ok(evicted)
+        decider.remember(self.idempotency, &evicted);
+        Ok(DecisionStep::Done(evicted))
     }
 }
 

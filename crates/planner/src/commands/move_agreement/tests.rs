@@ -5,8 +5,8 @@ use domain::resources::Resource;
 use super::*;
 use crate::tests::harness::{Domain, proposal};
 
-fn order(id: Uuid, start: i64) -> MoveOrder {
-    MoveOrder {
+fn order(id: Uuid, start: i64) -> MoveAgreement {
+    MoveAgreement {
         id,
         by: "ops".to_owned(),
         resource: None,
@@ -23,9 +23,7 @@ fn an_agreement_stays_at_the_start_that_is_named_however_often_it_is() {
         let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
         let id = domain.place(proposal(2, 100, (100, 1_000))).unwrap().agreement.id;
         for _ in 0..2 {
-            let moved = domain
-                .decide(|decider| decider.move_agreement(order(id, start)))
-                .unwrap();
+            let moved = domain.decide(|decider| decider.decide(order(id, start))).unwrap();
             assert_eq!((moved.placement().start, moved.fixed), (Time(start), true));
             domain.check();
         }

@@ -7,8 +7,8 @@ use super::*;
 use crate::plan::Plan;
 use crate::tests::harness::{Domain, proposal};
 
-fn order(id: Uuid) -> Eviction {
-    Eviction {
+fn order(id: Uuid) -> Evict {
+    Evict {
         id,
         by: "ops".to_owned(),
         reason: "misuse".to_owned(),
@@ -22,7 +22,7 @@ fn order(id: Uuid) -> Eviction {
 fn nothing_is_held_for_a_party_instead_of_what_it_had_to_leave() {
     let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
     let id = domain.place(proposal(4, 100, (100, 1_000))).unwrap().agreement.id;
-    domain.decide(|decider| decider.evict(order(id))).unwrap();
+    domain.decide(|decider| decider.decide(order(id))).unwrap();
     assert!(domain.plan.suggested.is_empty());
     assert!(
         domain.place(proposal(4, 100, (100, 200))).is_ok(),
@@ -37,7 +37,7 @@ fn a_slot_that_is_lost_counts_until_its_second_is_over_in_a_plan_that_is_read_an
     // It has not begun, though it is due.
     domain.now = 10;
     let mut lost = domain
-        .decide(|decider| decider.evict(order(id)))
+        .decide(|decider| decider.decide(order(id)))
         .unwrap()
         .agreement;
     let start = |domain: &mut Domain| {

@@ -1,28 +1,39 @@
-//! The fees of a change where a peer has the agreement, or is to have it.
+//! The fees of a change where a peer has the agreement, or is to have it, are added to offers.
 
 use domain::agreement::Money;
 use uuid::Uuid;
 
-use crate::decider::Decider;
-use crate::error::Result;
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
 use crate::offers::messages::{Candidate, Quote};
 use crate::offers::quote::{price_difference, price_with_fee};
 
-impl Decider<'_> {
-    /// Adds the fees to offers in place of the agreement `id`: ours by our prices, and at least the charge of the peer that has it now,
-    /// which stands at the same place in `charges`; at most the agreement's price. Offers beyond the budget are taken away.
-    pub fn add_fees_of_change(
-        &mut self,
-        id: Uuid,
-        budget: Option<Money>,
-        charges: &[Option<Money>],
-        mut quote: Quote,
-    ) -> Result<Quote> {
-        self.suppose_in_transaction(|this| {
-            let old = this.lift_replaced_agreement(id)?;
-            this.vacate_hold(id);
+/// Fees are to be added to offers in place of an agreement: ours by our prices, and at least the charge of the peer that has it now; at
+/// most the agreement's price. Offers beyond the budget are taken away.
+///
+/// # Errors
+/// [`Error::NotFound`](crate::Error::NotFound) where the agreement is over, and those of a change.
+#[derive(Debug, Clone)]
+pub struct AddFeesOfChange {
+    /// Which agreement.
+    pub agreement: Uuid,
+    /// The most that its party pays, where it says.
+    pub budget: Option<Money>,
+    /// The charge of the peer that has it now for each offer, in their order.
+    pub charges: Vec<Option<Money>>,
+    /// The offers.
+    pub quote: Quote,
+}
+
+impl Command for AddFeesOfChange {
+    type Answer = Quote;
+
+    fn decide(mut self, decider: &mut Decider<'_>) -> Decision<Self> {
+        decider.suppose_in_transaction(|this| {
+            let old = this.lift_replaced_agreement(self.agreement)?;
+            this.vacate_hold(self.agreement);
             let rebooking = this.cheapest_rebooking(&old);
-            for (candidate, charge) in quote.candidates.iter_mut().zip(charges) {
+            for (candidate, charge) in self.quote.candidates.iter_mut().zip(&self.charges) {
                 let terms = &mut candidate.terms;
                 terms.difference = price_difference(terms.price, old.price);
                 let own = this.change_fee(&old, terms.price, rebooking.as_ref());
@@ -46,22 +57,24 @@ impl Decider<'_> {
                 let fee = candidate.terms.fee.map_or(0, |fee| fee.micros);
                 candidate.terms.peer.is_none() || charge.is_none_or(|charge| charge.micros <= fee)
             };
-            let mut passed_on = charges.iter().copied();
-            quote
+            let mut passed_on = self.charges.iter().copied();
+            self.quote
                 .candidates
                 .retain(|candidate| is_passed_on(candidate, passed_on.next().flatten()));
-            let is_affordable = |candidate: &Candidate| match (budget, price_with_fee(&candidate.terms)) {
+            let is_affordable = |candidate: &Candidate| match (self.budget, price_with_fee(&candidate.terms))
+            {
                 (Some(budget), Some(costs)) => costs.micros <= budget.micros,
                 _ => true,
             };
-            let dear = quote
+            let dear = self
+                .quote
                 .candidates
                 .extract_if(.., |candidate| !is_affordable(candidate));
             let cheapest = dear.min_by_key(|dear| price_with_fee(&dear.terms).map(|costs| costs.micros));
-            if let Some(cheapest) = cheapest.filter(|_| quote.candidates.is_empty()) {
-                quote.refusal = Some(this.quote_beyond_budget(&cheapest));
+            if let Some(cheapest) = cheapest.filter(|_| self.quote.candidates.is_empty()) {
+                self.quote.refusal = Some(this.quote_beyond_budget(&cheapest));
             }
-            Ok(quote)
+            Ok(DecisionStep::Done(self.quote))
         })
     }
 }

@@ -1,0 +1,87 @@
+//! Slots begin that are due.
+
+use domain::agreement::{Agreement, ServiceState};
+use domain::change::Change;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::requests::request_of_agreement;
+
+/// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
+/// the agreements with a job to start now.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::Error::Unavailable) where it could not be stored; nothing has begun then.
+#[derive(Debug, Clone, Copy)]
+pub struct BeginDue;
+
+impl Command for BeginDue {
+    type Answer = Vec<Agreement>;
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let now = decider.present_second();
+        announce_starts(decider);
+        decider.plan.give_up_stopping_lost_work(now);
+        let (mut starting, mut missed, mut late) = (Vec::new(), Vec::new(), Vec::new());
+        for id in decider.plan.due.due_by(now) {
+            let Some(agreement) = decider.plan.must_get(id) else {
+                continue;
+            };
+            if agreement.service == ServiceState::Processing {
+                decider.handle_overrun(&agreement);
+            } else if decider.awaits_word_of_cluster(&agreement) {
+                // Its nodes may be its party's already.
+            } else if agreement.has_nodes() {
+                decider.finish_reservation(agreement)?;
+            } else if decider.is_at_peer(&agreement) {
+                starting.extend(decider.begin_at_peer(agreement));
+            } else if agreement.slot().end <= now || agreement.is_too_late_by(decider.lateness(&agreement)) {
+                missed.push(agreement);
+            } else if agreement.job.is_none() && decider.lateness(&agreement) > 0 {
+                late.push(agreement.id);
+            } else if let Some(begun) = decider.begin(agreement) {
+                starting.push(begun);
+            }
+        }
+        // The agreements with the least room come first. A slot that begins now is out of their way.
+        missed.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
+        for agreement in missed {
+            let agreement = decider.live_agreement(agreement.id)?;
+            decider.place_missed_slot(&agreement);
+            let placed = decider.plan.get(agreement.id).cloned();
+            // A second later it might be late again.
+            if let Some(placed) =
+                placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
+            {
+                starting.extend(decider.begin(placed));
+            }
+        }
+        // What has lost its whole slot comes before what has lost a little of it.
+        for id in late {
+            if let Some(agreement) = decider.plan.get(id).filter(|plan| plan.is_waiting()).cloned() {
+                let agreement = decider.prolong_late_slot(agreement);
+                starting.extend(decider.begin(agreement));
+            }
+        }
+        decider.assess_due();
+        Ok(DecisionStep::Done(starting))
+    }
+}
+
+/// Announces the starts whose time has come. One that has come itself is not announced any more.
+fn announce_starts(decider: &mut Decider<'_>) {
+    let now = decider.present_second();
+    for id in decider.plan.starts.due_by(now) {
+        let Some(agreement) = decider.plan.must_get(id) else {
+            continue;
+        };
+        let start = agreement.slot().start;
+        decider.plan.starts.note_announced(&agreement, start);
+        if start > now {
+            decider.batch.push(Change::AnnounceStart {
+                agreement: Box::new(agreement),
+                at: decider.now,
+            });
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! A job may start later in another slot.
+
+use domain::agreement::Agreement;
+use uuid::Uuid;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::retry::MISSES_MAX;
+use crate::placement::find::RESTART;
+
+/// The answer is whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::Error::Unavailable) when the planner has stopped.
+#[derive(Debug, Clone, Copy)]
+pub struct CheckLaterStart(pub Uuid);
+
+impl Command for CheckLaterStart {
+    type Answer = bool;
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let Some(agreement) = decider.plan.get(self.0).cloned() else {
+            return Ok(DecisionStep::Done(false));
+        };
+        if !decider.may_retry_slot(&agreement, |job| job.missed < MISSES_MAX) {
+            return Ok(DecisionStep::Done(false));
+        }
+        let (index, next) = (agreement.slots_over(), decider.second_after_loss());
+        let waits = Agreement {
+            ready: agreement.ready.max(next),
+            ..agreement.clone()
+        };
+        let found = decider.suppose_in_transaction(|this| {
+            this.plan.take_slot_out(&agreement, index, next);
+            this.find_place(&waits, index, RESTART, next).is_some()
+        });
+        Ok(DecisionStep::Done(found))
+    }
+}

@@ -1,0 +1,35 @@
+//! A resource keeps nodes.
+
+use domain::resources::KeptNodes;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+
+/// The nodes that a resource keeps for its agreements, all of them: those are bound when their slots begin.
+///
+/// # Errors
+/// [`Error::Unavailable`](crate::Error::Unavailable) when the planner has stopped.
+#[derive(Debug, Clone)]
+pub struct KeepNodes {
+    /// The name of the resource.
+    pub resource: String,
+    /// The nodes.
+    pub kept: Vec<KeptNodes>,
+}
+
+impl Command for KeepNodes {
+    type Answer = ();
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let Self { resource, kept } = self;
+        decider.plan.note_kept_nodes(&resource, kept);
+        decider.note_reserved(&resource);
+        decider.bind_as_held(&resource);
+        for agreement in decider.plan.nodes_not_handed_over(&resource) {
+            if let Some(since) = decider.handed_over_nodes(&agreement) {
+                decider.note_handed_over(agreement, since);
+            }
+        }
+        Ok(DecisionStep::Done(()))
+    }
+}

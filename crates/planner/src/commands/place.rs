@@ -1,0 +1,76 @@
+//! A request is placed.
+
+use domain::agreement::Agreement;
+use domain::change::Change;
+use uuid::Uuid;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+use crate::error::{Refusal, Result};
+use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
+use crate::resources::need::Placement;
+
+/// A request is to be placed inside its window, where accepted agreements that may still move make room for it. Once this is answered,
+/// the agreement is stored, and every move with it.
+///
+/// # Errors
+/// [`Error::Refused`](crate::Error::Refused) where there is no place, [`Error::Repeated`](crate::Error::Repeated) where its
+/// idempotency key has been used, [`Error::Unavailable`](crate::Error::Unavailable) where it could not be stored.
+#[derive(Debug, Clone)]
+pub struct Place(pub Request);
+
+impl Command for Place {
+    type Answer = AcceptedOffer;
+
+    const COUNTED_AS: Option<&'static str> = Some("offer");
+
+    fn scope(&self) -> Option<Scope> {
+        self.0.idempotency.as_ref().map(Idempotency::scope)
+    }
+
+    fn awaited_agreement(&self) -> Option<Uuid> {
+        Some(self.0.id)
+    }
+
+    fn noted_for(&self) -> Option<(String, Uuid)> {
+        Some((self.0.party.clone(), self.0.id))
+    }
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let Self(request) = self;
+        decider.check_key_is_new(request.idempotency.as_ref())?;
+        decider.check_new_id(&request, &[])?;
+        decider.check_agreements_quota(&request.party, Some(request.id))?;
+        let mut moved = decider.moved_before_reserving(request.id);
+        let Some((agreement, admitted, number)) = admit(decider, &request)? else {
+            return Ok(DecisionStep::Wait(Self(request)));
+        };
+        decider.plan.insert(agreement.clone(), number);
+        let event = decider.acceptance_event(&agreement, &admitted, request.spender);
+        decider.batch.push(Change::CreateAgreement {
+            agreement: Box::new(agreement.clone()),
+            document: request.document,
+            events: vec![event],
+        });
+        moved.extend(decider.apply_admission_moves(&admitted));
+        moved.retain(|other| other.party == agreement.party);
+        let accepted = AcceptedOffer { agreement, moved };
+        decider.remember(request.idempotency, &accepted);
+        decider.note_booked(&accepted);
+        Ok(DecisionStep::Done(accepted))
+    }
+}
+
+/// Finds the place of an offer, and the number that its agreement is known by; none where its cluster has to hold it first.
+fn admit(
+    decider: &mut Decider<'_>,
+    request: &Request,
+) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
+    decider.admit_reserved_or(request, |this, need, reason| {
+        // A refusal reveals something about the agreements of others, as a quote does.
+        match this.count_quota_question(need.payer.party) {
+            Ok(()) => this.make_refusal(need, reason),
+            Err(exceeded) => exceeded,
+        }
+    })
+}

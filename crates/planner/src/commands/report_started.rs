@@ -1,0 +1,29 @@
+//! A job has started.
+
+use domain::agreement::Run;
+use domain::clock::Micros;
+
+use super::{Command, Decision};
+use crate::decider::{Decider, DecisionStep};
+
+/// An agreement's process really started at an instant.
+///
+/// # Errors
+/// [`Error::NotFound`](crate::Error::NotFound) where that job does not run, or not any more,
+/// [`Error::Unavailable`](crate::Error::Unavailable) where it could not be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportStarted {
+    /// Which job.
+    pub run: Run,
+    /// When.
+    pub at: Micros,
+}
+
+impl Command for ReportStarted {
+    type Answer = ();
+
+    fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
+        let id = decider.id_of_run(self.run)?;
+        decider.record_start(id, self.at, None).map(DecisionStep::Done)
+    }
+}
