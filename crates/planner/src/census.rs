@@ -47,7 +47,7 @@ pub struct ResourceCensus {
 impl Decider<'_> {
     /// Counts the contents of the plan. O(p + r log n) for p agreements in their slots and r resources.
     pub(crate) fn census(&self) -> Census {
-        let live = &self.plan.live;
+        let live = &self.plan.agreements;
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
         let runs = |agreement: &&Agreement| agreement.job.is_some();
         let mut census = Census {
@@ -60,14 +60,14 @@ impl Decider<'_> {
             resources: Vec::new(),
         };
         let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
-        let begun = self.plan.bound.iter();
+        let begun = self.plan.life.bound.iter();
         for (agreement, nodes) in begun.filter_map(|(id, nodes)| Some((live.get(id)?, nodes))) {
             if agreement.has_nodes() {
                 *busy.entry(&agreement.resource).or_default() += nodes.len() as u64;
             }
         }
         let now = self.present_second();
-        for resource_plan in self.plan.resources.in_service() {
+        for resource_plan in self.plan.schedules.in_service() {
             let (name, nodes) = (
                 resource_plan.resource.name.clone(),
                 resource_plan.resource.capacity,

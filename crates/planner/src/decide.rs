@@ -48,11 +48,11 @@ impl Decider<'_> {
             .count();
         let mut waiting = self
             .plan
-            .reserving
+            .waiting
             .waiting
             .values()
             .map(|waiting| &waiting.agreement);
-        if self.plan.live.with_initiator_id(&request.party, id) > own
+        if self.plan.agreements.with_initiator_id(&request.party, id) > own
             || waiting.any(|waiting| waiting.id != request.id && has_it(waiting))
         {
             return Err(Error::IdTaken(id.clone()));
@@ -84,10 +84,10 @@ impl Decider<'_> {
         let number = self.plan.next_number();
         let mut need = Need::of(&shared, number, room, now);
         let cut = proposal.preemption.as_ref();
-        self.plan.resources.cut_short = false;
+        self.plan.schedules.cut_short = false;
         need.window = self.window_after_reserving(&need);
         let mut admitted = self.admit_cut_or_whole(&need, cut);
-        if admitted.is_err() && need.window != room && self.plan.reserving.not_before.is_none() {
+        if admitted.is_err() && need.window != room && self.plan.waiting.not_before.is_none() {
             // Better a begin that is late than none.
             need.window = room;
             admitted = self.admit_cut_or_whole(&need, cut);
@@ -355,10 +355,10 @@ impl Decider<'_> {
 
     /// Puts a changed agreement into the plan and the batch. One that is over gives its nodes back, however it ended.
     pub(super) fn update(&mut self, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
-        self.plan.resources.check_settled(agreement.id);
+        self.plan.schedules.check_settled(agreement.id);
         agreement.version += 1;
         let gives_back = agreement.is_between_slots() || agreement.state.is_final();
-        let release = gives_back && self.plan.bound.contains_key(&agreement.id);
+        let release = gives_back && self.plan.life.bound.contains_key(&agreement.id);
         // An offer in its place relies on the agreement still waiting, or still running.
         let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
         self.propose_if_lost(&agreement);

@@ -68,12 +68,12 @@ impl Decider<'_> {
     /// [`Error::Unavailable`] where the copy cannot be right.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
         let (decided, probes) = self.decide_on_copy_of_plan(|decider| {
-            decider.plan.reserving.within.clear();
+            decider.plan.waiting.within.clear();
             let decided = decide(decider);
-            Ok((decided, decider.plan.table.probes.clone()))
+            Ok((decided, decider.plan.limits.probes.clone()))
         })?;
         // A question tells something about other parties, also where it asks for nothing.
-        self.plan.table.probes = probes;
+        self.plan.limits.probes = probes;
         Ok(decided)
     }
 

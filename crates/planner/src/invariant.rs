@@ -18,18 +18,18 @@ use crate::plan::Plan;
 impl Plan {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
     pub fn why_impossible(&self) -> Option<&str> {
-        self.resources.impossible.0.as_deref()
+        self.schedules.impossible.0.as_deref()
     }
 
     /// Notes that something has happened that must never happen.
     pub(super) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
-        self.resources.impossible.note(what);
+        self.schedules.impossible.note(what);
     }
 
     /// A live agreement that must be there.
     pub(super) fn must_get(&mut self, id: Uuid) -> Option<Agreement> {
         let agreement = self.get(id).cloned();
-        self.resources.impossible.unless(agreement.is_some(), || {
+        self.schedules.impossible.unless(agreement.is_some(), || {
             format!("agreement {id} is not in the plan")
         });
         agreement
@@ -40,7 +40,7 @@ impl Plan {
         let found = self
             .slot_by_number(number)
             .map(|(agreement, index)| (agreement.clone(), index));
-        self.resources.impossible.unless(found.is_some(), || {
+        self.schedules.impossible.unless(found.is_some(), || {
             format!("no agreement has the number {number}")
         });
         found
@@ -48,9 +48,9 @@ impl Plan {
 
     /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
     pub(super) fn planned_slot(&mut self, agreement: &Agreement, index: usize) -> Option<(usize, u64)> {
-        let at = self.resources.required_place_of(&agreement.resource)?;
-        let number = self.numbers.of(agreement.id).get(index).copied();
-        self.resources.impossible.unless(number.is_some(), || {
+        let at = self.schedules.required_place_of(&agreement.resource)?;
+        let number = self.placement.numbers.of(agreement.id).get(index).copied();
+        self.schedules.impossible.unless(number.is_some(), || {
             format!("slot {index} of agreement {} has no number", agreement.id)
         });
         Some((at, number?))
@@ -59,7 +59,7 @@ impl Plan {
     /// Takes one of the slots of an agreement out of the plan; all others stay where they are.
     pub(super) fn take_slot_out(&mut self, agreement: &Agreement, index: usize, now: Time) {
         if let Some((at, number)) = self.planned_slot(agreement, index) {
-            self.resources.vacate(at, now, number);
+            self.schedules.vacate(at, now, number);
         }
     }
 }

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 /// Every agreement that is not over.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Live {
+pub(super) struct Agreements {
     by_id: HashMap<Uuid, Agreement>,
     states: BTreeMap<&'static str, u64>,
     /// How many have each id that an initiator gave, by party.
@@ -18,7 +18,7 @@ pub(super) struct Live {
     parties: HashMap<String, u32>,
 }
 
-impl Live {
+impl Agreements {
     pub(super) fn get(&self, id: &Uuid) -> Option<&Agreement> {
         self.by_id.get(id)
     }

@@ -165,7 +165,7 @@ impl Decider<'_> {
     /// The plan as it is.
     pub(crate) fn picture(&self) -> Picture {
         let now = self.present_second();
-        let plans = self.plan.resources.plans();
+        let plans = self.plan.schedules.plans();
         let mut resources: Vec<PicturedResource> =
             plans.map(|plan| self.picture_of_resource(plan, now)).collect();
         let places: HashMap<String, usize> = resources
@@ -178,7 +178,7 @@ impl Decider<'_> {
                 pictured.slots.push(slot);
             }
         };
-        for agreement in self.plan.live.iter().filter(|live| !is_undecided(live)) {
+        for agreement in self.plan.agreements.iter().filter(|live| !is_undecided(live)) {
             for slot in pictured_slots(self.plan, agreement) {
                 add(&agreement.resource, slot);
             }
@@ -243,8 +243,8 @@ fn pictured_slots<'a>(plan: &'a Plan, agreement: &'a Agreement) -> impl Iterator
     open.filter(|(_, slot)| !slot.taken_over)
         .map(move |(index, slot)| {
             let has_begun = index == present && agreement.has_nodes();
-            let bound = plan.bound.get(&agreement.id).filter(|_| has_begun);
-            let kept = || plan.resources.named(&agreement.resource)?.kept_for(agreement);
+            let bound = plan.life.bound.get(&agreement.id).filter(|_| has_begun);
+            let kept = || plan.schedules.named(&agreement.resource)?.kept_for(agreement);
             let kept = || kept().filter(|_| index == present).map(|kept| &kept.nodes);
             PicturedSlot {
                 of: SlotOf::Agreement {

@@ -8,72 +8,40 @@ use domain::resources::{Binding, CLUSTER, NodeState, Resource};
 use scheduler::{Fraction, Interval, Seconds, Time, counted};
 use uuid::Uuid;
 
-use crate::admission::holdings::Holdings;
+use crate::admission::limits::Limits;
 use crate::admission::payer::fraction_of_millionths;
-use crate::admission::per_minute::PerMinute;
-use crate::admission::spending_sums::Spendings;
 use crate::error::Inconsistent;
 use crate::lifecycle::deadlines::Agenda;
-use crate::lifecycle::overruns::{LastLook, Overruns};
+use crate::lifecycle::life::Life;
 use crate::lifecycle::start_notices::Starts;
-use crate::live_agreements::Live;
-use crate::offers::open::OpenNegotiations;
-use crate::offers::suggestion::Suggestion;
-use crate::placement::recent_moves::MovedUp;
+use crate::live_agreements::Agreements;
+use crate::offers::open::Table;
+use crate::placement::places::Places;
 use crate::requests::{request_of_slot, requests_of_agreement};
 use crate::reserving::waiting_commands::WaitingCommands;
-use crate::resources::Resources;
+use crate::resources::Schedules;
 use crate::resources::members::new_resource_plan;
 use crate::resources::resource_plan::ResourcePlan;
 use crate::settings::Settings;
-use crate::slot_numbers::Numbers;
 use crate::timetable::Timetable;
 
-/// Every agreement that is not over, and the slots it occupies.
+/// The plan in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]
 pub struct Plan {
-    pub(super) resources: Resources,
-    pub(super) live: Live,
-    /// The numbers by which the schedules know the slots.
-    pub(super) numbers: Numbers,
-    /// When the planner has something to do for an agreement: its slot begins, ends with nothing running in it, or nears
-    /// its end with something that may go on.
-    pub(super) due: Timetable<Uuid>,
-    /// The fraction of its wait after which every agreement moves no more.
-    fix_after: Option<Fraction>,
-    /// The times from which waiting agreements move no more.
-    fixing: Timetable<Uuid>,
-    /// When guarantees are assessed that time alone may decide.
-    pub(super) agenda: Agenda,
-    /// When starts are announced.
-    pub(super) starts: Starts,
-    /// By how much slots may be made longer.
-    pub(super) overruns: Overruns,
-    /// The agreements that end with their slots, even while work runs, or that may still be made longer but not saved
-    /// any more.
-    pub(super) ending: BTreeMap<Uuid, LastLook>,
-    /// The nodes that each begun agreement has been given.
-    pub(super) bound: HashMap<Uuid, Vec<u32>>,
-    /// The agreements with lost work that may still have an old job to stop.
-    pub(super) stopping: BTreeMap<Uuid, Agreement>,
-    /// When this plan was made.
-    pub(super) made: Time,
-    /// The proposals to make once the batch is stored.
-    pub(super) suggested: Vec<Suggestion>,
-    /// The negotiations that go on.
-    pub(super) table: OpenNegotiations,
-    /// The agreements that moved up in the last hour.
-    pub(super) moved_up: MovedUp,
-    /// The recent refusals of parties.
-    pub(super) refused: PerMinute,
+    /// When something is due for agreements, and what runs.
+    pub(super) life: Life,
+    /// The negotiations that go on, and what is held for their offers.
+    pub(super) table: Table,
     /// The commands that wait for their clusters.
-    pub(super) reserving: WaitingCommands,
-    /// What keys with a cap have spent.
-    pub(super) spendings: Spendings,
-    /// The node-seconds that each party has in agreements.
-    node_seconds: HashMap<String, u128>,
-    /// The slots that each party has.
-    pub(super) holdings: Holdings,
+    pub(super) waiting: WaitingCommands,
+    /// The slots by their numbers, and which have moved of late.
+    pub(super) placement: Places,
+    /// What parties have, spend and ask.
+    pub(super) limits: Limits,
+    /// Every agreement that is not over.
+    pub(super) agreements: Agreements,
+    /// The resources with their schedules.
+    pub(super) schedules: Schedules,
 }
 
 impl Plan {
@@ -157,27 +125,24 @@ impl Plan {
             plan.schedule.advance(from);
         }
         let mut plan = Self {
-            resources: Resources::new(plans, gone, settings, now),
-            live: Live::default(),
-            numbers: Numbers::default(),
-            due: Timetable::default(),
-            fix_after: settings.fix_after,
-            fixing: Timetable::default(),
-            agenda: Agenda::new(now),
-            starts: Starts::announced(settings.announce),
-            overruns: settings.overruns.clone(),
-            ending: BTreeMap::new(),
-            bound,
-            stopping: BTreeMap::new(),
-            made: now,
-            suggested: Vec::new(),
-            table: OpenNegotiations::default(),
-            moved_up: MovedUp::default(),
-            refused: PerMinute::default(),
-            reserving: WaitingCommands::default(),
-            spendings: Spendings::default(),
-            node_seconds: HashMap::new(),
-            holdings: Holdings::default(),
+            life: Life {
+                due: Timetable::default(),
+                fix_after: settings.fix_after,
+                fixing: Timetable::default(),
+                agenda: Agenda::new(now),
+                starts: Starts::announced(settings.announce),
+                overruns: settings.overruns.clone(),
+                ending: BTreeMap::new(),
+                bound,
+                stopping: BTreeMap::new(),
+                made: now,
+            },
+            table: Table::default(),
+            waiting: WaitingCommands::default(),
+            placement: Places::default(),
+            limits: Limits::default(),
+            agreements: Agreements::default(),
+            schedules: Schedules::new(plans, gone, settings, now),
         };
         for (agreement, number) in restored {
             if agreement.waits_to_run_again() {
@@ -193,81 +158,85 @@ impl Plan {
 
     /// The number that the next agreement will be known by.
     pub(super) fn next_number(&self) -> u64 {
-        self.numbers.next()
+        self.placement.numbers.next()
     }
 
     /// Takes in an agreement that its resource's schedule has placed under a number.
     pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
         self.note_due_time(&agreement);
-        self.agenda.note(None, &agreement);
+        self.life.agenda.note(None, &agreement);
         for (number, _) in (number..).zip(agreement.slots.iter()) {
-            self.numbers.add(agreement.id, number);
+            self.placement.numbers.add(agreement.id, number);
         }
-        *self.node_seconds.entry(agreement.party.clone()).or_default() += agreement.node_seconds();
-        self.holdings.add(&agreement);
+        *self
+            .limits
+            .node_seconds
+            .entry(agreement.party.clone())
+            .or_default() += agreement.node_seconds();
+        self.limits.holdings.add(&agreement);
         self.open_windows(&agreement);
-        self.live.insert(agreement);
+        self.agreements.insert(agreement);
     }
 
     /// Takes in an agreement that has no place yet.
     pub(super) fn insert_unplaced(&mut self, agreement: Agreement) {
-        self.live.insert(agreement);
+        self.agreements.insert(agreement);
     }
 
     /// How many wait for their decision.
     pub(super) fn pending_count(&self) -> usize {
         // Agreements with a place have a number.
-        self.live.len() - self.numbers.agreements()
+        self.agreements.len() - self.placement.numbers.agreements()
     }
 
     /// A live agreement.
     pub(super) fn get(&self, id: Uuid) -> Option<&Agreement> {
-        self.live.get(&id)
+        self.agreements.get(&id)
     }
 
     /// The agreements with concrete nodes.
     pub(super) fn begun(&self) -> impl Iterator<Item = &Agreement> {
-        self.bound.keys().filter_map(|id| self.live.get(id))
+        self.life.bound.keys().filter_map(|id| self.agreements.get(id))
     }
 
     /// The node-seconds that a party has in agreements that are not over.
     pub(super) fn node_seconds(&self, party: &str) -> u128 {
-        self.node_seconds.get(party).copied().unwrap_or(0)
+        self.limits.node_seconds.get(party).copied().unwrap_or(0)
     }
 
     /// Replaces a live agreement by its new version. An ended agreement leaves the plan, and so does an ended slot: at
     /// `now` its nodes are free.
     pub(super) fn replace(&mut self, next: Agreement, now: Time) {
-        let Some(old) = self.live.remove(next.id) else {
+        let Some(old) = self.agreements.remove(next.id) else {
             self.note_impossible(|| format!("agreement {} is changed and is not in the plan", next.id));
             return;
         };
         // An agreement without a place is not counted yet.
-        let counted = !self.numbers.of(next.id).is_empty();
-        let used = self.node_seconds.entry(old.party.clone()).or_default();
+        let counted = !self.placement.numbers.of(next.id).is_empty();
+        let used = self.limits.node_seconds.entry(old.party.clone()).or_default();
         if counted {
             *used = used.saturating_sub(old.node_seconds());
-            self.holdings.remove(&old);
+            self.limits.holdings.remove(&old);
             if !next.state.is_final() {
                 *used += next.node_seconds();
-                self.holdings.add(&next);
+                self.limits.holdings.add(&next);
             }
         }
         if !next.state.is_final() {
             self.note_due_time(&next);
-            self.agenda.note(Some(&old), &next);
+            self.life.agenda.note(Some(&old), &next);
             self.free_slots(&old, &next, now);
             self.open_windows(&next);
-            self.live.insert(next);
+            self.agreements.insert(next);
             return;
         }
-        self.due.set(next.id, None);
-        self.fixing.set(next.id, None);
-        self.starts.forget(next.id);
-        self.agenda.times.set(next.id, None);
-        self.moved_up.forget(next.id);
-        self.ending.remove(&next.id);
-        let nodes = self.bound.remove(&next.id).unwrap_or_default();
+        self.life.due.set(next.id, None);
+        self.life.fixing.set(next.id, None);
+        self.life.starts.forget(next.id);
+        self.life.agenda.times.set(next.id, None);
+        self.placement.moved_up.forget(next.id);
+        self.life.ending.remove(&next.id);
+        let nodes = self.life.bound.remove(&next.id).unwrap_or_default();
         if is_undecided(&old) {
             return;
         }
@@ -276,11 +245,11 @@ impl Plan {
         };
         let (end, until) = (next.released(), old.slot().end);
         if end < until {
-            self.resources
+            self.schedules
                 .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
         }
-        for number in self.numbers.keep_first(next.id, 0) {
-            self.resources.free(at, now, number);
+        for number in self.placement.numbers.keep_first(next.id, 0) {
+            self.schedules.free(at, now, number);
         }
     }
 
@@ -291,14 +260,14 @@ impl Plan {
                 && !old.is_given_up(index)
                 && let Some((at, number)) = self.planned_slot(old, index)
             {
-                self.resources.free(at, now, number);
+                self.schedules.free(at, now, number);
             }
         }
         let over = old.slots_over()..next.slots_over();
         if over.is_empty() {
             return;
         }
-        let nodes = self.bound.remove(&next.id).unwrap_or_default();
+        let nodes = self.life.bound.remove(&next.id).unwrap_or_default();
         for index in over {
             let (Some((at, number)), Some(slot)) = (self.planned_slot(old, index), next.slots.get(index))
             else {
@@ -306,10 +275,10 @@ impl Plan {
             };
             let (end, until) = (slot.occupied().end, slot.placement.end);
             if end < until {
-                self.resources
+                self.schedules
                     .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
             }
-            self.resources.free(at, now, number);
+            self.schedules.free(at, now, number);
         }
     }
 
@@ -317,7 +286,7 @@ impl Plan {
     pub(super) fn fix(&mut self, agreement: &Agreement) {
         for index in 0..agreement.slots.len() {
             if let Some((at, number)) = self.planned_slot(agreement, index) {
-                self.resources.fix(at, number);
+                self.schedules.fix(at, number);
             }
         }
     }
@@ -340,26 +309,27 @@ impl Plan {
 
     /// Notes when something is to be done for an agreement.
     pub(super) fn note_due_time(&mut self, agreement: &Agreement) {
-        self.due.set(agreement.id, self.due_time_of(agreement));
-        self.starts.watch(agreement);
-        self.fixing
-            .set(agreement.id, fixed_from(agreement, self.fix_after));
+        self.life.due.set(agreement.id, self.due_time_of(agreement));
+        self.life.starts.watch(agreement);
+        self.life
+            .fixing
+            .set(agreement.id, fixed_from(agreement, self.life.fix_after));
     }
 
     /// The agreements that wait, could still move, and are to do so no more.
     pub(super) fn agreements_to_fix(&self, now: Time) -> Vec<Agreement> {
-        let due = self.fixing.due_by(now).into_iter();
+        let due = self.life.fixing.due_by(now).into_iter();
         due.filter_map(|id| self.get(id).cloned()).collect()
     }
 
     /// The next instant at which something is due.
     pub fn next_due(&self) -> Option<Time> {
-        let (lapsing, look) = (self.table.due.next(), self.resources.next_look());
+        let (lapsing, look) = (self.table.due.next(), self.schedules.next_look());
         let all = [
-            self.due.next(),
+            self.life.due.next(),
             lapsing,
-            self.agenda.times.next(),
-            self.starts.next(),
+            self.life.agenda.times.next(),
+            self.life.starts.next(),
             look,
         ];
         all.into_iter().flatten().min()
@@ -383,8 +353,8 @@ impl Plan {
     /// Takes back which starts have been announced.
     pub fn recall_announced(&mut self, starts: Vec<(Uuid, Time)>) {
         for (id, start) in starts {
-            if let Some(agreement) = self.live.get(&id) {
-                self.starts.note_announced(agreement, start);
+            if let Some(agreement) = self.agreements.get(&id) {
+                self.life.starts.note_announced(agreement, start);
             }
         }
     }
@@ -392,9 +362,9 @@ impl Plan {
     /// The agreements with a running job.
     pub(super) fn running(&self) -> Vec<Agreement> {
         let mut running: Vec<_> = self
-            .live
+            .agreements
             .processing()
-            .chain(self.stopping.values())
+            .chain(self.life.stopping.values())
             .cloned()
             .collect();
         running.sort_by_key(|agreement| agreement.id);
@@ -404,19 +374,19 @@ impl Plan {
     /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
     /// reports.
     pub fn recall_reports(&mut self, before: &Self, now: Time) {
-        self.resources.recall_reports(&before.resources, now);
+        self.schedules.recall_reports(&before.schedules, now);
         // Commands that waited are not decided.
-        self.reserving.within.clone_from(&before.reserving.within);
-        self.reserving
+        self.waiting.within.clone_from(&before.waiting.within);
+        self.waiting
             .handed_within
-            .clone_from(&before.reserving.handed_within);
+            .clone_from(&before.waiting.handed_within);
     }
 
     /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
     /// work ended.
     pub(super) fn begun_on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
         let Some(resource_with_nodes) = self
-            .resources
+            .schedules
             .get(at)
             .filter(|resource_with_nodes| !resource_with_nodes.nodes.is_plain())
         else {
@@ -427,11 +397,12 @@ impl Plan {
         }
         let gone = |node: &u32| resource_with_nodes.nodes.state(*node) == NodeState::Down;
         let here = |id: &Uuid| {
-            self.live.get(id).is_some_and(|agreement| {
-                agreement.slot().end > now && self.resources.place_of(&agreement.resource) == Some(at)
+            self.agreements.get(id).is_some_and(|agreement| {
+                agreement.slot().end > now && self.schedules.place_of(&agreement.resource) == Some(at)
             })
         };
         let mut lost: Vec<Uuid> = self
+            .life
             .bound
             .iter()
             .filter(|(id, nodes)| nodes.iter().any(gone) && here(id))
@@ -443,7 +414,7 @@ impl Plan {
 
     /// The numbers of the agreements on a resource that have not begun, with their slack.
     pub(super) fn waiting_on(&self, at: usize, now: Time) -> BTreeMap<u64, Seconds> {
-        let Some(resource_plan) = self.resources.get(at) else {
+        let Some(resource_plan) = self.schedules.get(at) else {
             return BTreeMap::new();
         };
         let waits = |number: u64| {
@@ -462,7 +433,7 @@ impl Plan {
     /// nodes that are kept for it, then the lowest-numbered. Fewer than it holds only if the plan is over capacity, which it
     /// never is.
     pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let Some(at) = self.resources.required_place_of(&agreement.resource) else {
+        let Some(at) = self.schedules.required_place_of(&agreement.resource) else {
             return Vec::new();
         };
         let bind = |resource_plan: &mut ResourcePlan| {
@@ -470,32 +441,32 @@ impl Plan {
             resource_plan.bind(&nodes, agreement.slot().end);
             nodes
         };
-        let nodes = self.resources.change_bindings(at, bind).unwrap_or_default();
-        self.bound.insert(agreement.id, nodes.clone());
+        let nodes = self.schedules.change_bindings(at, bind).unwrap_or_default();
+        self.life.bound.insert(agreement.id, nodes.clone());
         nodes
     }
 
     /// Gives the nodes that an agreement has to another, or to itself, until `end`.
     pub(super) fn hand_over(&mut self, old: &Agreement, to: Uuid, end: Time) {
-        let Some(nodes) = self.bound.remove(&old.id) else {
+        let Some(nodes) = self.life.bound.remove(&old.id) else {
             self.note_impossible(|| format!("agreement {} has begun and has no nodes", old.id));
             return;
         };
-        if let Some(at) = self.resources.required_place_of(&old.resource) {
-            self.resources
+        if let Some(at) = self.schedules.required_place_of(&old.resource) {
+            self.schedules
                 .change_bindings(at, |resource| resource.rebind(&nodes, end));
         }
-        self.bound.insert(to, nodes);
+        self.life.bound.insert(to, nodes);
     }
 
     /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval, or leaves its
     /// resource.
     pub(super) fn may_keep(&self, agreement: &Agreement, interval: Interval) -> bool {
-        let resource = self.resources.named(&agreement.resource);
+        let resource = self.schedules.named(&agreement.resource);
         let Some(in_service) = resource.filter(|in_service| !in_service.resource.is_retired()) else {
             return false;
         };
-        let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
+        let nodes = self.life.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
         nodes.iter().all(|node| {
             in_service
                 .nodes
@@ -513,17 +484,17 @@ impl Plan {
 
     /// Has the nodes of an agreement be free from `now` on.
     pub(super) fn unbind(&mut self, agreement: &Agreement, now: Time) {
-        let nodes = self.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
+        let nodes = self.life.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
         let until = agreement.slot().end;
-        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
-            self.resources
+        if let Some(at) = self.schedules.required_place_of(&agreement.resource) {
+            self.schedules
                 .change_bindings(at, |resource| resource.unbind(nodes, until, now));
         }
     }
 
     /// Forgets which nodes an agreement has been given, and that its slot is made no longer: it is to have another.
     pub(super) fn forget_given_nodes(&mut self, agreement: Uuid) {
-        self.bound.remove(&agreement);
+        self.life.bound.remove(&agreement);
         self.look_again(agreement, None);
     }
 }

@@ -14,41 +14,41 @@ use crate::resources::foresight::Foresight;
 impl Plan {
     /// Takes back how nodes stand.
     pub fn recall_nodes(&mut self, rows: Vec<NodeRow>, now: Time) {
-        self.resources.recall_nodes(rows, now);
+        self.schedules.recall_nodes(rows, now);
     }
 
     /// Takes back what keys with a cap have spent, in millionths of the currency of each cap.
     pub fn recall_spent(&mut self, spent: HashMap<Uuid, i64>) {
-        self.spendings.spent = spent;
+        self.limits.spendings.spent = spent;
     }
 
     /// Finds the agreements that could be moved up by now.
     pub fn find_improvable(&mut self) {
-        self.resources.find_improvable();
+        self.schedules.find_improvable();
     }
 
     /// Notes that there may be free time on every resource.
     pub fn note_free_time_everywhere(&mut self) {
-        self.resources.note_free_time_everywhere();
+        self.schedules.note_free_time_everywhere();
     }
 
     /// Lets time pass until `now`.
     pub fn advance(&mut self, now: Time) {
-        self.resources.advance(now);
+        self.schedules.advance(now);
     }
 
     /// All resources, the retired ones among them.
     pub fn resources(&self) -> Vec<Resource> {
-        self.resources.list()
+        self.schedules.list()
     }
 
     /// What foresees by the present settings.
     pub fn foresight(&self) -> &Arc<Foresight> {
-        &self.resources.foresight
+        &self.schedules.foresight
     }
 
     /// Takes what is suggested that the provider proposes.
     pub fn take_suggestions(&mut self) -> Vec<Suggestion> {
-        std::mem::take(&mut self.suggested)
+        std::mem::take(&mut self.table.suggested)
     }
 }

@@ -37,9 +37,9 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
     let mut batch = Vec::new();
     let mut decider = Decider::new(settings, plan, now, &mut batch, RememberedAnswers::new());
     let now = decider.present_second();
-    let many = decider.plan.resources.plans().count();
-    (0..many).for_each(|at| decider.plan.resources.open(at));
-    decider.plan.resources.advance(now);
+    let many = decider.plan.schedules.plans().count();
+    (0..many).for_each(|at| decider.plan.schedules.open(at));
+    decider.plan.schedules.advance(now);
     let places = match decider.window(request) {
         Ok(window) => {
             let need = Need::of(request, decider.plan.next_number(), window, now);
@@ -59,12 +59,12 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
 impl Decider<'_> {
     /// The best place of a need on one resource.
     fn best_place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
-        let one_resource = &self.plan.resources.get(at)?.resource;
+        let one_resource = &self.plan.schedules.get(at)?.resource;
         let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
         let only = |shape| {
             let best = self
                 .plan
-                .resources
+                .schedules
                 .best_on(at, need, (shape, need.window), self.settings.objective);
             best.map(|candidate| (candidate.rank, shape, candidate.slot))
         };
@@ -74,7 +74,7 @@ impl Decider<'_> {
             .filter_map(|shape| only(*shape))
             .min_by_key(|each| each.0);
         let completes = best.map(|(_, shape, slot)| {
-            let forecasts = self.plan.resources.forecasts(need, shape, Some(at));
+            let forecasts = self.plan.schedules.forecasts(need, shape, Some(at));
             let foreseen = forecasts.and_then(|forecast| Some(forecast.of(domain_id(at))?.at(slot.start)));
             foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
         });

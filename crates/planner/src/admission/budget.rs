@@ -55,7 +55,7 @@ impl Decider<'_> {
     pub(crate) fn lowest_budget(&self, payer: Payer<'_>, requests: &[(usize, Request)]) -> Option<Money> {
         let cheapest = |(resource, request): &(usize, Request)| {
             let window = request.window_at(self.present_second());
-            let tree = self.plan.resources.get(*resource)?.schedule.tree();
+            let tree = self.plan.schedules.get(*resource)?.schedule.tree();
             let start = tree.latest_fit(request.nodes, request.duration, window)?;
             let priced = Priced::of(payer, (request.slot(start), request.nodes), window);
             self.price(*resource, priced)

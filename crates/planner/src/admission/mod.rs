@@ -3,6 +3,7 @@
 pub(super) mod budget;
 pub(super) mod energy;
 pub(super) mod holdings;
+pub(super) mod limits;
 pub(super) mod payer;
 pub(super) mod per_minute;
 pub(super) mod price_list;

@@ -47,14 +47,14 @@ impl Decider<'_> {
     /// The same under a load factor that was found before the request came on the tree.
     pub(crate) fn price_under(&self, load: Fraction, resource: usize, priced: Priced<'_>) -> Option<Money> {
         let pricing = self.settings.pricing.as_ref()?;
-        let name = &self.plan.resources.get(resource)?.resource.name;
+        let name = &self.plan.schedules.get(resource)?.resource.name;
         pricing.price(name, load, self.present_second(), priced)
     }
 
     /// The load factor of a window on a resource of the plan. O(log n).
     pub(crate) fn window_load(&self, resource: usize, window: Interval) -> Fraction {
         let pricing = self.settings.pricing.as_ref();
-        match pricing.zip(self.plan.resources.get(resource)) {
+        match pricing.zip(self.plan.schedules.get(resource)) {
             Some((pricing, resource_plan)) => pricing.load(resource_plan.schedule.tree(), window, 0),
             None => Fraction::percent(100),
         }

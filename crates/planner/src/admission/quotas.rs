@@ -70,7 +70,7 @@ impl Decider<'_> {
         let replaced = replaced.map_or(0, |agreement| {
             agreement.node_seconds() + self.plan.table.node_seconds_about(agreement.id)
         });
-        let waiting = self.plan.reserving.node_seconds(party);
+        let waiting = self.plan.waiting.node_seconds(party);
         (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
             .saturating_sub(replaced)
     }
@@ -83,10 +83,10 @@ impl Decider<'_> {
         if self.options.is_unbounded {
             return Ok(());
         }
-        let waiting = self.plan.reserving.waiting.values();
+        let waiting = self.plan.waiting.waiting.values();
         let waiting =
             waiting.filter(|waiting| waiting.agreement.party == party && Some(waiting.agreement.id) != but);
-        if self.plan.live.of_party(party) as usize + waiting.count() < most as usize {
+        if self.plan.agreements.of_party(party) as usize + waiting.count() < most as usize {
             return Ok(());
         }
         let many = counted(most, "agreement");
@@ -104,7 +104,7 @@ impl Decider<'_> {
             return Ok(());
         }
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
-        if self.plan.table.probes.count(party, minute) > most {
+        if self.plan.limits.probes.count(party, minute) > most {
             let times = counted(most, "time");
             return Err(quota_exceeded(format!("a party may ask {times} a minute")));
         }
@@ -114,22 +114,22 @@ impl Decider<'_> {
     /// The questions of a party in the present minute.
     pub(crate) fn questions_of(&self, party: &str) -> u32 {
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
-        self.plan.table.probes.in_minute(party, minute)
+        self.plan.limits.probes.in_minute(party, minute)
     }
 
     /// How many parties have at least [`NEAR_PERCENT`] of the agreements or the questions that they may have.
     pub(crate) fn parties_near_quota(&self) -> usize {
-        let asking = self.plan.table.probes.counts.keys().map(String::as_str);
+        let asking = self.plan.limits.probes.counts.keys().map(String::as_str);
         let parties: BTreeSet<&str> = self
             .plan
-            .live
+            .agreements
             .parties()
             .map(|(party, _)| party)
             .chain(asking)
             .collect();
         let is_near = |party: &&str| {
             let quotas = self.settings.quotas_of(party);
-            is_near_bound(self.plan.live.of_party(party), quotas.agreements)
+            is_near_bound(self.plan.agreements.of_party(party), quotas.agreements)
                 || is_near_bound(self.questions_of(party), quotas.probes_per_minute)
         };
         parties.into_iter().filter(is_near).count()

@@ -31,14 +31,14 @@ impl Decider<'_> {
         let deadline = proposal.deadline_within(horizon);
         let (capacity, rate) = self
             .plan
-            .resources
+            .schedules
             .largest_and_fastest(&proposal.filters)
             .unwrap_or_default();
         let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
         // Of the sizes that there are nodes for.
         let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
         let durations = durations.map(|shape| {
-            let foreseen = self.plan.resources.least_hold(proposal, *shape);
+            let foreseen = self.plan.schedules.least_hold(proposal, *shape);
             foreseen.unwrap_or(proposal.scaling.shape(*shape, rate).duration)
         });
         let duration = durations.min().unwrap_or(Seconds::MAX);
@@ -79,12 +79,12 @@ impl Decider<'_> {
 
     /// The condition that no resource meets, and the values of the nodes, in words.
     fn unmet_condition_in_words(&self, filters: &[Filter]) -> String {
-        if self.plan.resources.in_service().next().is_none() {
+        if self.plan.schedules.in_service().next().is_none() {
             return "no resource is in service".to_owned();
         }
         let wanting = filters.iter().find(|filter| {
             self.plan
-                .resources
+                .schedules
                 .largest_and_fastest(std::slice::from_ref(filter))
                 .is_none()
         });
@@ -95,7 +95,7 @@ impl Decider<'_> {
         let attribute = filter.attribute();
         let values: Vec<String> = self
             .plan
-            .resources
+            .schedules
             .values(attribute)
             .iter()
             .take(VALUES_MAX)
@@ -121,7 +121,7 @@ impl Decider<'_> {
 
     /// The refusal of an offer that no resource takes, without a search for anything else.
     pub(crate) fn refuse_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
-        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.resources.cut_short;
+        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.schedules.cut_short;
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
         let frozen = self.frozen_resources_in_words(|each| {
             let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
@@ -154,9 +154,9 @@ impl Decider<'_> {
         }
         let requests = self.requests(need);
         // The search for alternatives has the budget of work of a decision of its own.
-        self.plan.resources.share_work(requests.len());
+        self.plan.schedules.share_work(requests.len());
         let refusal = self.refuse_with_advice(need, briefly, &requests);
-        self.plan.resources.share_work(1);
+        self.plan.schedules.share_work(1);
         refusal
     }
 
@@ -232,7 +232,7 @@ impl Decider<'_> {
             // window's end starts after `end − duration`.
             let before = Interval::new(now, request.ready + duration - 1);
             let after = Interval::new(request.deadline - duration + 1, latest);
-            let starts = self.plan.resources.change_schedule(*resource, |schedule| {
+            let starts = self.plan.schedules.change_schedule(*resource, |schedule| {
                 let near = schedule.alternatives(now, request, limits);
                 let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
                 let tree = schedule.tree();
@@ -283,7 +283,7 @@ impl Decider<'_> {
         let coarsened = |(resource, request): &(usize, scheduler::Request)| -> Option<Vec<Relaxation>> {
             let found = self
                 .plan
-                .resources
+                .schedules
                 .get(*resource)?
                 .schedule
                 .relaxations(request, &bounds);

@@ -101,7 +101,7 @@ type OpenStretches = BTreeMap<String, Vec<Stretch>>;
 impl Decider<'_> {
     /// What each party has, by their names.
     pub(crate) fn usage_of_all(&self) -> Vec<PartyUsage> {
-        let agreed = self.plan.holdings.parties();
+        let agreed = self.plan.limits.holdings.parties();
         let parties: BTreeSet<&str> = agreed.chain(self.plan.table.parties()).collect();
         let parties = parties.into_iter();
         parties.map(|party| self.usage_of(party.to_owned())).collect()
@@ -113,14 +113,14 @@ impl Decider<'_> {
         let share_percent = quotas.share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);
-        let agreed = self.plan.holdings.of(&party).into_iter();
+        let agreed = self.plan.limits.holdings.of(&party).into_iter();
         let agreed = agreed.flat_map(|agreed| agreed.on.keys());
         let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
         let on = used.into_iter().map(|resource| {
             let usage = self.usage_on(&party, resource, (&beside, None));
             let capacity = self
                 .plan
-                .resources
+                .schedules
                 .named(resource)
                 .map_or(0, |resource| resource.resource.capacity);
             ResourceUsage {
@@ -133,7 +133,12 @@ impl Decider<'_> {
         });
         let resources = on.collect();
         PartyUsage {
-            agreements: self.plan.holdings.of(&party).map_or(0, |each| each.agreements),
+            agreements: self
+                .plan
+                .limits
+                .holdings
+                .of(&party)
+                .map_or(0, |each| each.agreements),
             agreements_max: quotas.agreements,
             questions: self.questions_of(&party),
             questions_max: quotas.probes_per_minute,
@@ -147,7 +152,7 @@ impl Decider<'_> {
     /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
     fn share_of(&self, party: &str) -> Option<u32> {
         let share = self.settings.quotas_of(party).share_percent;
-        share.filter(|_| self.plan.holdings.has_others(party))
+        share.filter(|_| self.plan.limits.holdings.has_others(party))
     }
 
     /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
@@ -165,12 +170,12 @@ impl Decider<'_> {
         // On the other resources it has nothing, and what it asks for is not too much.
         let looked_at = |resource_plan: &&ResourcePlan| {
             let name = &resource_plan.resource.name;
-            let agreed = self.plan.holdings.of(&proposal.party);
+            let agreed = self.plan.limits.holdings.of(&proposal.party);
             is_long(proposal, percent)
                 || beside.contains_key(name)
                 || agreed.is_some_and(|agreed| agreed.on.contains_key(name))
         };
-        let in_service = || self.plan.resources.in_service();
+        let in_service = || self.plan.schedules.in_service();
         let (mut limited, mut is_free) = (Vec::new(), false);
         for resource_plan in in_service().filter(looked_at) {
             let usage = self.usage_on(&proposal.party, &resource_plan.resource.name, (&beside, replaced));
@@ -211,7 +216,7 @@ impl Decider<'_> {
         (resource, stretch): (&str, Stretch),
         (replaced, but): (Option<&Agreement>, Option<Uuid>),
     ) -> bool {
-        let Some((percent, resource_plan)) = self.share_of(party).zip(self.plan.resources.named(resource))
+        let Some((percent, resource_plan)) = self.share_of(party).zip(self.plan.schedules.named(resource))
         else {
             return true;
         };
@@ -230,7 +235,7 @@ impl Decider<'_> {
         stretch: Stretch,
         replaced: Option<&Agreement>,
     ) -> bool {
-        let resource = self.plan.resources.get(at);
+        let resource = self.plan.schedules.get(at);
         resource
             .is_none_or(|each| self.is_within_share(party, (&each.resource.name, stretch), (replaced, None)))
     }
@@ -255,7 +260,7 @@ impl Decider<'_> {
         // The offers count for acceptances, and a command that is decided again has given its slots back.
         let waiting = self
             .plan
-            .reserving
+            .waiting
             .waiting
             .values()
             .filter(|waiting| !waiting.numbers.is_empty());
@@ -278,6 +283,7 @@ impl Decider<'_> {
     ) -> Cow<'_, Usage> {
         let agreed = self
             .plan
+            .limits
             .holdings
             .of(party)
             .and_then(|each| each.on.get(resource));
@@ -307,7 +313,7 @@ impl Decider<'_> {
                 .div_ceil(HOUR);
             let capacity = self
                 .plan
-                .resources
+                .schedules
                 .named(&place.resource)
                 .map_or(0, |resource| resource.resource.capacity);
             let most = bound_of_share(capacity, percent).most / HOUR;

@@ -75,8 +75,8 @@ impl Decider<'_> {
 
     /// What a key has spent, with what waits.
     fn spent_by(&self, key: Uuid) -> i64 {
-        let Spendings { spent, waiting } = &self.plan.spendings;
-        let commands = &self.plan.reserving.waiting;
+        let Spendings { spent, waiting } = &self.plan.limits.spendings;
+        let commands = &self.plan.waiting.waiting;
         let own = waiting
             .iter()
             .filter(|(id, (by, _))| *by == key && commands.contains_key(id));
@@ -86,8 +86,8 @@ impl Decider<'_> {
 
     /// Counts the price of an agreement that its command waits for.
     pub(crate) fn note_waiting_price(&mut self, spender: Option<Spender>, agreement: &Agreement) {
-        let commands = &self.plan.reserving.waiting;
-        let waiting = &mut self.plan.spendings.waiting;
+        let commands = &self.plan.waiting.waiting;
+        let waiting = &mut self.plan.limits.spendings.waiting;
         waiting.retain(|id, _| commands.contains_key(id));
         if let (Some(spender), Some(price)) = (spender, agreement.price) {
             waiting.insert(agreement.id, (spender.key, price.micros));
@@ -99,7 +99,7 @@ impl Decider<'_> {
         let Some((Spender { key, .. }, price)) = spender.zip(agreement.price) else {
             return;
         };
-        let spent = self.plan.spendings.spent.entry(key).or_default();
+        let spent = self.plan.limits.spendings.spent.entry(key).or_default();
         *spent = spent.saturating_add(price.micros);
         self.batch.push(Change::Spend {
             agreement: agreement.id,

@@ -23,7 +23,7 @@ impl Command for BeginDue {
         announce_starts(decider);
         decider.plan.give_up_stopping_lost_work(now);
         let (mut starting, mut missed, mut late) = (Vec::new(), Vec::new(), Vec::new());
-        for id in decider.plan.due.due_by(now) {
+        for id in decider.plan.life.due.due_by(now) {
             let Some(agreement) = decider.plan.must_get(id) else {
                 continue;
             };
@@ -71,12 +71,12 @@ impl Command for BeginDue {
 /// Announces the starts whose time has come. One that has come itself is not announced any more.
 fn announce_starts(decider: &mut Decider<'_>) {
     let now = decider.present_second();
-    for id in decider.plan.starts.due_by(now) {
+    for id in decider.plan.life.starts.due_by(now) {
         let Some(agreement) = decider.plan.must_get(id) else {
             continue;
         };
         let start = agreement.slot().start;
-        decider.plan.starts.note_announced(&agreement, start);
+        decider.plan.life.starts.note_announced(&agreement, start);
         if start > now {
             decider.batch.push(Change::AnnounceStart {
                 agreement: Box::new(agreement),

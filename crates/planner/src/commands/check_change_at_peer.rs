@@ -27,7 +27,7 @@ impl Command for CheckChangeAtPeer {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let old = decider.live_agreement(self.agreement)?;
-        let at = decider.plan.resources.required_place_of(&old.resource);
+        let at = decider.plan.schedules.required_place_of(&old.resource);
         let at = at.ok_or(Error::Unavailable)?;
         let goes_on = old.is_being_carried_out();
         let slots = if goes_on {

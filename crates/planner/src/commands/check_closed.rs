@@ -19,7 +19,7 @@ impl Command for CheckClosed {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let is_closed = decider
             .plan
-            .resources
+            .schedules
             .closed()
             .any(|closed| closed == self.resource);
         Ok(DecisionStep::Done(is_closed))

@@ -32,7 +32,7 @@ impl Command for Configure {
     type Answer = ResourceChanges;
 
     fn decide(mut self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let all = decider.plan.resources.list();
+        let all = decider.plan.schedules.list();
         if !self.is_start {
             for file in &self.settings.resources {
                 let before = all.iter().find(|before| before.name == file.name);
@@ -52,10 +52,10 @@ impl Command for Configure {
             restarting: self.settings.restarting,
             ..decider.settings.clone()
         };
-        decider.plan.overruns.clone_from(&settings.overruns);
+        decider.plan.life.overruns.clone_from(&settings.overruns);
         let is_repriced = settings.pricing != decider.settings.pricing;
         if is_repriced {
-            decider.plan.resources.reprice(&settings);
+            decider.plan.schedules.reprice(&settings);
         }
         decider.reconfigured = Some(settings);
         let changes = decider.set_resources(next, (self.id, self.party));

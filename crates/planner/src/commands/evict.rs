@@ -87,6 +87,7 @@ impl Command for Evict {
         // Its place would be held for the party that has to leave it.
         decider
             .plan
+            .table
             .suggested
             .retain(|suggested| suggested.agreement.id != self.id);
         let mut penalties = Vec::new();

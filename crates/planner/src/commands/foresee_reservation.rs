@@ -25,12 +25,12 @@ impl Command for ForeseeReservation {
 /// From when on the cluster has it.
 fn due(decider: &Decider<'_>, id: Uuid) -> Option<Time> {
     let agreement = decider.plan.get(id).filter(|plan| plan.is_placed())?;
-    let resource = decider.plan.resources.named(&agreement.resource)?;
+    let resource = decider.plan.schedules.named(&agreement.resource)?;
     if resource.kept_for(agreement).is_some() {
         return None;
     }
     // A cluster that has not been seen yet reserves it by its begin at the latest.
-    let within = decider.plan.reserving.handed_within.get(&agreement.resource);
+    let within = decider.plan.waiting.handed_within.get(&agreement.resource);
     let due = agreement.slot().start - within.copied().unwrap_or_default();
     Some(due.max(decider.present_second()))
 }

@@ -129,18 +129,18 @@ fn ordered_place(
         return unfit("offers to change it are held, which count on its place".to_owned());
     }
     let to = order.resource.as_deref().unwrap_or(&agreement.resource);
-    let at = decider.plan.resources.place_of(to);
+    let at = decider.plan.schedules.place_of(to);
     let Some(at) = at.filter(|at| decider.may_go_to_resource(*at, agreement)) else {
         return unfit(format!(
             "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
         ));
     };
-    if to != agreement.resource && decider.plan.resources.closed().any(|closed| closed == to) {
+    if to != agreement.resource && decider.plan.schedules.closed().any(|closed| closed == to) {
         return unfit(format!("nothing is promised on {to} before it has been checked"));
     }
     let now = decider.present_second();
     let mut window = rest_of_window(agreement, now);
-    if let Some(near) = decider.plan.reserving.near_until(to, now) {
+    if let Some(near) = decider.plan.waiting.near_until(to, now) {
         // Nearer slots are promised only when the cluster holds their nodes.
         window.start = window.start.max(near + 1);
     }

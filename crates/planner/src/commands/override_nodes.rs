@@ -41,7 +41,7 @@ impl Command for OverrideNodes {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let resource = decider
             .plan
-            .resources
+            .schedules
             .named(&self.resource)
             .ok_or(Error::NotFound)?;
         let capacity = resource.resource.capacity;

@@ -31,7 +31,7 @@ impl Command for PlaceSought {
             .get(row.agreement)
             .filter(|plan| plan.is_waiting())
             .cloned();
-        let at = decider.plan.resources.place_of(&row.peer);
+        let at = decider.plan.schedules.place_of(&row.peer);
         if let Some((agreement, at)) = sought.zip(at) {
             let now = decider.present_second();
             let before = agreement.slots[0].placement.start;

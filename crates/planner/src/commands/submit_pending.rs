@@ -52,7 +52,7 @@ impl Command for SubmitPending {
             decider.check_agreements_quota(&proposal.party, None)?;
         }
         // It is on the first resource until it is decided, or on that of the peer that is asked.
-        if decider.plan.resources.get(0).is_none() {
+        if decider.plan.schedules.get(0).is_none() {
             let why = "no resource is in service";
             return Err(bare_refusal(Reason::ResourceNotOffered, why).into());
         }
@@ -74,7 +74,7 @@ impl Command for SubmitPending {
         let nowhere = Slots::one((Interval::new(ready, ready), shape.nodes));
         let at = at_peer
             .as_ref()
-            .and_then(|peer| decider.plan.resources.place_of(peer))
+            .and_then(|peer| decider.plan.schedules.place_of(peer))
             .unwrap_or(0);
         let agreement = Agreement {
             duration: shape.duration,

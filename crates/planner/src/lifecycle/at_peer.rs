@@ -32,7 +32,7 @@ pub struct MadeAtPeer {
 impl Plan {
     /// Whether a peer carries an agreement out.
     pub(crate) fn is_at_peer(&self, agreement: &Agreement) -> bool {
-        let resource = self.resources.named(&agreement.resource);
+        let resource = self.schedules.named(&agreement.resource);
         resource.is_some_and(|each| each.resource.is_peer())
     }
 }
@@ -81,7 +81,7 @@ impl Decider<'_> {
         {
             return Err(Error::Unfit(why.binding));
         }
-        let at = self.plan.resources.required_place_of(&terms.resource);
+        let at = self.plan.schedules.required_place_of(&terms.resource);
         let at = at.ok_or(Error::Unavailable)?;
         (proposal.id, proposal.name) = (pending.id, pending.name.clone());
         proposal.initiator_id.clone_from(&pending.initiator_id);
@@ -161,7 +161,7 @@ impl Decider<'_> {
     pub(crate) fn try_put_rest(&mut self, (agreement, number): (&Agreement, u64), at: usize) -> bool {
         let now = self.present_second();
         let rest = self.running_of(at, agreement, number);
-        self.plan.resources.put(at, now, &rest, rest.ready)
+        self.plan.schedules.put(at, now, &rest, rest.ready)
     }
 
     /// Puts an agreement where its peer has it, with the one that it replaces out of the plan; whether there was room.
@@ -219,7 +219,7 @@ impl Decider<'_> {
         let slots: Vec<_> = slots.zip(starts).collect();
         self.run_trial(|this| {
             let mut slots = slots.into_iter();
-            let all = slots.all(|(request, start)| this.plan.resources.put(at, now, &request, start));
+            let all = slots.all(|(request, start)| this.plan.schedules.put(at, now, &request, start));
             all.then_some(())
         })
         .is_some()

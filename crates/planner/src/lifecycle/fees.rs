@@ -133,15 +133,15 @@ impl Decider<'_> {
             cheaper.retain(|(least, _)| *least < price.micros);
             cheaper.sort_unstable();
             let crowded = this.crowded_places(&need);
-            this.plan.resources.share_work(crowded.len());
+            this.plan.schedules.share_work(crowded.len());
             cheaper.into_iter().find(|(_, at)| {
                 let others_may_move = crowded.iter().any(|(crowded, _)| crowded == at);
                 this.has_room_again(*at, agreement, (&need, others_may_move))
             })
         });
-        self.plan.resources.share_work(1);
+        self.plan.schedules.share_work(1);
         let (micros, at) = found?;
-        let resource = self.plan.resources.get(at)?.resource.name.clone();
+        let resource = self.plan.schedules.get(at)?.resource.name.clone();
         Some(Rebooking {
             price: Money::new(micros, price.currency),
             resource,
@@ -152,10 +152,10 @@ impl Decider<'_> {
     /// window.
     fn prices_of_rebooking(&self, agreement: &Agreement, need: &Need<'_>) -> Vec<(i64, usize)> {
         let (shape, window) = (need.shapes[0], need.window);
-        let able = self.plan.resources.hopeful(need, shape, usize::MAX).into_iter();
+        let able = self.plan.schedules.hopeful(need, shape, usize::MAX).into_iter();
         let priced = able.filter_map(|at| {
-            let Shape { nodes, duration } = self.plan.resources.shortest(at, need, shape)?;
-            if self.plan.resources.get(at)?.resource.is_peer() || window.duration() < duration {
+            let Shape { nodes, duration } = self.plan.schedules.shortest(at, need, shape)?;
+            if self.plan.schedules.get(at)?.resource.is_peer() || window.duration() < duration {
                 return None;
             }
             let latest = Interval::of(window.end - duration, duration);
@@ -176,8 +176,8 @@ impl Decider<'_> {
         (need, others_may_move): (&Need<'_>, bool),
     ) -> bool {
         let (shape, window) = (need.shapes[0], need.window);
-        let shortest = self.plan.resources.shortest(at, need, shape);
-        let Some((resource_plan, shortest)) = self.plan.resources.get(at).zip(shortest) else {
+        let shortest = self.plan.schedules.shortest(at, need, shape);
+        let Some((resource_plan, shortest)) = self.plan.schedules.get(at).zip(shortest) else {
             return false;
         };
         let tree = resource_plan.schedule.tree();
@@ -200,7 +200,7 @@ impl Decider<'_> {
             ready: window.end - shortest.duration,
             ..request
         };
-        let mut fits = |request: &Request| self.plan.resources.would_start(at, now, request).is_some();
+        let mut fits = |request: &Request| self.plan.schedules.would_start(at, now, request).is_some();
         others_may_move && (fits(&request) || fits(&last) || self.displace(at, need, shape).is_some())
     }
 }

@@ -20,12 +20,12 @@ impl Plan {
     /// within this one, and those that it counted on are gone. Returns whether that is so. The agreement has no nodes until then.
     pub(crate) fn begins_a_second_later(&mut self, agreement: &Agreement, now: Time) -> bool {
         self.unbind(agreement, now);
-        self.bound.remove(&agreement.id);
-        let resource = self.resources.named(&agreement.resource);
+        self.life.bound.remove(&agreement.id);
+        let resource = self.schedules.named(&agreement.resource);
         let free = resource.map_or(0, |resource| resource.free_nodes(agreement, now + 1).len());
         let is_later = free >= agreement.slot_nodes() as usize;
         if is_later {
-            self.due.set(agreement.id, Some(now + 1));
+            self.life.due.set(agreement.id, Some(now + 1));
         }
         is_later
     }
@@ -43,7 +43,7 @@ impl Decider<'_> {
     /// holds are its party's, also while the service is down.
     pub(crate) fn lateness(&self, agreement: &Agreement) -> Seconds {
         let now = self.present_second();
-        let resource = self.plan.resources.named(&agreement.resource);
+        let resource = self.plan.schedules.named(&agreement.resource);
         let kept = resource.filter(|_| agreement.job.is_none());
         let kept = kept.and_then(|kept| kept.kept_for(agreement));
         let whole = kept.filter(|kept| kept.nodes.len() >= agreement.slot_nodes() as usize);
@@ -54,7 +54,7 @@ impl Decider<'_> {
     /// cluster has not told yet what it holds.
     pub(crate) fn awaits_word_of_cluster(&self, agreement: &Agreement) -> bool {
         let (now, slot) = (self.present_second(), agreement.slot());
-        let resource = self.plan.resources.named(&agreement.resource);
+        let resource = self.plan.schedules.named(&agreement.resource);
         agreement.job.is_none()
             && agreement.started.is_none()
             && agreement.service != ServiceState::Completed
@@ -88,7 +88,7 @@ impl Decider<'_> {
             let mut placed = agreement.clone();
             placed.place_slot(0, (later, nodes));
             let request = request_of_stretch(&placed, number, (later, nodes));
-            this.plan.resources.put(at, now, &request, now).then_some(placed)
+            this.plan.schedules.put(at, now, &request, now).then_some(placed)
         });
         let Some(mut placed) = placed else {
             return agreement;

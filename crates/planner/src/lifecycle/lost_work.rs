@@ -39,8 +39,9 @@ impl Plan {
     /// Forgets the jobs to be stopped once their slots have been over for long, and this plan has known them for as long:
     /// nothing of them runs any more.
     pub(crate) fn give_up_stopping_lost_work(&mut self, now: Time) {
-        let made = self.made;
-        self.stopping
+        let made = self.life.made;
+        self.life
+            .stopping
             .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
     }
 
@@ -49,13 +50,13 @@ impl Plan {
     /// until the second is over.
     pub fn recall_lost(&mut self, lost: Vec<Agreement>) {
         let loads = lost.iter().flat_map(Agreement::loads);
-        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.made));
+        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.life.made));
         if let Some(until) = kept.map(|(time, _)| time.end).max() {
-            self.resources.advance(until);
+            self.schedules.advance(until);
         }
         for agreement in lost {
             // A resource that is not known has no executor to ask; one that is retired has.
-            if self.resources.named_or_gone(&agreement.resource).is_some() {
+            if self.schedules.named_or_gone(&agreement.resource).is_some() {
                 self.stop_lost_work_later(agreement);
             }
         }
@@ -63,11 +64,11 @@ impl Plan {
 
     /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
     pub(crate) fn stop_lost_work_later(&mut self, agreement: Agreement) {
-        self.stopping.insert(agreement.id, agreement);
+        self.life.stopping.insert(agreement.id, agreement);
     }
 
     /// Forgets it: nothing is left. Whether it was to be stopped.
     pub(crate) fn forget_lost_work(&mut self, agreement: Uuid) -> bool {
-        self.stopping.remove(&agreement).is_some()
+        self.life.stopping.remove(&agreement).is_some()
     }
 }

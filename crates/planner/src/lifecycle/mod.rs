@@ -5,6 +5,7 @@ pub(super) mod billing;
 pub(super) mod deadlines;
 pub(super) mod fees;
 pub(super) mod late_starts;
+pub(super) mod life;
 pub(super) mod lost_work;
 pub(super) mod overrun;
 pub(super) mod overruns;

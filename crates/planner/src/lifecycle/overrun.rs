@@ -20,12 +20,12 @@ impl Plan {
             // Its slot there is the peer's to make longer.
             return None;
         }
-        let grace = match self.ending.get(&agreement.id) {
+        let grace = match self.life.ending.get(&agreement.id) {
             Some(LastLook::Never) => return None,
             Some(LastLook::Unsaved(_)) => 0,
-            None => self.overruns.grace(agreement).unwrap_or(0),
+            None => self.life.overruns.grace(agreement).unwrap_or(0),
         };
-        self.overruns.look_at(agreement, grace)
+        self.life.overruns.look_at(agreement, grace)
     }
 
     /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
@@ -34,8 +34,8 @@ impl Plan {
             return;
         };
         match last {
-            Some(last) => self.ending.insert(id, last),
-            None => self.ending.remove(&id),
+            Some(last) => self.life.ending.insert(id, last),
+            None => self.life.ending.remove(&id),
         };
         self.note_due_time(&agreement);
     }
@@ -47,8 +47,13 @@ impl Decider<'_> {
     pub(crate) fn handle_overrun(&mut self, agreement: &Agreement) {
         let now = self.present_second();
         let (id, end) = (agreement.id, agreement.slot().end);
-        let before = self.plan.ending.get(&id).copied();
-        let grace = self.plan.overruns.grace(agreement).filter(|_| before.is_none());
+        let before = self.plan.life.ending.get(&id).copied();
+        let grace = self
+            .plan
+            .life
+            .overruns
+            .grace(agreement)
+            .filter(|_| before.is_none());
         // As much time may have passed without a check.
         let grace = grace.filter(|grace| end - *grace > now);
         if agreement.slot_started().is_none() || end <= now + 1 {
@@ -99,7 +104,7 @@ impl Decider<'_> {
             return false;
         };
         let longer = self.run_trial(|this| {
-            this.plan.resources.vacate(at, now, number);
+            this.plan.schedules.vacate(at, now, number);
             let end = this.reached_end(at, agreement, end);
             let rest = this.running_of(at, agreement, number);
             let longer = Request {
@@ -108,7 +113,7 @@ impl Decider<'_> {
                 ..rest
             };
             let is_longer = end > agreement.placement().end;
-            let placed = is_longer.then(|| this.plan.resources.submit(at, now, &longer));
+            let placed = is_longer.then(|| this.plan.schedules.submit(at, now, &longer));
             placed.flatten().map(|(_, moves)| (end, moves))
         });
         let Some((end, moves)) = longer else {

@@ -54,7 +54,7 @@ impl Decider<'_> {
 impl Plan {
     /// The agreement with this slot number, and the index of the slot in it.
     pub(crate) fn slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
-        let SlotOf { agreement, index } = self.numbers.slot(number)?;
+        let SlotOf { agreement, index } = self.placement.numbers.slot(number)?;
         let agreement = self.get(agreement)?;
         (index < agreement.slots.len()).then_some((agreement, index))
     }
@@ -77,7 +77,7 @@ impl Plan {
                 return;
             };
             // It may have lost its place, or be about to begin.
-            let Some((old, start)) = self.resources.waiting_request(at, number) else {
+            let Some((old, start)) = self.schedules.waiting_request(at, number) else {
                 continue;
             };
             let mut request = request_of_slot(agreement, number, index);
@@ -85,8 +85,8 @@ impl Plan {
                 request = request.fixed_to(start);
             }
             // Most of them are as they were, and to take one out has the schedule look at all others again.
-            if request.window() != old.window() && self.resources.withdraw(at, number).is_some() {
-                self.resources.put_back(at, Time::MIN, &request, start);
+            if request.window() != old.window() && self.schedules.withdraw(at, number).is_some() {
+                self.schedules.put_back(at, Time::MIN, &request, start);
             }
         }
     }

@@ -31,7 +31,7 @@ impl Decider<'_> {
             return None;
         }
         let (_, number) = self.plan.planned_slot(agreement, 0)?;
-        let all = self.plan.resources.plans().enumerate();
+        let all = self.plan.schedules.plans().enumerate();
         let peers = all.filter(|(_, each)| each.resource.is_peer() && !each.resource.is_retired());
         let peers: Vec<(usize, String)> = peers.map(|(at, peer)| (at, peer.resource.name.clone())).collect();
         let placed = peers.into_iter().find_map(|(at, resource)| {

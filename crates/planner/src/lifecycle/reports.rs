@@ -61,11 +61,12 @@ impl Decider<'_> {
         let one_agreement = run.agreement;
         let plan = &self.plan;
         let own = plan
+            .life
             .stopping
             .get(&one_agreement)
             .or_else(|| plan.get(one_agreement));
         let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
-        let all = || plan.stopping.values().chain(plan.live.iter());
+        let all = || plan.life.stopping.values().chain(plan.agreements.iter());
         let agreement = own
             .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
             .ok_or(Error::NotFound)?;

@@ -41,7 +41,7 @@ impl Decider<'_> {
         agreement.state == AgreementState::Observed
             && agreement.service == ServiceState::Processing
             && agreement.job.as_ref().is_some_and(may)
-            && self.plan.resources.place_of(&agreement.resource).is_some()
+            && self.plan.schedules.place_of(&agreement.resource).is_some()
     }
 
     /// Makes an agreement wait for another slot after this end of its work, where it may and where there is a slot. Returns
@@ -69,7 +69,7 @@ impl Decider<'_> {
     /// Whether an agreement may go to a resource, or have another place there: the resource is in service and meets its filters.
     /// Work that was lost is run again where its job of before can be stopped.
     pub(crate) fn may_go_to_resource(&self, at: usize, agreement: &Agreement) -> bool {
-        let resource = self.plan.resources.get(at);
+        let resource = self.plan.schedules.get(at);
         resource.is_some_and(|decider| decider.may_have(agreement))
             && (agreement.restarts() == 0 || self.tells_old_job_is_gone(at, agreement))
     }
@@ -79,7 +79,7 @@ impl Decider<'_> {
     fn tells_old_job_is_gone(&self, at: usize, agreement: &Agreement) -> bool {
         let there = self
             .plan
-            .resources
+            .schedules
             .get(at)
             .map(|resource| resource.resource.name.as_str());
         there.is_some_and(|there| {
@@ -89,7 +89,7 @@ impl Decider<'_> {
 
     /// Whether a resource is this machine.
     pub(crate) fn is_local(&self, resource: &str) -> bool {
-        let one_resource = self.plan.resources.named(resource);
+        let one_resource = self.plan.schedules.named(resource);
         one_resource.is_some_and(|each| each.resource.kind == LOCAL)
     }
 
@@ -113,7 +113,7 @@ impl Decider<'_> {
         let next = self.second_after_loss();
         // An addition planned for this run is not planned for the next.
         let agreement = &self.give_back_rest_of_saved(agreement, next);
-        let resource = self.plan.resources.named(&agreement.resource);
+        let resource = self.plan.schedules.named(&agreement.resource);
         let on_cluster = resource.is_some_and(|each| each.resource.kind == CLUSTER);
         // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
         let leaves = on_cluster && end.started.is_some();

@@ -39,7 +39,7 @@ impl Decider<'_> {
             return Err(Error::Lost(why));
         }
         self.check_new_id(proposal, &[instance.agreement, pending.map(|pending| pending.id)])?;
-        let resource = self.plan.resources.required_place_of(&terms.resource);
+        let resource = self.plan.schedules.required_place_of(&terms.resource);
         let resource = resource.ok_or(Error::Unavailable)?;
         let replaced = self.agreement_to_replace(&instance)?;
         let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
@@ -65,7 +65,7 @@ impl Decider<'_> {
         if self.waits_to_accept(&offer, (&agreement, spender), &admitted, replaced.as_ref())? {
             return Ok(DecisionStep::Wait(acceptance));
         }
-        if let Some(reserved) = self.plan.reserving.take(agreement.id) {
+        if let Some(reserved) = self.plan.waiting.take(agreement.id) {
             agreement.slots = reserved.admitted.slots;
         }
         let mut old = self.lift_replaced(&instance)?;

@@ -57,8 +57,8 @@ impl Decider<'_> {
         let mut proposal = ask.proposal.clone();
         self.limit_to_quotas(&mut proposal, Some(old))?;
         let shape = proposal.shapes.iter().find(|shape| shape.nodes == old.nodes());
-        let place = self.plan.resources.place_of(&old.resource);
-        let place_and_rate = place.and_then(|at| Some((at, self.plan.resources.get(at)?.resource.rate)));
+        let place = self.plan.schedules.place_of(&old.resource);
+        let place_and_rate = place.and_then(|at| Some((at, self.plan.schedules.get(at)?.resource.rate)));
         let Some((shape, (at, rate))) = shape.zip(place_and_rate) else {
             return Err(quota_exceeded("its size is beyond what its party may have"));
         };
@@ -172,7 +172,7 @@ impl Decider<'_> {
         if end <= old.placement().end {
             return end;
         }
-        let now = match self.plan.resources.get(at) {
+        let now = match self.plan.schedules.get(at) {
             Some(resource_plan) => resource_plan.schedule.now().max(now),
             None => return old.placement().end,
         };
@@ -188,10 +188,10 @@ impl Decider<'_> {
             nodes: last.nodes,
             ..request_of_agreement(old, self.plan.next_number())
         };
-        if self.plan.may_keep_until(old, end) && self.plan.resources.would_start(at, now, &rest).is_some() {
+        if self.plan.may_keep_until(old, end) && self.plan.schedules.would_start(at, now, &rest).is_some() {
             return end;
         }
-        let Some(one_resource_plan) = self.plan.resources.get(at) else {
+        let Some(one_resource_plan) = self.plan.schedules.get(at) else {
             return old.placement().end;
         };
         let tree = one_resource_plan.schedule.tree();

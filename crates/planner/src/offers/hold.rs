@@ -59,13 +59,13 @@ impl Decider<'_> {
         let mut offers = offers.remove(&terms.resource).unwrap_or_default();
         let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
-        let at = self.plan.resources.place_of(&terms.resource)?;
+        let at = self.plan.schedules.place_of(&terms.resource)?;
         let end = terms.slots.placement().end;
         let old = self.plan.renegotiated(negotiation).filter(|_| !base.is_empty());
         if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
             return None;
         }
-        let resource = &self.plan.resources.get(at)?.resource;
+        let resource = &self.plan.schedules.get(at)?.resource;
         let filters = terms
             .promise
             .iter()
@@ -101,7 +101,7 @@ impl Decider<'_> {
     /// places others before a request that has all of the window, and refuses a request that has no other place.
     fn make_place(&mut self, at: usize, request: &Request, window: Interval) -> Option<Vec<Move>> {
         let now = self.present_second();
-        let resources = &mut self.plan.resources;
+        let resources = &mut self.plan.schedules;
         if resources.put(at, now, request, request.ready) {
             return Some(Vec::new());
         }
@@ -154,8 +154,8 @@ impl Decider<'_> {
         if needed.is_empty() {
             let end = second_after(self.now);
             for held in kept_so_far {
-                if let Some(at) = self.plan.resources.required_place_of(&held.resource) {
-                    self.plan.resources.free(at, end, held.number);
+                if let Some(at) = self.plan.schedules.required_place_of(&held.resource) {
+                    self.plan.schedules.free(at, end, held.number);
                 }
             }
             self.unpin_renegotiated(negotiation);
@@ -180,8 +180,8 @@ impl Decider<'_> {
     /// Takes the hold of a choice out of the schedules, in a trial that does not stay: it is still known.
     pub(crate) fn vacate_hold(&mut self, choice: Uuid) {
         for held in self.plan.table.holds.of(choice).to_vec() {
-            let at = self.plan.resources.place_of(&held.resource);
-            if at.is_some_and(|at| self.plan.resources.has_request(at, held.number)) {
+            let at = self.plan.schedules.place_of(&held.resource);
+            if at.is_some_and(|at| self.plan.schedules.has_request(at, held.number)) {
                 self.plan.vacate(&held, self.present_second());
             }
         }
@@ -266,7 +266,7 @@ impl Decider<'_> {
         };
         if let Some((at, _)) = self.plan.planned_slot(&agreement, 0) {
             for (request, start) in self.take_slots_out(&agreement, agreement.slots_begun(), now) {
-                self.plan.resources.put_back(at, now, &request, start);
+                self.plan.schedules.put_back(at, now, &request, start);
             }
         }
     }
@@ -287,8 +287,8 @@ impl crate::Plan {
 
     /// Takes a hold out of the plan; all others stay where they are.
     pub(crate) fn vacate(&mut self, held: &HeldStretch, now: Time) {
-        if let Some(at) = self.resources.required_place_of(&held.resource) {
-            self.resources.vacate(at, now, held.number);
+        if let Some(at) = self.schedules.required_place_of(&held.resource) {
+            self.schedules.vacate(at, now, held.number);
         }
     }
 
@@ -345,11 +345,11 @@ impl crate::Plan {
                     stretch,
                 };
                 let at = self
-                    .resources
+                    .schedules
                     .place_of(&resource)
                     .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
                 let (interval, nodes) = stretch;
-                if !self.resources.put(at, now, &held.request(now), interval.start) {
+                if !self.schedules.put(at, now, &held.request(now), interval.start) {
                     return Err(format!(
                         "of \"{resource}\", {} in {interval}: not free",
                         counted(nodes, "node")

@@ -8,8 +8,8 @@ use domain::agreement::{
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::admission::per_minute::PerMinute;
 use crate::offers::holds::Holds;
+use crate::offers::suggestion::Suggestion;
 use crate::timetable::Timetable;
 
 /// Schedules know holds by numbers from here on, and agreements by smaller ones.
@@ -26,7 +26,7 @@ pub(crate) struct OpenNegotiation {
 
 /// Every negotiation that goes on.
 #[derive(Clone, Default)]
-pub(crate) struct OpenNegotiations {
+pub(crate) struct Table {
     open: BTreeMap<Uuid, OpenNegotiation>,
     /// When something lapses next in each.
     pub(crate) due: Timetable<Uuid>,
@@ -45,8 +45,8 @@ pub(crate) struct OpenNegotiations {
     pub(crate) holds: Holds,
     /// How many numbers have been given to holds.
     held: u64,
-    /// How often parties asked for quotes.
-    pub(crate) probes: PerMinute,
+    /// The proposals to make once the batch is stored.
+    pub(crate) suggested: Vec<Suggestion>,
 }
 
 /// The negotiations that a party has opened.
@@ -107,7 +107,7 @@ impl OpenNegotiation {
     }
 }
 
-impl OpenNegotiations {
+impl Table {
     /// Takes in a negotiation with its offers.
     pub(crate) fn open(
         &mut self,

@@ -31,15 +31,15 @@ const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: i
 impl Plan {
     /// Notes something to propose, once the batch is stored.
     fn note_suggestion(&mut self, suggestion: Suggestion) {
-        if self.suggested.len() < SUGGESTIONS_MAX {
-            self.suggested.push(suggestion);
+        if self.table.suggested.len() < SUGGESTIONS_MAX {
+            self.table.suggested.push(suggestion);
         }
     }
 
     /// Whether one more move may be proposed.
     pub(crate) fn may_propose_a_move(&self, most: usize) -> bool {
         let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
-        let waiting = self.suggested.iter().filter(a_move);
+        let waiting = self.table.suggested.iter().filter(a_move);
         most > 0 && self.table.moves + waiting.count() < most
     }
 }
@@ -61,14 +61,14 @@ impl Decider<'_> {
         let minute = self.now.div_euclid(60_000_000);
         if reason != Reason::NoCapacityInWindow
             || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
-            || self.plan.table.probes.count(PROVIDER, minute) > TRIES_PER_MINUTE
+            || self.plan.limits.probes.count(PROVIDER, minute) > TRIES_PER_MINUTE
         {
             return;
         }
         for (at, request) in self.requests(need).into_iter().take(RESOURCES_MAX) {
             let numbers = self
                 .plan
-                .resources
+                .schedules
                 .waiting_in_the_way(at, self.present_second(), &request);
             let others = numbers
                 .into_iter()
@@ -108,13 +108,13 @@ impl Decider<'_> {
         newcomer: &Request,
     ) -> Option<Interval> {
         let now = self.present_second();
-        let resource = self.plan.resources.get(at)?;
+        let resource = self.plan.schedules.get(at)?;
         let window = newcomer.window_at(resource.schedule.now().max(now));
         let tree = resource.schedule.tree();
         let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
         let fixed = newcomer.fixed_to(start);
         if !self.can_payer_pay(need.payer, &[(at, fixed)])
-            || !self.plan.resources.put(at, now, newcomer, start)
+            || !self.plan.schedules.put(at, now, newcomer, start)
         {
             return None;
         }
@@ -127,7 +127,7 @@ impl Decider<'_> {
         let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
         let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
         let mut found = Vec::new();
-        if let Some(resource) = self.plan.resources.get(at) {
+        if let Some(resource) = self.plan.schedules.get(at) {
             let tree = resource.schedule.tree();
             // Told in the provider's steps, away from where it was.
             let earlier = tree.latest_fit(nodes, duration, before);
@@ -191,7 +191,7 @@ impl Decider<'_> {
         own: OwnPrice,
         until: Time,
     ) -> Option<Candidate> {
-        let place = self.plan.resources.place_of(&agreement.resource);
+        let place = self.plan.schedules.place_of(&agreement.resource);
         let at = place.filter(|_| agreement.is_waiting())?;
         let mut search = self.quote_context(ask, until, Some(agreement));
         search.own = Some(own);
@@ -220,7 +220,7 @@ impl Decider<'_> {
         let lifted = match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
-            Some(id) if self.plan.stopping.contains_key(&id) => Err(Error::Lost(OfferLoss::Replaced)),
+            Some(id) if self.plan.life.stopping.contains_key(&id) => Err(Error::Lost(OfferLoss::Replaced)),
             Some(id) => self.liftable_agreement(id).map(Some),
             None => Ok(None),
         };

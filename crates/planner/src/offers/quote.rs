@@ -114,7 +114,7 @@ impl Decider<'_> {
     /// The possible offers for a request, or the reason why there are none.
     pub(crate) fn find_offers(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
         let now = search.now;
-        self.plan.resources.cut_short = false;
+        self.plan.schedules.cut_short = false;
         let asked = self.limit_quote(search, search.ask.proposal.clone());
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),
@@ -175,14 +175,14 @@ impl Decider<'_> {
             return Vec::new();
         }
         let requests = self.requests(need);
-        self.plan.resources.share_work(requests.len());
+        self.plan.schedules.share_work(requests.len());
         let mut found = self.quote_elsewhere(search, need, &requests);
         // A duration that follows from the size is not shortened, and nor is a promised one: the work would not be
         // finished.
         if search.ask.others.is_none() && search.own.is_none() {
             found.extend(self.quote_shorter(search, &requests));
         }
-        self.plan.resources.share_work(1);
+        self.plan.schedules.share_work(1);
         found
     }
 
@@ -225,12 +225,12 @@ impl Decider<'_> {
             return Err(reason);
         }
         let requests = self.requests(need);
-        self.plan.resources.share_work(requests.len());
+        self.plan.schedules.share_work(requests.len());
         let found = requests.into_iter().find_map(|(resource, request)| {
             let slot = self.place_of_quote(resource, need, &request)?;
             self.candidate(search, place(resource, request.nodes, slot))
         });
-        self.plan.resources.share_work(1);
+        self.plan.schedules.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
     }
 
@@ -243,14 +243,14 @@ impl Decider<'_> {
         (elsewhere, shape): (usize, Shape),
     ) -> Option<Candidate> {
         let replaced = search.replaced?;
-        let here = self.plan.resources.place_of(&replaced.resource)?;
+        let here = self.plan.schedules.place_of(&replaced.resource)?;
         if here == elsewhere || self.is_at_peer(replaced) {
             return None;
         }
         let part = (shape, need.window);
         let found = self
             .plan
-            .resources
+            .schedules
             .best_on(here, need, part, self.settings.objective)?;
         let (how, stretch) = ((OfferKind::Exact, 0.0), (found.slot, shape.nodes));
         self.candidate(search, CandidatePlacement::new(here, stretch, need.window, how))
@@ -266,7 +266,7 @@ impl Decider<'_> {
         let paying = self.payable_request(at, need, request)?;
         let start = self
             .plan
-            .resources
+            .schedules
             .would_start(at, self.present_second(), &paying)?;
         Some(request.slot(start))
     }
@@ -330,7 +330,7 @@ impl Decider<'_> {
         };
         let mut found = Vec::new();
         for (resource, request) in requests {
-            let Some(resource_plan) = self.plan.resources.get(*resource) else {
+            let Some(resource_plan) = self.plan.schedules.get(*resource) else {
                 continue;
             };
             let relaxations = resource_plan.schedule.relaxations(request, &bounds);
@@ -410,7 +410,7 @@ impl Decider<'_> {
             }
             (None, None) => (price, None, None),
         };
-        let resource = self.plan.resources.get(place.resource)?.resource.name.clone();
+        let resource = self.plan.schedules.get(place.resource)?.resource.name.clone();
         let terms = OfferTerms {
             peer: None,
             energy: self.energy(&resource, &slots),
@@ -449,7 +449,7 @@ impl Decider<'_> {
         let step = self.settings.refusals.coarsen;
         let start = coarse_quote_instant(place.slot.start + (step - 1), step);
         let slot = Interval::of(start, place.slot.duration());
-        let resource = self.plan.resources.get(place.resource)?;
+        let resource = self.plan.schedules.get(place.resource)?;
         let is_free = start == place.slot.start
             || (place.window.contains(slot) && resource.schedule.tree().min_free(slot) >= place.nodes);
         is_free.then_some(start)
@@ -467,7 +467,7 @@ impl Decider<'_> {
         if start >= latest {
             return Some((start, latest));
         }
-        let tree = self.plan.resources.get(place.resource)?.schedule.tree();
+        let tree = self.plan.schedules.get(place.resource)?.schedule.tree();
         let free = |until: Time| tree.min_free(Interval::new(start, until + duration)) >= place.nodes;
         if free(latest) {
             return Some((start, latest));

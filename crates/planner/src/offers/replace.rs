@@ -24,7 +24,7 @@ impl Decider<'_> {
     pub(crate) fn take_out(&mut self, agreement: &Agreement) {
         let taken = self.take_slots_out(agreement, 0, self.present_second());
         let all = agreement.slots.len() - agreement.slots_over();
-        self.plan.resources.impossible.unless(taken.len() == all, || {
+        self.plan.schedules.impossible.unless(taken.len() == all, || {
             format!("agreement {} is not where it lies", agreement.id)
         });
     }
@@ -52,7 +52,7 @@ impl Decider<'_> {
     /// instant.
     pub(crate) fn running_of(&self, at: usize, agreement: &Agreement, number: u64) -> Request {
         let now = self.present_second();
-        let resource = self.plan.resources.get(at);
+        let resource = self.plan.schedules.get(at);
         let now = resource.map_or(now, |resource_plan| resource_plan.schedule.now().max(now));
         let end = agreement.slot().end;
         Request {
@@ -74,7 +74,7 @@ impl Decider<'_> {
             (request_of_slot(agreement, number, index), start)
         };
         self.plan
-            .resources
+            .schedules
             .put_back(at, self.present_second(), &request, start);
     }
 

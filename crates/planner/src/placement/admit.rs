@@ -39,7 +39,7 @@ impl Decider<'_> {
                         Objective::LatestStart | Objective::LeastWorkLost
                     );
                 // At another time its energy would cost more.
-                let is_weighed = self.plan.resources.weighs_energy();
+                let is_weighed = self.plan.schedules.weighs_energy();
                 let found = if is_weighed || exactly && !self.is_budgeted(need) {
                     self.put_slots((at, load), need, Slots::one((slot, shape.nodes)))
                 } else {
@@ -53,14 +53,14 @@ impl Decider<'_> {
             Err(reason) => return Err(reason),
         }
         let found = self.admit_where_others_move(need);
-        self.plan.resources.share_work(1);
+        self.plan.schedules.share_work(1);
         found.ok_or(Reason::NoCapacityInWindow)
     }
 
     /// Accepts a request where others move, else where some go elsewhere: each with the work of one decision.
     fn admit_where_others_move(&mut self, need: &Need<'_>) -> Option<Placement> {
         let crowded = self.crowded_places(need);
-        self.plan.resources.share_work(crowded.len());
+        self.plan.schedules.share_work(crowded.len());
         for (at, shape) in &crowded {
             let load = self.window_load(*at, need.window);
             let found = self.admit_on_resource((*at, load), need, *shape);
@@ -70,7 +70,7 @@ impl Decider<'_> {
         }
         let displacing = crowded.len().min(DISPLACING_MAX);
         // The search finds the agreements in the way, and a place for the new request as each of them leaves.
-        self.plan.resources.share_work(displacing * (1 + IN_THE_WAY_MAX));
+        self.plan.schedules.share_work(displacing * (1 + IN_THE_WAY_MAX));
         let mut crowded = crowded.into_iter().take(displacing);
         crowded.find_map(|(at, shape)| self.displace(at, need, shape))
     }
@@ -93,7 +93,7 @@ impl Decider<'_> {
     /// Whether a place is the best one for energy, and its payer can pay for it.
     fn is_cheapest_payable(&self, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
         let payable = || self.payable_request(at, need, &self.request_on(at, need, shape)?);
-        self.plan.resources.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
+        self.plan.schedules.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
     }
 
     /// A request from when on its payer can pay for it on a resource; none where it never can.
@@ -119,14 +119,14 @@ impl Decider<'_> {
         for shape in need.shapes.iter() {
             match self
                 .plan
-                .resources
+                .schedules
                 .best_candidate(need, *shape, window, objective)
             {
                 Ok((at, _)) if need.of.is_some_and(|each| !self.may_go_to_resource(at, each)) => {}
                 Ok((at, found)) => {
                     let rank = (found.rank.objective, found.rank.completion);
                     // Where nothing is foreseen, it completes with its slot.
-                    let resources = &self.plan.resources;
+                    let resources = &self.plan.schedules;
                     let by_end = completes && !resources.weighs_energy() && !resources.foresees(need, *shape);
                     if by_end || best.as_ref().is_none_or(|(before, ..)| rank < *before) {
                         best = Some((rank, at, *shape, found.slot));
@@ -147,7 +147,7 @@ impl Decider<'_> {
         let shapes = need.some_shapes();
         let each = CROWDED_MAX / shapes.len().max(1);
         let on = |shape: Shape| {
-            let hopeful = self.plan.resources.hopeful(need, shape, each);
+            let hopeful = self.plan.schedules.hopeful(need, shape, each);
             hopeful.into_iter().map(move |at| (at, shape))
         };
         shapes.into_iter().flat_map(on).collect()
@@ -158,7 +158,7 @@ impl Decider<'_> {
         let shapes = need.some_shapes();
         let each = CHEAPEST_MAX / shapes.len().max(1);
         let on = |shape: Shape| {
-            let cheapest = self.plan.resources.cheapest(need, shape, each);
+            let cheapest = self.plan.schedules.cheapest(need, shape, each);
             cheapest.into_iter().map(move |at| (at, shape))
         };
         shapes.into_iter().flat_map(on).collect()
@@ -186,7 +186,7 @@ impl Decider<'_> {
 
     /// One size of a need as a resource would get it.
     pub(crate) fn request_on(&self, at: usize, need: &Need<'_>, shape: Shape) -> Option<scheduler::Request> {
-        Some(need.request(self.plan.resources.longest(at, need, shape)?))
+        Some(need.request(self.plan.schedules.longest(at, need, shape)?))
     }
 
     /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
@@ -195,12 +195,12 @@ impl Decider<'_> {
         let objective = self.settings.objective;
         let payable = |(at, shape): (usize, Shape)| {
             let request = self.payable_request(at, need, &self.request_on(at, need, shape)?)?;
-            if self.plan.resources.weighs_energy() {
+            if self.plan.schedules.weighs_energy() {
                 let part = (shape, request.window());
-                let best = self.plan.resources.best_on(at, need, part, objective)?;
+                let best = self.plan.schedules.best_on(at, need, part, objective)?;
                 return Some((best.rank.objective, at, shape, best.slot));
             }
-            let tree = self.plan.resources.get(at)?.schedule.tree();
+            let tree = self.plan.schedules.get(at)?.schedule.tree();
             let start = tree.earliest_fit(request.nodes, request.duration, request.window())?;
             Some((0, at, shape, request.slot(start)))
         };
@@ -231,7 +231,7 @@ impl Decider<'_> {
             revenue: revenue_of_price(self.price_under(load, at, priced(least))),
             ..request
         };
-        let (placement, moved) = self.plan.resources.submit(at, self.present_second(), &paying)?;
+        let (placement, moved) = self.plan.schedules.submit(at, self.present_second(), &paying)?;
         let price = self.price_under(load, at, priced(placement.slot));
         Some(Placement {
             moved,
@@ -252,7 +252,7 @@ impl Decider<'_> {
             name: proposal.name.clone(),
             initiator_id: proposal.initiator_id.clone(),
             template: proposal.template.clone(),
-            resource: self.plan.resources.name(admitted.resource),
+            resource: self.plan.schedules.name(admitted.resource),
             duration: admitted.slots.seconds(),
             ready: window.start,
             deadline: window.end,
@@ -277,7 +277,7 @@ impl Decider<'_> {
     /// Notes in which part of its window an agreement may move: where its slot is long enough.
     pub(crate) fn settle_room(&self, agreement: &mut Agreement) {
         let window = agreement.window();
-        let room = self.plan.resources.place_of(&agreement.resource);
+        let room = self.plan.schedules.place_of(&agreement.resource);
         let room = room.map(|at| self.room_of_request_on(at, agreement, agreement.slots[0].stretch()));
         let part = room.filter(|room| *room != window && !agreement.slots.is_split());
         agreement.constraints.room = part.map(|room| (room.start.seconds(), room.end.seconds()));
@@ -287,7 +287,7 @@ impl Decider<'_> {
     pub(super) fn room_of_request_on(&self, at: usize, agreement: &Agreement, stretch: Stretch) -> Interval {
         let window = agreement.window();
         let need = Need::of_agreement(agreement, window);
-        self.plan.resources.room(at, &need, stretch).unwrap_or(window)
+        self.plan.schedules.room(at, &need, stretch).unwrap_or(window)
     }
 
     /// Puts slots where they were found to fit, all or none; none also where the payer cannot pay for them.
@@ -303,7 +303,7 @@ impl Decider<'_> {
             price.filter(|price| budget.is_none_or(|budget| is_within_budget(*price, budget)))?;
         }
         let first = slots.first()?.stretch();
-        let room = self.plan.resources.room(at, need, first).unwrap_or(need.window);
+        let room = self.plan.schedules.room(at, need, first).unwrap_or(need.window);
         let requests = slots.iter().zip(need.number..).map(|(slot, number)| {
             let (slot, nodes) = slot.stretch();
             // One alone may move where it is long enough; several get their windows with the agreement.
@@ -320,7 +320,7 @@ impl Decider<'_> {
             (request, slot.start)
         });
         let requests: Vec<_> = requests.collect();
-        let put = self.plan.resources.put_all(at, self.present_second(), &requests);
+        let put = self.plan.schedules.put_all(at, self.present_second(), &requests);
         put.then(|| Placement::at(at, slots, price))
     }
 
@@ -333,7 +333,7 @@ impl Decider<'_> {
             let mut transferred: Vec<Transfer> = Vec::new();
             for number in this
                 .plan
-                .resources
+                .schedules
                 .waiting_in_the_way(at, this.present_second(), &request)
             {
                 let Some(transfer) = this.send_displaced_elsewhere(at, number) else {
@@ -356,7 +356,7 @@ impl Decider<'_> {
         let (agreement, _) = self.plan.slot_by_number(number)?;
         let moves = agreement.is_waiting() && !agreement.fixed;
         // It may have gone with another of its slots.
-        let is_here = self.plan.resources.has_request(from, number);
+        let is_here = self.plan.schedules.has_request(from, number);
         if !moves || !is_here || self.plan.table.is_counted_on(agreement.id) {
             return None;
         }
@@ -375,13 +375,13 @@ impl Decider<'_> {
     fn take_back(&mut self, transfer: &Transfer) -> bool {
         let back = self
             .plan
-            .resources
+            .schedules
             .put_all(transfer.from, self.present_second(), &transfer.was);
-        if back && let Some(to) = self.plan.resources.required_place_of(&transfer.placed.resource) {
+        if back && let Some(to) = self.plan.schedules.required_place_of(&transfer.placed.resource) {
             for (request, _) in &transfer.was {
-                let left = self.plan.resources.withdraw(to, request.id).is_some();
+                let left = self.plan.schedules.withdraw(to, request.id).is_some();
                 let what = || format!("{} has no place where it went", request.id);
-                self.plan.resources.impossible.unless(left, what);
+                self.plan.schedules.impossible.unless(left, what);
             }
         }
         back

@@ -86,9 +86,9 @@ impl Decider<'_> {
             held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
         };
         let may_go = |resource: &&String| {
-            let at = self.plan.resources.place_of(resource);
+            let at = self.plan.schedules.place_of(resource);
             at.is_some_and(|at| {
-                let one_resource = self.plan.resources.get(at);
+                let one_resource = self.plan.schedules.get(at);
                 one_resource.is_some_and(|each| each.resource.capacity >= smallest)
                     && self.may_go_to_resource(at, agreement)
             })
@@ -135,7 +135,7 @@ impl Decider<'_> {
         if policy.stays && may_stay {
             let request = request_of_slot(agreement, number, index);
             let start = agreement.slots.get(index)?.placement.start;
-            if self.plan.resources.put(at, now, &request, start) {
+            if self.plan.schedules.put(at, now, &request, start) {
                 return Some(agreement.clone());
             }
         }
@@ -197,7 +197,7 @@ impl Decider<'_> {
     ) -> Option<Stretch> {
         let (from, number) = self.plan.planned_slot(agreement, index)?;
         let slot = agreement.slots.get(index)?;
-        let (resource_plan, from) = (self.plan.resources.get(at)?, self.plan.resources.get(from)?);
+        let (resource_plan, from) = (self.plan.schedules.get(at)?, self.plan.schedules.get(from)?);
         let tree = resource_plan.schedule.tree();
         let fit = |shape: Shape| {
             let fits = window.duration() >= shape.duration && shape.nodes <= tree.capacity();
@@ -218,7 +218,7 @@ impl Decider<'_> {
             (request.ready, request.deadline) = (room.start, room.end);
         }
         self.plan
-            .resources
+            .schedules
             .put(at, now, &request, stretch.0.start)
             .then_some(stretch)
     }
@@ -234,9 +234,9 @@ impl Decider<'_> {
         let mut taken = Vec::new();
         for (index, slot) in agreement.slots.iter().enumerate().skip(first) {
             if let Some((at, number)) = self.plan.planned_slot(agreement, index)
-                && self.plan.resources.has_request(at, number)
+                && self.plan.schedules.has_request(at, number)
             {
-                self.plan.resources.vacate(at, now, number);
+                self.plan.schedules.vacate(at, now, number);
                 let request = request_of_slot(agreement, number, index);
                 taken.push((request, slot.placement.start));
             }
@@ -291,7 +291,7 @@ impl Decider<'_> {
             ..Need::of_agreement(agreement, window)
         };
         if agreement.slots.is_split() {
-            let mut others = self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX);
+            let mut others = self.plan.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX);
             others.retain(|to| self.may_go_to_resource(*to, agreement));
             return others
                 .into_iter()
@@ -312,7 +312,7 @@ impl Decider<'_> {
             deadline: room.end,
             ..request_of_agreement(agreement, number)
         };
-        let put = self.plan.resources.put(to, now, &request, slot.start);
+        let put = self.plan.schedules.put(to, now, &request, slot.start);
         put.then(|| self.agreement_with_other_place(to, agreement, 0, (slot, shape.nodes)))
     }
 
@@ -330,7 +330,7 @@ impl Decider<'_> {
         let slot = agreement.slots.get(index).filter(|_| agreement.slots.is_split());
         let others = match slot {
             Some(_) => Vec::new(),
-            None => self.plan.resources.hopeful(&need, need.shapes[0], CROWDED_MAX),
+            None => self.plan.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX),
         };
         for to in [at].into_iter().chain(others) {
             if !self.may_go_to_resource(to, agreement) {
@@ -349,7 +349,7 @@ impl Decider<'_> {
                     ..request_of_agreement(agreement, number)
                 }
             };
-            if let Some((placement, moves)) = self.plan.resources.submit(to, now, &request) {
+            if let Some((placement, moves)) = self.plan.schedules.submit(to, now, &request) {
                 let placed =
                     self.agreement_with_other_place(to, agreement, index, (placement.slot, request.nodes));
                 return Some((placed, moves));
@@ -380,7 +380,7 @@ impl Decider<'_> {
     ) -> Agreement {
         let mut placed = agreement.clone();
         placed.place_slot(index, stretch);
-        placed.resource = self.plan.resources.name(at);
+        placed.resource = self.plan.schedules.name(at);
         self.settle_room(&mut placed);
         placed
     }

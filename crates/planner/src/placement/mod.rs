@@ -4,6 +4,7 @@
 pub(super) mod admit;
 pub(super) mod find;
 pub(super) mod move_up;
+pub(super) mod places;
 pub(super) mod recent_moves;
 pub(super) mod split;
 pub(super) mod transaction;

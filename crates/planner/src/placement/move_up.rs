@@ -20,9 +20,9 @@ impl Plan {
     /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
     /// one. O(1).
     pub fn may_move_up(&self, now: Time) -> bool {
-        let again = self.moved_up.again.first();
-        let has_some = !self.resources.to_look_at.is_empty() || again.is_some_and(|(at, ..)| *at <= now);
-        has_some && !self.resources.weighs_energy()
+        let again = self.placement.moved_up.again.first();
+        let has_some = !self.schedules.to_look_at.is_empty() || again.is_some_and(|(at, ..)| *at <= now);
+        has_some && !self.schedules.weighs_energy()
     }
 
     /// Makes some of the moves that can be made: O(1) of them, found with O(1) work.
@@ -30,23 +30,27 @@ impl Plan {
         if !self.may_move_up(now) {
             return Vec::new();
         }
-        while let Some(&(due, at, number)) = self.moved_up.again.first()
+        while let Some(&(due, at, number)) = self.placement.moved_up.again.first()
             && due <= now
         {
-            self.moved_up.again.pop_first();
-            self.resources.look_again(at, number);
+            self.placement.moved_up.again.pop_first();
+            self.schedules.look_again(at, number);
         }
         let (mut moves, mut work) = (Vec::new(), SLICE_WORK);
         while moves.len() < SLICE_MOVES
             && work > 0
-            && let Some((at, left)) = self.resources.to_look_at.take()
+            && let Some((at, left)) = self.schedules.to_look_at.take()
         {
             let name = self
-                .resources
+                .schedules
                 .get(at)
                 .map(|resource| resource.resource.name.as_str());
-            let near_until = name.and_then(|name| self.reserving.near_until(name, now));
-            let (numbers, moved_up, live) = (&self.numbers, &mut self.moved_up, &self.live);
+            let near_until = name.and_then(|name| self.waiting.near_until(name, now));
+            let (numbers, moved_up, live) = (
+                &self.placement.numbers,
+                &mut self.placement.moved_up,
+                &self.agreements,
+            );
             let may_move = |number: u64| {
                 // A hold has one place only.
                 let Some(SlotOf { agreement, .. }) = numbers.slot(number) else {
@@ -67,16 +71,16 @@ impl Plan {
             };
             let moves_max = SLICE_MOVES - moves.len();
             let improved = self
-                .resources
+                .schedules
                 .improve(at, now, work.min(left), moves_max, may_move);
             let done = improved.work.max(RESOURCE_WORK);
             work = work.saturating_sub(done);
             if !improved.done {
-                self.resources.to_look_at.go_on(at, left.saturating_sub(done));
+                self.schedules.to_look_at.go_on(at, left.saturating_sub(done));
             }
             for one_move in &improved.moved {
-                if let Some(slot) = self.numbers.slot(one_move.id) {
-                    self.moved_up.note(slot.agreement, now);
+                if let Some(slot) = self.placement.numbers.slot(one_move.id) {
+                    self.placement.moved_up.note(slot.agreement, now);
                 }
             }
             moves.extend(improved.moved);

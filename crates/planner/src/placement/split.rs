@@ -14,7 +14,7 @@ use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
 use crate::decider::Decider;
-use crate::resources::Resources;
+use crate::resources::Schedules;
 use crate::resources::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
 
 /// Resources on which pieces are looked for.
@@ -86,7 +86,7 @@ impl Decider<'_> {
             let load = self.window_load(at, need.window);
             let mut movable = self
                 .plan
-                .resources
+                .schedules
                 .waiting_in_the_way(at, self.present_second(), &request);
             movable.retain(|number| self.may_waiting_slot_move(at, *number));
             let counts = LIFTED.into_iter().take_while(|most| most / 4 < movable.len());
@@ -103,7 +103,7 @@ impl Decider<'_> {
 
     /// Whether the waiting slot with this number may move on its resource.
     fn may_waiting_slot_move(&self, at: usize, number: u64) -> bool {
-        let waiting = self.plan.resources.waiting_request(at, number);
+        let waiting = self.plan.schedules.waiting_request(at, number);
         waiting.is_some_and(|(request, _)| !request.is_rigid())
     }
 
@@ -117,7 +117,7 @@ impl Decider<'_> {
         movable: &[u64],
     ) -> Option<Placement> {
         self.run_trial(|this| {
-            let resources = &mut this.plan.resources;
+            let resources = &mut this.plan.schedules;
             let lifted = movable
                 .iter()
                 .filter_map(|number| resources.withdraw(at, *number));
@@ -138,13 +138,13 @@ impl Decider<'_> {
         let now = self.present_second();
         let mut moved = Vec::new();
         for (request, from) in lifted {
-            let tree = self.plan.resources.get(at)?.schedule.tree();
+            let tree = self.plan.schedules.get(at)?.schedule.tree();
             let to = if tree.min_free(request.slot(*from)) >= request.nodes {
                 *from
             } else {
                 tree.earliest_fit(request.nodes, request.duration, request.window_at(now))?
             };
-            if !self.plan.resources.put(at, now, request, to) {
+            if !self.plan.schedules.put(at, now, request, to) {
                 return None;
             }
             moved.extend((to != *from).then_some(Move {
@@ -174,11 +174,11 @@ impl Decider<'_> {
         preemption: &Preemption,
         window: Interval,
     ) -> Option<Slots> {
-        let resource = self.plan.resources.get(at)?;
+        let resource = self.plan.schedules.get(at)?;
         if window.duration() <= 0 {
             return None;
         }
-        let shapes = shapes_on_resource(&self.plan.resources, at, need, preemption)?;
+        let shapes = shapes_on_resource(&self.plan.schedules, at, need, preemption)?;
         let found = preemption.place(resource.schedule.tree(), &shapes, &[], window)?;
         join_pieces(found.iter().map(|piece| (piece.interval, piece.nodes)))
     }
@@ -202,7 +202,7 @@ impl Decider<'_> {
 /// The sizes that a request may have on a resource, as many as may be tried, with the durations there; none where it may
 /// have none.
 fn shapes_on_resource(
-    resources: &Resources,
+    resources: &Schedules,
     at: usize,
     need: &Need<'_>,
     preemption: &Preemption,

@@ -1,17 +1,17 @@
 //! A trial on the plan. The changes of a search stay where it finds a place, and are rolled back where it does not, so a
 //! refusal leaves everything as it was.
 //!
-//! The schedules are changed through [`Resources`] alone, which notes here how each change is undone while a trial goes on.
+//! The schedules are changed through [`Schedules`] alone, which notes here how each change is undone while a trial goes on.
 //! Trials may be nested. A step back that fails is an impossible plan, and gives up the batch (`crate::invariant`).
 
 use scheduler::{Request, Time};
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::resources::Resources;
+use crate::resources::Schedules;
 use crate::resources::undo::Undo;
 
-impl Resources {
+impl Schedules {
     /// Begins a trial. Returns the number of changes before it.
     fn begin_trial(&mut self) -> usize {
         self.undo.depth += 1;
@@ -67,17 +67,17 @@ impl Decider<'_> {
     /// Looks for something that may need changes of the plan: they stay where it is found, and are taken back elsewhere.
     /// Agreements are changed afterwards, never in it.
     pub(crate) fn run_trial<R>(&mut self, find: impl FnOnce(&mut Self) -> Option<R>) -> Option<R> {
-        let begun = self.plan.resources.begin_trial();
+        let begun = self.plan.schedules.begin_trial();
         let found = find(self);
-        self.plan.resources.end_trial(begun, found.is_some());
+        self.plan.schedules.end_trial(begun, found.is_some());
         found
     }
 
     /// Finds something out on a plan that is changed for that, and is as it was afterwards.
     pub(crate) fn suppose_in_transaction<R>(&mut self, find: impl FnOnce(&mut Self) -> R) -> R {
-        let begun = self.plan.resources.begin_trial();
+        let begun = self.plan.schedules.begin_trial();
         let found = find(self);
-        self.plan.resources.end_trial(begun, false);
+        self.plan.schedules.end_trial(begun, false);
         found
     }
 }

@@ -26,10 +26,10 @@ impl Decider<'_> {
     ) -> Result<bool> {
         self.check_cap(spender, agreement.price)?;
         let id = agreement.id;
-        if matches!(&self.plan.reserving.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id) {
+        if matches!(&self.plan.waiting.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id) {
             return Ok(false);
         }
-        if let Some(why) = self.plan.reserving.tried(id, self.now).transpose() {
+        if let Some(why) = self.plan.waiting.tried(id, self.now).transpose() {
             let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
             self.withdraw(offer, Reason::NoCapacityInWindow, why);
             return Err(Error::Lost(OfferLoss::NotReserved));
@@ -42,12 +42,12 @@ impl Decider<'_> {
         if lapses || !self.needs_nodes(agreement, replaced) {
             return Ok(false);
         }
-        if self.plan.reserving.is_full() {
+        if self.plan.waiting.is_full() {
             return Err(Error::Unavailable);
         }
         self.wait_for_reservation(agreement.clone(), admitted.clone(), Vec::new(), None);
         self.note_waiting_price(spender, agreement);
-        if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+        if let Some(waiting) = self.plan.waiting.waiting.get_mut(&id) {
             waiting.replaces = replaced.map(|agreement| ReplacedAgreement {
                 work: agreement.execution_id(),
                 has_begun: agreement.is_being_carried_out(),
@@ -59,10 +59,10 @@ impl Decider<'_> {
     /// Whether nodes have to be reserved for an agreement soon that the one that it replaces there does not have.
     fn needs_nodes(&self, agreement: &Agreement, replaced: Option<&Agreement>) -> bool {
         let now = self.present_second();
-        let Some(near) = self.plan.reserving.near_until(&agreement.resource, now) else {
+        let Some(near) = self.plan.waiting.near_until(&agreement.resource, now) else {
             return false;
         };
-        let at = self.plan.resources.named(&agreement.resource);
+        let at = self.plan.schedules.named(&agreement.resource);
         let base = replaced.map_or_else(Vec::new, |old| {
             let slots = old.slots.iter().enumerate();
             let held = slots.filter(|(index, slot)| {

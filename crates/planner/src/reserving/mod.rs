@@ -31,15 +31,15 @@ impl Decider<'_> {
     /// Notes for which commands a resource holds the nodes.
     pub(super) fn note_reserved(&mut self, resource: &str) {
         let now = self.present_second();
-        let Some(resource_plan) = self.plan.resources.named(resource) else {
+        let Some(resource_plan) = self.plan.schedules.named(resource) else {
             return;
         };
-        let near = self.plan.reserving.near_until(resource, now);
+        let near = self.plan.waiting.near_until(resource, now);
         // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
         // does not count.
         let moves = self
             .plan
-            .reserving
+            .waiting
             .waiting
             .values()
             .flat_map(|waiting| &waiting.moves);
@@ -57,7 +57,7 @@ impl Decider<'_> {
             })
             .map(|moved| moved.id)
             .collect();
-        for waiting in self.plan.reserving.waiting.values_mut() {
+        for waiting in self.plan.waiting.waiting.values_mut() {
             let is_its =
                 waiting.agreement.resource == resource && resource_plan.holds(&waiting.agreement, near, now);
             let is_missing = |moved: &Move| missing.contains(&moved.id);
@@ -70,7 +70,7 @@ impl Decider<'_> {
 
     /// Notes that the nodes of a resource were reported.
     pub(super) fn note_reported(&mut self, resource: &str) {
-        for waiting in self.plan.reserving.waiting.values_mut() {
+        for waiting in self.plan.waiting.waiting.values_mut() {
             if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
                 waiting.outcome = ReservationState::RefusedAndReported;
             }
@@ -83,18 +83,18 @@ impl Decider<'_> {
         proposal: &Request,
         refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-        if let Some(reserved) = self.plan.reserving.take(proposal.id) {
+        if let Some(reserved) = self.plan.waiting.take(proposal.id) {
             let number = self.plan.next_number();
             let mut agreement = self.make_agreement(proposal, reserved.window, &reserved.admitted);
             self.settle_room(&mut agreement);
             self.put_reserved_slot(&agreement, number, reserved.admitted.resource);
             return Ok(Some((agreement, reserved.admitted, number)));
         }
-        let tried = self.plan.reserving.tried(proposal.id, self.now);
+        let tried = self.plan.waiting.tried(proposal.id, self.now);
         let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
-        self.plan.reserving.not_before = tried.and_then(|tried| tried.not_before);
+        self.plan.waiting.not_before = tried.and_then(|tried| tried.not_before);
         let admitted = self.admit_proposal_or(proposal, refused);
-        self.plan.reserving.not_before = None;
+        self.plan.waiting.not_before = None;
         let (agreement, admitted, number) = match (admitted, tried) {
             (Ok(admitted), _) => admitted,
             (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
@@ -105,14 +105,14 @@ impl Decider<'_> {
             }
             (Err(refusal), _) => return Err(refusal),
         };
-        if !self.plan.reserving.is_needed(&agreement, self.present_second()) {
+        if !self.plan.waiting.is_needed(&agreement, self.present_second()) {
             return Ok(Some((agreement, admitted, number)));
         }
-        if self.plan.reserving.is_full() {
+        if self.plan.waiting.is_full() {
             self.apply_admission_moves(&admitted);
             for request in requests_of_agreement(&agreement, number) {
                 self.plan
-                    .resources
+                    .schedules
                     .vacate(admitted.resource, self.present_second(), request.id);
             }
             let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
@@ -129,7 +129,7 @@ impl Decider<'_> {
         let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
         for (request, start) in requests_of_agreement(agreement, number).into_iter().zip(starts) {
             self.plan
-                .resources
+                .schedules
                 .put_back(at, self.present_second(), &request, start);
         }
     }
@@ -152,7 +152,7 @@ impl Decider<'_> {
             .into_iter()
             .zip(agreement.loads())
         {
-            self.plan.resources.vacate(at, now, request.id);
+            self.plan.schedules.vacate(at, now, request.id);
             let fixed = scheduler::Request {
                 id: self.plan.table.next_hold(),
                 ready: slot.start,
@@ -160,11 +160,11 @@ impl Decider<'_> {
                 nodes,
                 ..request
             };
-            self.plan.resources.put_back(at, now, &fixed, slot.start);
+            self.plan.schedules.put_back(at, now, &fixed, slot.start);
             numbers.push(fixed.id);
         }
         self.wait_for_reservation(agreement, admitted, numbers, tried);
-        if let Some(waiting) = self.plan.reserving.waiting.get_mut(&id) {
+        if let Some(waiting) = self.plan.waiting.waiting.get_mut(&id) {
             (waiting.moved, waiting.moves) = (moved, moves);
         }
     }
@@ -192,13 +192,13 @@ impl Decider<'_> {
             outcome: ReservationState::Unknown,
             agreement,
         };
-        self.plan.reserving.has_changed = true;
-        self.plan.reserving.waiting.insert(waiting.agreement.id, waiting);
+        self.plan.waiting.has_changed = true;
+        self.plan.waiting.waiting.insert(waiting.agreement.id, waiting);
     }
 
     /// Agreements that have moved for an agreement while its command waited.
     pub(super) fn moved_before_reserving(&mut self, id: Uuid) -> Vec<Agreement> {
-        match &mut self.plan.reserving.verdict {
+        match &mut self.plan.waiting.verdict {
             Some((decided, Verdict::Reserved(reserved))) if *decided == id => {
                 std::mem::take(&mut reserved.moved)
             }
@@ -209,7 +209,7 @@ impl Decider<'_> {
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
     pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
         let mut commands = Vec::new();
-        for (id, waiting) in &mut self.plan.reserving.waiting {
+        for (id, waiting) in &mut self.plan.waiting.waiting {
             let is_settled = matches!(
                 waiting.outcome,
                 ReservationState::Reserved | ReservationState::RefusedAndReported
@@ -224,26 +224,26 @@ impl Decider<'_> {
 
     /// Notes that the command about an agreement is kept to be decided again; false where it does not wait for its cluster.
     pub fn keep_waiting(&mut self, id: Uuid) -> bool {
-        let waiting = self.plan.reserving.waiting.get_mut(&id);
+        let waiting = self.plan.waiting.waiting.get_mut(&id);
         waiting.map(|waiting| waiting.is_kept = true).is_some()
     }
 
     /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
     pub fn begin_waiting_command(&mut self, id: Uuid) {
         let now = self.present_second();
-        self.plan.reserving.verdict = None;
-        let Some(waiting) = self.plan.reserving.waiting.remove(&id) else {
+        self.plan.waiting.verdict = None;
+        let Some(waiting) = self.plan.waiting.waiting.remove(&id) else {
             return;
         };
         let at = waiting.admitted.resource;
-        self.plan.reserving.has_changed |= waiting.outcome != ReservationState::Reserved;
+        self.plan.waiting.has_changed |= waiting.outcome != ReservationState::Reserved;
         // Nodes that were taken out of use took it with them.
         let is_kept = waiting
             .numbers
             .iter()
-            .all(|number| self.plan.resources.has_request(at, *number));
+            .all(|number| self.plan.schedules.has_request(at, *number));
         for number in &waiting.numbers {
-            self.plan.resources.vacate(at, now, *number);
+            self.plan.schedules.vacate(at, now, *number);
         }
         let verdict = match waiting.outcome {
             // One that is reserved too late is tried again, later.
@@ -267,7 +267,7 @@ impl Decider<'_> {
         if !matches!(verdict, Verdict::Reserved(_)) {
             self.move_agreements_back(at, &waiting.moves);
         }
-        self.plan.reserving.verdict = Some((id, verdict));
+        self.plan.waiting.verdict = Some((id, verdict));
     }
 
     /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
@@ -278,17 +278,17 @@ impl Decider<'_> {
             let mut back = Vec::new();
             for one_move in moves {
                 let is_there = |start: Time| start == one_move.to && one_move.from > now;
-                let waits = this.plan.resources.waiting_request(at, one_move.id);
+                let waits = this.plan.schedules.waiting_request(at, one_move.id);
                 if waits.is_some_and(|(_, start)| is_there(start)) {
                     let (agreement, _) = this.plan.slot_by_number(one_move.id)?;
                     if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
                         return None;
                     }
-                    let (request, _) = this.plan.resources.withdraw(at, one_move.id)?;
+                    let (request, _) = this.plan.schedules.withdraw(at, one_move.id)?;
                     back.push((request, one_move.from));
                 }
             }
-            let are_back = this.plan.resources.put_all(at, now, &back);
+            let are_back = this.plan.schedules.put_all(at, now, &back);
             are_back.then_some(back)
         });
         let moves = |(request, _): &(scheduler::Request, Time)| {
@@ -307,18 +307,18 @@ impl Decider<'_> {
 impl Plan {
     /// Whether commands wait for their clusters.
     pub fn has_waiting_commands(&self) -> bool {
-        !self.reserving.waiting.is_empty()
+        !self.waiting.waiting.is_empty()
     }
 
     /// Whether the commands that wait for their clusters have changed since this was last asked.
     pub fn take_waiting_changed(&mut self) -> bool {
-        self.reserving.take_changed()
+        self.waiting.take_changed()
     }
 
     /// Gives up the slots of commands that had waited and were dropped.
     pub fn forget_dropped_reservations(&mut self, now: Time) {
-        for (at, number) in self.reserving.take_dropped() {
-            self.resources.vacate(at, now, number);
+        for (at, number) in self.waiting.take_dropped() {
+            self.schedules.vacate(at, now, number);
         }
     }
 }

@@ -28,7 +28,7 @@ impl Decider<'_> {
     /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
     /// holds them for it, or else since it does; none before. Of a peer that is not known before it tells.
     pub(crate) fn handed_over_nodes(&self, agreement: &Agreement) -> Option<Micros> {
-        let resource_plan = self.plan.resources.named(&agreement.resource)?;
+        let resource_plan = self.plan.schedules.named(&agreement.resource)?;
         let start = agreement.slot().start;
         if resource_plan.resource.is_peer() {
             return None;
@@ -77,31 +77,31 @@ impl Plan {
     /// The plan's data for a resource.
     pub(crate) fn planned_on(&self, resource: &str) -> ResourceAgreements {
         let here = self
-            .live
+            .agreements
             .iter()
             .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
         let with_nodes = |agreement: &Agreement| {
-            let nodes = self.bound.get(&agreement.id).cloned();
+            let nodes = self.life.bound.get(&agreement.id).cloned();
             (agreement.clone(), nodes.unwrap_or_default())
         };
         let mut agreements: Vec<_> = here.map(with_nodes).collect();
         let waiting: Vec<Uuid> = self
-            .reserving
+            .waiting
             .waiting_on(resource)
             .map(|waiting_on| waiting_on.id)
             .collect();
         agreements.extend(
-            self.reserving
+            self.waiting
                 .waiting_on(resource)
                 .map(|waiting_on| (waiting_on.clone(), Vec::new())),
         );
         agreements.sort_by_key(|(agreement, _)| (agreement.placement().start, agreement.id));
-        let one_resource = self.resources.named(resource);
+        let one_resource = self.schedules.named(resource);
         ResourceAgreements {
             agreements,
             waiting,
-            replaced: self.reserving.replaced_on(resource),
-            moved: self.reserving.moved_on(resource).collect(),
+            replaced: self.waiting.replaced_on(resource),
+            moved: self.waiting.moved_on(resource).collect(),
             left_out: one_resource.map_or_else(Vec::new, |each| {
                 each.nodes.left_out(each.resource.capacity, each.extent())
             }),
@@ -110,8 +110,8 @@ impl Plan {
 
     /// Whether anything is planned on a resource, has nodes there, or is to be stopped there.
     pub(crate) fn has_work_on(&self, resource: &str, now: Time) -> bool {
-        let one_resource = self.resources.named(resource);
-        let mut stopping = self.stopping.values();
+        let one_resource = self.schedules.named(resource);
+        let mut stopping = self.life.stopping.values();
         !self.planned_on(resource).agreements.is_empty()
             || one_resource
                 .is_some_and(|resource_plan| resource_plan.last_binding(0).is_some_and(|until| until > now))
@@ -120,11 +120,11 @@ impl Plan {
 
     /// Takes note of the nodes that a resource keeps for agreements.
     pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.resources.place_of(resource) else {
+        let Some(at) = self.schedules.place_of(resource) else {
             return;
         };
         let kept = kept.into_iter().map(|kept| (kept.run, kept));
-        self.resources.change_bindings(at, |resource_plan| {
+        self.schedules.change_bindings(at, |resource_plan| {
             resource_plan.kept = kept.collect();
             resource_plan.has_told_kept = true;
         });
@@ -132,22 +132,22 @@ impl Plan {
 
     /// Takes the nodes from an agreement that it was given.
     fn take_nodes(&mut self, agreement: &Agreement, now: Time) {
-        let nodes = self.bound.remove(&agreement.id).unwrap_or_default();
-        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
+        let nodes = self.life.bound.remove(&agreement.id).unwrap_or_default();
+        if let Some(at) = self.schedules.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
-            self.resources
+            self.schedules
                 .change_bindings(at, |resource| resource.unbind(&nodes, until, now));
         }
     }
 
     /// Gives an agreement these nodes of its resource until the end of its slot.
     fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
-        if let Some(at) = self.resources.required_place_of(&agreement.resource) {
+        if let Some(at) = self.schedules.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
-            self.resources
+            self.schedules
                 .change_bindings(at, |resource| resource.bind(nodes, until));
         }
-        self.bound.insert(agreement.id, nodes.to_vec());
+        self.life.bound.insert(agreement.id, nodes.to_vec());
     }
 
     /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
@@ -163,7 +163,7 @@ impl Plan {
     /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
     /// is left out where these nodes would be another's, or are known to be gone.
     fn nodes_held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
-        let Some(resource_plan) = self.resources.named(resource) else {
+        let Some(resource_plan) = self.schedules.named(resource) else {
             return Vec::new();
         };
         let elsewhere = |agreement: &Agreement| {
@@ -173,7 +173,7 @@ impl Plan {
                 *node < resource_plan.resource.capacity && resource_plan.nodes.state(*node) != NodeState::Down
             };
             let whole = nodes.len() == agreement.slot_nodes() as usize && nodes.iter().all(stands);
-            let differ = *self.bound.get(&agreement.id)? != nodes;
+            let differ = *self.life.bound.get(&agreement.id)? != nodes;
             (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
         };
         let mut others: Vec<_> = self
@@ -183,7 +183,7 @@ impl Plan {
             .collect();
         others.sort_by_key(|(agreement, _)| agreement.id);
         loop {
-            let bound = |id: &Uuid| self.bound.get(id).into_iter().flatten().copied();
+            let bound = |id: &Uuid| self.life.bound.get(id).into_iter().flatten().copied();
             let left: BTreeSet<u32> = others.iter().flat_map(|(other, _)| bound(&other.id)).collect();
             let before = others.len();
             let mut taken = BTreeSet::new();

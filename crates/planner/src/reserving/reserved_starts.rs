@@ -10,8 +10,8 @@ impl Decider<'_> {
     /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
     /// that time; without the time of slots that it has refused.
     pub(crate) fn window_after_reserving(&self, need: &Need<'_>) -> Interval {
-        let (window, within) = (need.window, &self.plan.reserving.within);
-        if let Some(not_before) = self.plan.reserving.not_before {
+        let (window, within) = (need.window, &self.plan.waiting.within);
+        if let Some(not_before) = self.plan.waiting.not_before {
             return Interval::new(window.start.max(not_before), window.end);
         }
         let later = Interval::new(window.start.max(self.present_second() + BEGINS_AFTER), window.end);
@@ -21,7 +21,7 @@ impl Decider<'_> {
         }
         let needs_time = match self.best_admission_to_pay(need) {
             Ok((at, _, slot)) => {
-                let resource = self.plan.resources.get(at);
+                let resource = self.plan.schedules.get(at);
                 slot.start < later.start
                     && resource.is_some_and(|each| within.contains_key(&each.resource.name))
             }
@@ -34,7 +34,7 @@ impl Decider<'_> {
     pub(crate) fn reservable_start(&self, resource: &str, start: Time, latest: Time) -> Time {
         let now = self.present_second();
         let later = start.max(now + BEGINS_AFTER);
-        if self.plan.reserving.within.contains_key(resource) && later <= latest {
+        if self.plan.waiting.within.contains_key(resource) && later <= latest {
             later
         } else {
             start.max(now)

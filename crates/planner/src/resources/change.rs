@@ -53,7 +53,7 @@ impl Decider<'_> {
 
     /// A resource as a verb has it.
     pub(crate) fn ordered_resource(&self, name: &str, verb: ResourceVerb) -> Result<Resource, Error> {
-        let before = self.plan.resources.named_or_gone(name);
+        let before = self.plan.schedules.named_or_gone(name);
         let known = || before.cloned().ok_or(Error::NotFound);
         Ok(match verb {
             ResourceVerb::Put(wish) => self.wished_resource(name, wish, before)?,
@@ -106,7 +106,7 @@ impl Decider<'_> {
                     "there is no resource {name}; a new one needs a number of nodes"
                 ));
             };
-            let all = self.plan.resources.list();
+            let all = self.plan.schedules.list();
             if all.len() >= RESOURCES_MAX {
                 return unfit(format!(
                     "there are {RESOURCES_MAX} resources, as many as there may be"
@@ -167,7 +167,7 @@ impl Decider<'_> {
             )));
         }
         let (had, has) = (before.node_names.len(), file.node_names.len());
-        let resource = self.plan.resources.named(name).filter(|_| has < had);
+        let resource = self.plan.schedules.named(name).filter(|_| has < had);
         let until = resource
             .and_then(|resource_plan| resource_plan.last_binding(u32::try_from(has).unwrap_or(u32::MAX)));
         if until.is_some_and(|until| until > self.present_second()) {
@@ -189,7 +189,7 @@ impl Decider<'_> {
         let mut changes = ResourceChanges::default();
         let (mut new, mut planned) = (Vec::new(), Vec::new());
         for next in next {
-            let before = self.plan.resources.named_or_gone(&next.name).cloned();
+            let before = self.plan.schedules.named_or_gone(&next.name).cloned();
             if before.as_ref() == Some(&next) {
                 continue;
             }
@@ -203,7 +203,7 @@ impl Decider<'_> {
                 changes.resources.push((next.clone(), words));
             }
             self.batch.push(Change::PutResource(next.row()));
-            match (self.plan.resources.place_of(&next.name), before) {
+            match (self.plan.schedules.place_of(&next.name), before) {
                 (Some(at), Some(before)) => planned.push((at, before, next)),
                 (_, before) => {
                     let before = before.map_or(0, |before| before.capacity);
@@ -228,11 +228,11 @@ impl Decider<'_> {
         let now = self.present_second();
         let (gone, new): (Vec<_>, Vec<_>) = new.into_iter().partition(Resource::is_retired);
         for resource in gone {
-            self.plan.resources.keep_as_gone(resource);
+            self.plan.schedules.keep_as_gone(resource);
         }
-        self.plan.resources.add(&new, settings, now);
+        self.plan.schedules.add(&new, settings, now);
         for (at, _, next) in planned {
-            self.plan.resources.revise(*at, next.clone(), settings);
+            self.plan.schedules.revise(*at, next.clone(), settings);
         }
         let mut effects = Repaired::default();
         let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
@@ -248,7 +248,7 @@ impl Decider<'_> {
                 effects.add(self.send_waiting_away(*at));
             }
             if next.capacity != before.capacity {
-                let plan = self.plan.resources.get(*at);
+                let plan = self.plan.schedules.get(*at);
                 let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
                 self.set_capacity(next, before.capacity, &leaving);
             }

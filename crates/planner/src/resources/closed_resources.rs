@@ -8,7 +8,7 @@ use crate::decider::Decider;
 impl Decider<'_> {
     /// Names the resources that are closed, in words; `None` where all are open.
     pub(crate) fn closed_resources_in_words(&self) -> Option<String> {
-        let closed: Vec<&str> = self.plan.resources.closed().collect();
+        let closed: Vec<&str> = self.plan.schedules.closed().collect();
         (!closed.is_empty()).then(|| {
             format!(
                 "nothing is promised on {} before it has been checked; no other resource takes what is asked for",
@@ -19,7 +19,7 @@ impl Decider<'_> {
 
     /// Names the frozen resources that would take something, in words; `None` where there are none.
     pub(crate) fn frozen_resources_in_words(&self, takes: impl Fn(&Resource) -> bool) -> Option<String> {
-        let frozen = self.plan.resources.frozen().filter(|frozen| takes(frozen));
+        let frozen = self.plan.schedules.frozen().filter(|frozen| takes(frozen));
         let frozen: Vec<&str> = frozen.map(|frozen| frozen.name.as_str()).collect();
         (!frozen.is_empty()).then(|| {
             let is = if frozen.len() == 1 { "is" } else { "are" };

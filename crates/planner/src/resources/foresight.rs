@@ -15,7 +15,7 @@ use crate::admission::energy::Energy;
 use crate::admission::price_list::Pricing;
 use crate::request::Request;
 use crate::resources::need::{Foreseeable, Need};
-use crate::resources::{Resources, domain_id};
+use crate::resources::{Schedules, domain_id};
 use crate::settings::Settings;
 
 /// Sizes by a law of scaling for which something is foreseen: each takes a look at every resource.
@@ -134,7 +134,7 @@ impl Foresight {
     }
 }
 
-impl Resources {
+impl Schedules {
     /// The best placement of one size of a need on one resource in a part of its window as its plan stands; none where there is none.
     pub(crate) fn best_on(
         &self,

@@ -15,7 +15,7 @@ use crate::resources::nodes::Nodes;
 use crate::resources::resource_plan::ResourcePlan;
 use crate::resources::undo::UndoLog;
 use crate::resources::weighed_forecasts::WeighedForecasts;
-use crate::resources::{Resources, domain_id};
+use crate::resources::{Schedules, domain_id};
 use crate::settings::Settings;
 use crate::timetable::Timetable;
 
@@ -54,7 +54,7 @@ fn domain_resource(at: usize, resource: &Resource, settings: &Settings) -> sched
     }
 }
 
-impl Resources {
+impl Schedules {
     /// The resources with the plans that they have, in the order in which ties are broken, for decisions from `now` on; and the
     /// retired ones on which nothing is planned.
     pub(crate) fn new(plans: Vec<ResourcePlan>, gone: Vec<Resource>, settings: &Settings, now: Time) -> Self {
@@ -123,7 +123,7 @@ impl Resources {
     }
 
     /// Has a resource be so from now on. Its plan follows with the next look at its nodes
-    /// ([`Resources::put_out_of_use`]), and agreements that it may not keep are to leave it.
+    /// ([`Schedules::put_out_of_use`]), and agreements that it may not keep are to leave it.
     pub(crate) fn revise(&mut self, at: usize, next: Resource, settings: &Settings) {
         let grows = next.capacity > self.capacity_max;
         let before = self

@@ -45,7 +45,7 @@ use crate::timetable::Timetable;
 
 /// The resources with their plans, each known by its place: the order in which they came.
 #[derive(Clone)]
-pub(super) struct Resources {
+pub(super) struct Schedules {
     domain: Domain<ResourcePlan>,
     places: HashMap<String, usize>,
     /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
@@ -89,7 +89,7 @@ fn index_of_domain_id(id: u64) -> usize {
     usize::try_from(id).unwrap_or(usize::MAX)
 }
 
-impl Resources {
+impl Schedules {
     /// The resources on which something may be planned, in the order of their places.
     pub(super) fn plans(&self) -> impl Iterator<Item = &ResourcePlan> {
         (0..self.places.len()).filter_map(|at| self.get(at))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use scheduler::{Interval, Placement, Schedule, Seconds, Time, counted};
 
 use crate::decider::Decider;
-use crate::resources::Resources;
+use crate::resources::Schedules;
 use crate::resources::failures::Failures;
 use crate::resources::nodes::FAR;
 use crate::resources::resource_plan::ResourcePlan;
@@ -45,7 +45,7 @@ impl ResourcePlan {
     }
 }
 
-impl Resources {
+impl Schedules {
     /// Whether [`Self::put_out_of_use`] would change something.
     pub(crate) fn changes_use(&self, at: usize, now: Time, failures: &Failures) -> bool {
         self.get(at)
@@ -136,9 +136,9 @@ impl Resources {
 impl Decider<'_> {
     /// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
     pub(crate) fn keep_freed_out_of_use(&mut self, resource: &str) {
-        if let Some(at) = self.plan.resources.place_of(resource) {
+        if let Some(at) = self.plan.schedules.place_of(resource) {
             let (now, failures) = (self.present_second(), &self.settings.failures);
-            self.plan.resources.keep_freed_out_of_use(at, now, failures);
+            self.plan.schedules.keep_freed_out_of_use(at, now, failures);
         }
     }
 }

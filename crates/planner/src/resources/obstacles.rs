@@ -2,14 +2,14 @@
 
 use scheduler::{Request, Time};
 
-use crate::resources::Resources;
+use crate::resources::Schedules;
 
 /// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
 pub(crate) const IN_THE_WAY_MAX: usize = 16;
 /// The number of agreements in its window that are looked at, to find these.
 const LYING_MAX: usize = 1_024;
 
-impl Resources {
+impl Schedules {
     /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
     /// the order, then the others in its window, by start.
     pub(crate) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {

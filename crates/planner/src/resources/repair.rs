@@ -76,18 +76,18 @@ impl Decider<'_> {
         by: Reporter,
         report: &NodeReport,
     ) -> Result<Repaired> {
-        let at = self.plan.resources.place_of(resource).ok_or(Error::NotFound)?;
+        let at = self.plan.schedules.place_of(resource).ok_or(Error::NotFound)?;
         let now = self.present_second();
         let settle = self.settings.failures.settle;
         let hear = |resource_plan: &mut ResourcePlan| {
             let extent = resource_plan.extent();
             resource_plan.nodes.apply_report(by, report, extent, now, settle)
         };
-        let changed = self.plan.resources.change_bindings(at, hear).unwrap_or_default();
+        let changed = self.plan.schedules.change_bindings(at, hear).unwrap_or_default();
         for (node, _) in changed {
             let said = self
                 .plan
-                .resources
+                .schedules
                 .get(at)
                 .and_then(|resource| resource.nodes.report_on(node, by));
             let resource = resource.to_owned();
@@ -116,7 +116,7 @@ impl Decider<'_> {
 
     /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
     pub fn look_after_nodes(&mut self) {
-        for at in self.plan.resources.places_to_look_at(self.present_second()) {
+        for at in self.plan.schedules.places_to_look_at(self.present_second()) {
             self.repair(at, DisplacementCause::OutOfUse);
         }
     }
@@ -137,12 +137,12 @@ impl Decider<'_> {
             }
         }
         // Looking at all that wait is left for when nodes have come or gone.
-        let changed = self.plan.resources.changes_use(at, now, &self.settings.failures);
+        let changed = self.plan.schedules.changes_use(at, now, &self.settings.failures);
         let mut known = BTreeMap::new();
         if changed {
             known = self.plan.waiting_on(at, now);
         }
-        let resource = self.plan.resources.name(at);
+        let resource = self.plan.schedules.name(at);
         // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
         let held = if changed {
             self.plan.held_on(&resource)
@@ -151,15 +151,10 @@ impl Decider<'_> {
         };
         known.extend(held.keys().map(|number| (*number, 0)));
         // Slots of waiting commands leave, too: the commands try another slot.
-        known.extend(
-            self.plan
-                .reserving
-                .numbers_on(&resource)
-                .map(|number| (number, 0)),
-        );
+        known.extend(self.plan.waiting.numbers_on(&resource).map(|number| (number, 0)));
         let homeless = self
             .plan
-            .resources
+            .schedules
             .put_out_of_use(at, now, &self.settings.failures, &known);
         again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
         for agreement in again {
@@ -190,7 +185,7 @@ impl Decider<'_> {
     pub(crate) fn send_waiting_away(&mut self, at: usize) -> Repaired {
         let now = self.present_second();
         let mut repaired = Repaired::default();
-        let Some(resource_plan) = self.plan.resources.get(at) else {
+        let Some(resource_plan) = self.plan.schedules.get(at) else {
             return repaired;
         };
         let (resource, is_retired) = (
@@ -209,10 +204,10 @@ impl Decider<'_> {
         };
         // Offers keep again what they may still have, and waiting commands try another slot.
         let held = self.plan.held_on(&resource);
-        let commands = self.plan.reserving.numbers_on(&resource);
+        let commands = self.plan.waiting.numbers_on(&resource);
         known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
         for number in known.keys() {
-            self.plan.resources.vacate(at, now, *number);
+            self.plan.schedules.vacate(at, now, *number);
         }
         let leaving = DisplacedSlots {
             numbers: known.keys().copied().collect(),
@@ -248,8 +243,8 @@ impl Decider<'_> {
             // They count on its place.
             answers.extend(self.plan.table.choice_about(agreement.id));
             // It may have gone along with one before it that was lost, also to another resource.
-            let lies = self.plan.resources.place_of(&agreement.resource);
-            if lies.is_some_and(|lies| self.plan.resources.has_request(lies, number)) {
+            let lies = self.plan.schedules.place_of(&agreement.resource);
+            if lies.is_some_and(|lies| self.plan.schedules.has_request(lies, number)) {
                 continue;
             }
             let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);

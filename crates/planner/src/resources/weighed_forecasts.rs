@@ -12,7 +12,7 @@ use scheduler::{Interval, Seconds};
 use crate::admission::energy::{Energy, Power, STEPS_MAX};
 use crate::resources::foresight::SIZES_MAX;
 use crate::resources::need::Need;
-use crate::resources::{Resources, domain_id};
+use crate::resources::{Schedules, domain_id};
 
 /// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
 /// looks at fewer than [`STEPS_MAX`].
@@ -87,7 +87,7 @@ impl Clone for WeighedForecasts {
     }
 }
 
-impl Resources {
+impl Schedules {
     /// The forecasts of one size of a need on all resources, or on one, by the ids of the domain. An agreement keeps its length on its own resource. Where costs
     /// decide, the energy of a slot is a part of its loss, so that cheaper hours are found; and where nothing else is foreseen of a
     /// resource, this is.

@@ -90,7 +90,7 @@ fn fill(domain: &mut Domain, resources: u32) {
         }
         let put = domain
             .plan
-            .resources
+            .schedules
             .put_all(usize::try_from(at).unwrap(), Time(0), &requests);
         assert!(put, "they follow each other");
     }

@@ -233,11 +233,11 @@ fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_s
         if has_energy {
             let pricing = domain.settings.pricing.as_mut().unwrap();
             pricing.energy = Some(Energy::new(watts.clone().into(), vec![price], 0));
-            domain.plan.resources.reprice(&domain.settings);
+            domain.plan.schedules.reprice(&domain.settings);
         }
         let forecasts = domain
             .plan
-            .resources
+            .schedules
             .forecasts(&need, need.shapes[0], None)
             .unwrap();
         let others = (0..)
@@ -245,7 +245,7 @@ fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_s
             .filter(|(_, name)| *name != placed.resource && *name != "own");
         let others: Vec<_> = others.map(|(id, _)| forecasts.of(id).unwrap()).collect();
         assert!(others.len() >= 2 && others.iter().all(|other| std::ptr::eq(*other, others[0])));
-        let own = domain.plan.resources.place_of(&placed.resource).unwrap();
+        let own = domain.plan.schedules.place_of(&placed.resource).unwrap();
         let held = forecasts.of(u64::try_from(own).unwrap()).unwrap();
         assert_eq!(held.at(Time(0)).hold, placed.duration);
     }
@@ -313,7 +313,7 @@ fn a_slot_for_the_night_is_not_moved_into_the_day() {
         placed.constraints.room
     );
     domain.now = 10 * HOUR;
-    domain.plan.resources.note_free_time_everywhere();
+    domain.plan.schedules.note_free_time_everywhere();
     domain.improve();
     assert_eq!(domain.of(placed.id), &placed);
     // Another one for the night makes it move within the night at most.

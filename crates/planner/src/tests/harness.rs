@@ -83,7 +83,7 @@ impl Domain {
 
     pub(crate) fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         let (now, mut batch) = (self.micros(), Vec::new());
-        self.plan.resources.advance(Time(self.now));
+        self.plan.schedules.advance(Time(self.now));
         let mut decider = Decider::new(
             &self.settings,
             &mut self.plan,
@@ -154,8 +154,8 @@ impl Domain {
             let most = agreement.duration + self.settings.overruns.most(agreement);
             let planned = agreement.duration..=most;
             assert!(planned.contains(&agreement.planned_seconds()), "{agreement:?}");
-            let at = self.plan.resources.place_of(&agreement.resource).unwrap();
-            let one_resource = self.plan.resources.get(at).unwrap();
+            let at = self.plan.schedules.place_of(&agreement.resource).unwrap();
+            let one_resource = self.plan.schedules.get(at).unwrap();
             for filter in &agreement.constraints.filters {
                 let requirement = filter.requirement(agreement.nodes());
                 assert!(
@@ -164,7 +164,7 @@ impl Domain {
                 );
             }
         }
-        for resource_plan in self.plan.resources.plans() {
+        for resource_plan in self.plan.schedules.plans() {
             let (resource, tree) = (&resource_plan.resource, resource_plan.schedule.tree());
             // A slot that ended within this second has its nodes until the second is over.
             for second in self.now + 2..self.now + 800 {
@@ -199,7 +199,7 @@ impl Domain {
     fn capacity(&self, resource: &str, second: i64) -> u32 {
         let Some(known) = self.capacities.get(resource) else {
             // A test that has made its plan itself.
-            return self.plan.resources.named(resource).unwrap().resource.capacity;
+            return self.plan.schedules.named(resource).unwrap().resource.capacity;
         };
         let mut since = known.iter().rev();
         let last = since.find(|(since, _)| *since <= second * MICROS_PER_SECOND);
@@ -208,7 +208,7 @@ impl Domain {
 
     /// The nodes that agreements have been given, as stored.
     fn bindings(&self) -> Vec<Binding> {
-        let bound = self.plan.bound.iter();
+        let bound = self.plan.life.bound.iter();
         let binding_of = |(id, nodes): (&Uuid, &Vec<u32>)| {
             let agreement = &self.known[id];
             let one = |node: &u32| Binding {
@@ -227,15 +227,15 @@ impl Domain {
         let mut known: Vec<_> = self.known.values().cloned().collect();
         known.sort_by_key(|agreement| agreement.id);
         let now = Time(self.now);
-        let resources = self.plan.resources.list();
+        let resources = self.plan.schedules.list();
         let rebuilt = Plan::rebuild(&self.settings, &resources, known, self.bindings(), now).unwrap();
         for resource in &resources {
-            if rebuilt.resources.place_of(&resource.name).is_none() {
+            if rebuilt.schedules.place_of(&resource.name).is_none() {
                 assert!(resource.is_retired(), "{} is not planned on", resource.name);
                 continue;
             }
             let second = |plan: &Plan, second| {
-                let resource_plan = plan.resources.named(&resource.name).unwrap();
+                let resource_plan = plan.schedules.named(&resource.name).unwrap();
                 let second = Interval::of(Time(second), 1);
                 let out = |(block, _): &&(Interval, u32)| block.contains(second);
                 let blocked: u32 = resource_plan
@@ -257,7 +257,7 @@ impl Domain {
             }
         }
         // Whether work goes on at its end is looked at again.
-        if self.plan.ending.is_empty() {
+        if self.plan.life.ending.is_empty() {
             assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
         }
         assert_eq!(rebuilt.why_impossible(), None);
@@ -268,7 +268,7 @@ impl Domain {
     /// Where the pieces lie that have not begun, and where they may.
     fn windows(&self, plan: &Plan) -> Vec<(Uuid, usize, Time, Time, Time)> {
         let mut windows = Vec::new();
-        for resource_plan in plan.resources.plans() {
+        for resource_plan in plan.schedules.plans() {
             windows.extend(resource_plan.schedule.waiting().filter_map(|request| {
                 let (agreement, index) = plan.waiting_slot_by_number(request.id)?;
                 let in_pieces = agreement.slots.is_split();
@@ -357,7 +357,7 @@ impl Domain {
             request.deadline.unwrap(),
         );
         let mut earliest = None;
-        for resource_plan in self.plan.resources.in_service() {
+        for resource_plan in self.plan.schedules.in_service() {
             let (resource, schedule) = (&resource_plan.resource, &resource_plan.schedule);
             let (tree, now) = (schedule.tree(), schedule.now());
             for shape in &request.shapes {

@@ -341,7 +341,7 @@ fn who_ends_what_was_not_begun_at_the_start_that_was_promised_pays_no_fee() {
     let behind = Interval::new(Time(120), Time(130));
     domain.place(0, proposal(4, 10, behind, None)).unwrap();
     let (begun, _) = domain.decide(121, |decider| {
-        decider.plan.resources.advance(Time(121));
+        decider.plan.schedules.advance(Time(121));
         decider.decide(BeginDue).map(drop)
     });
     begun.unwrap();

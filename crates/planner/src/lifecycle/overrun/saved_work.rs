@@ -12,7 +12,7 @@ impl Decider<'_> {
     /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
     /// whether there is one.
     pub(super) fn try_save_work(&mut self, agreement: &Agreement, grace: Seconds) -> bool {
-        let Some(at) = self.plan.resources.required_place_of(&agreement.resource) else {
+        let Some(at) = self.plan.schedules.required_place_of(&agreement.resource) else {
             return false;
         };
         let number = self.plan.next_number();
@@ -21,7 +21,7 @@ impl Decider<'_> {
         };
         let mut saved = agreement.clone();
         saved.add_slot(slot);
-        self.plan.numbers.add(agreement.id, number);
+        self.plan.placement.numbers.add(agreement.id, number);
 
         let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
         let mut detail = format!(
@@ -70,9 +70,9 @@ impl Decider<'_> {
                 duration: length,
                 ..request_of_stretch(agreement, number, (inside, nodes))
             };
-            if let Some((placement, moves)) = self.plan.resources.submit(at, now, &request) {
+            if let Some((placement, moves)) = self.plan.schedules.submit(at, now, &request) {
                 // Unlike a piece that was planned it stays where it lies.
-                self.plan.resources.fix(at, number);
+                self.plan.schedules.fix(at, number);
                 return Some((placement.slot, moves));
             }
         }
@@ -92,7 +92,7 @@ impl Decider<'_> {
         number: u64,
         (length, window): (Seconds, Interval),
     ) -> Option<Interval> {
-        let tree = self.plan.resources.get(at)?.schedule.tree();
+        let tree = self.plan.schedules.get(at)?.schedule.tree();
         let nodes = agreement.slot_nodes();
         if window.duration() < length {
             return None;
@@ -101,7 +101,7 @@ impl Decider<'_> {
         let request = request_of_stretch(agreement, number, (slot, nodes));
         let put = self
             .plan
-            .resources
+            .schedules
             .put(at, self.present_second(), &request, slot.start);
         put.then_some(slot)
     }
@@ -114,7 +114,7 @@ impl Decider<'_> {
         for index in count..before {
             self.plan.take_slot_out(agreement, index, now);
         }
-        self.plan.numbers.keep_first(agreement.id, count);
+        self.plan.placement.numbers.keep_first(agreement.id, count);
         without
     }
 

@@ -98,7 +98,7 @@ impl Domain {
         let mut earliest = None;
         let resources = 0..self.settings.resources.len();
         for (at, sizes) in resources.flat_map(|at| groups.iter().map(move |sizes| (at, sizes))) {
-            let resource = self.plan.resources.get(at)?;
+            let resource = self.plan.schedules.get(at)?;
             let (tree, from) = (
                 resource.schedule.tree(),
                 window.0.max(resource.schedule.now()).seconds(),
@@ -512,7 +512,7 @@ proptest! {
                 Step::Down(count) => domain.nodes_down(count),
             }
             domain.check();
-            if domain.plan.resources.get(0).unwrap().nodes.is_plain() {
+            if domain.plan.schedules.get(0).unwrap().nodes.is_plain() {
                 domain.check_rebuilt();
             }
             for agreement in domain.known.values().filter(|known| !known.slots.pieces().is_empty()) {

@@ -46,6 +46,7 @@ fn suggested(domain: &mut Domain, refused: Request) -> Vec<Option<Interval>> {
     domain.place(0, refused).unwrap_err();
     domain
         .plan
+        .table
         .suggested
         .iter()
         .map(|suggested| suggested.slot)
@@ -159,18 +160,18 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(before, placements(&domain));
-            let Some(Suggestion { agreement, slot, .. }) = domain.plan.suggested.pop() else {
+            let Some(Suggestion { agreement, slot, .. }) = domain.plan.table.suggested.pop() else {
                 continue;
             };
             let slot = slot.expect("a move has a slot");
             prop_assert!(agreement.party != party && slot.start >= Time(10));
             let (admitted, _) = domain.decide(0, |decider| {
-                let at = decider.plan.resources.place_of(&agreement.resource).unwrap();
+                let at = decider.plan.schedules.place_of(&agreement.resource).unwrap();
                 let lifted = decider.lift_replaced_agreement(agreement.id).unwrap();
                 let request = request_of_agreement(&lifted, u64::MAX);
-                let moved = decider.plan.resources.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
+                let moved = decider.plan.schedules.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
                 let admitted = decider.decide(Place(proposal)).is_ok();
-                decider.plan.resources.vacate(at, Time(0), u64::MAX);
+                decider.plan.schedules.vacate(at, Time(0), u64::MAX);
                 moved && admitted
             });
             prop_assert!(admitted, "{} in {:?}", agreement.id, slot);
@@ -183,7 +184,7 @@ proptest! {
 fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
     let mut all: Vec<_> = domain
         .plan
-        .live
+        .agreements
         .iter()
         .map(|agreement| (agreement.id, agreement.placement()))
         .collect();

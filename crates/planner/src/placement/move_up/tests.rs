@@ -180,8 +180,8 @@ fn who_lies_at_its_first_fit_does_so_after_a_restart() {
         Time(0),
     )
     .unwrap();
-    domain.plan.resources.find_improvable();
-    domain.plan.resources.note_free_time_everywhere();
+    domain.plan.schedules.find_improvable();
+    domain.plan.schedules.note_free_time_everywhere();
     domain.told.clear();
     // Looking at each of them would take three.
     assert_eq!(slices(&mut domain), 1);
@@ -203,8 +203,8 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
         Time(0),
     )
     .unwrap();
-    domain.plan.resources.find_improvable();
-    domain.plan.resources.note_free_time_everywhere();
+    domain.plan.schedules.find_improvable();
+    domain.plan.schedules.note_free_time_everywhere();
     slices(&mut domain);
     assert_eq!(domain.of(second).placement(), Interval::of(Time(100), 600));
     domain.check();

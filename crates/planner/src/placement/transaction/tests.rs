@@ -11,7 +11,7 @@ use crate::tests::harness::{Domain, proposal};
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
 type Whole = (Vec<(usize, Request, Time)>, Vec<u32>);
 
-fn whole(resources: &Resources) -> Whole {
+fn whole(resources: &Schedules) -> Whole {
     let (mut requests, mut free) = (Vec::new(), Vec::new());
     for (at, plan) in resources.plans().enumerate() {
         // A slot that is over by now has no place to come back to.
@@ -84,7 +84,7 @@ fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
     while let Some((step, after)) = rest.split_first() {
         rest = after;
         *next += 2;
-        let resources = &mut decider.plan.resources;
+        let resources = &mut decider.plan.schedules;
         match *step {
             Step::Submit(at, nodes, length, start) => {
                 let request = request(*next, (nodes, length), (start, start + 2 * length));
@@ -119,7 +119,7 @@ fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
                     stays.then_some(())
                 });
                 if !stays {
-                    assert_eq!(whole(&decider.plan.resources), before);
+                    assert_eq!(whole(&decider.plan.schedules), before);
                 }
             }
         }
@@ -138,7 +138,7 @@ fn domain(taken: &[(u32, i64, i64, i64)]) -> Domain {
     domain.begin(20);
     for at in 0..2 {
         let advance = |schedule: &mut scheduler::Schedule| (schedule.advance(Time(20)), Vec::new());
-        domain.plan.resources.change_schedule(at, advance);
+        domain.plan.schedules.change_schedule(at, advance);
     }
     domain
 }
@@ -158,7 +158,7 @@ proptest! {
     ) {
         let mut domain = domain(&taken);
         domain.moves_up = false;
-        let before = whole(&domain.plan.resources);
+        let before = whole(&domain.plan.schedules);
         let mut next = 1_000;
         domain.decide(|decider| {
             let failed = decider.run_trial(|this| {
@@ -167,9 +167,9 @@ proptest! {
             });
             assert_eq!(failed, None);
         });
-        prop_assert_eq!(&whole(&domain.plan.resources), &before);
+        prop_assert_eq!(&whole(&domain.plan.schedules), &before);
         domain.decide(|decider| decider.suppose_in_transaction(|this| take(this, &steps, Time(20), &mut next)));
-        prop_assert_eq!(&whole(&domain.plan.resources), &before);
+        prop_assert_eq!(&whole(&domain.plan.schedules), &before);
         domain.check();
     }
 
@@ -192,7 +192,7 @@ proptest! {
                     take(decider, &steps, Time(20), &mut next);
                 }
             });
-            whole(&domain.plan.resources)
+            whole(&domain.plan.schedules)
         });
         prop_assert_eq!(tried, plain);
     }
@@ -201,7 +201,11 @@ proptest! {
 #[test]
 fn a_step_back_that_fails_makes_the_plan_impossible() {
     let mut domain = domain(&[(4, 30, 50, 0)]);
-    let number = domain.plan.numbers.of(domain.known.values().next().unwrap().id)[0];
+    let number = domain
+        .plan
+        .placement
+        .numbers
+        .of(domain.known.values().next().unwrap().id)[0];
     let mut batch = Vec::new();
     let mut decider = Decider::new(
         &domain.settings,
@@ -211,9 +215,9 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         RememberedAnswers::new(),
     );
     decider.suppose_in_transaction(|this| {
-        this.plan.resources.vacate(0, Time(20), number);
+        this.plan.schedules.vacate(0, Time(20), number);
         // Behind the back of the log.
-        this.plan.resources.change_schedule(0, |schedule| {
+        this.plan.schedules.change_schedule(0, |schedule| {
             let stranger = request(7_000, (1, 10), (60, 70));
             (schedule.restore(&stranger, Time(60)).unwrap(), Vec::new())
         });

@@ -16,7 +16,7 @@ fn with_leaving_node() -> (Domain, Uuid) {
     let stays = domain.place(work(1, 200, (0, 200))).unwrap().agreement;
     let leaves = domain.place(work(1, 50, (0, 400))).unwrap().agreement;
     domain.begin(0);
-    let bound = [&stays, &leaves].map(|agreement| domain.plan.bound[&agreement.id].clone());
+    let bound = [&stays, &leaves].map(|agreement| domain.plan.life.bound[&agreement.id].clone());
     assert_eq!(bound, [[0], [1]]);
     domain.resize("local", 1);
     domain.now = 20;

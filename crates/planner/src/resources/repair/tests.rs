@@ -448,7 +448,7 @@ fn a_start_stays_promised_where_nodes_fail_before_the_process_comes_up() {
     let one = domain.place(work(4, 50, (100, 400))).unwrap().agreement;
     domain.begin(100);
     domain.now = 102;
-    let nodes = domain.plan.bound[&one.id].clone();
+    let nodes = domain.plan.life.bound[&one.id].clone();
     set(&mut domain, NodeState::Down, &nodes);
     let again = domain.of(one.id);
     assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));

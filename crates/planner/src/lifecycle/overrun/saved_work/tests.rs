@@ -26,7 +26,7 @@ fn domain() -> Domain {
         saving: BTreeMap::from([(("count".to_owned(), None), 2)]),
         ..Overruns::default()
     };
-    domain.plan.overruns = domain.settings.overruns.clone();
+    domain.plan.life.overruns = domain.settings.overruns.clone();
     domain
 }
 
@@ -438,7 +438,7 @@ impl Domain {
     fn check_numbers(&self) {
         let mut seen = 0;
         for agreement in self.known.values() {
-            let numbers = self.plan.numbers.of(agreement.id);
+            let numbers = self.plan.placement.numbers.of(agreement.id);
             assert_eq!(numbers.len(), agreement.slots.len());
             for (index, number) in numbers.iter().enumerate() {
                 let slot = self
@@ -544,7 +544,7 @@ proptest! {
             }
             domain.check();
             domain.check_numbers();
-            if domain.plan.resources.get(0).unwrap().nodes.is_plain() {
+            if domain.plan.schedules.get(0).unwrap().nodes.is_plain() {
                 domain.check_rebuilt();
             }
             for agreement in domain.known.values() {
