@@ -50,17 +50,18 @@ impl Decider<'_> {
         let live = &self.plan.agreements;
         let states = AgreementState::ALL.into_iter().filter(|state| !state.is_final());
         let runs = |agreement: &&Agreement| agreement.job.is_some();
+        let (standing, held) = self.plan.table.standing();
         let mut census = Census {
             agreements: states.map(|state| (state.word(), live.count(state))).collect(),
             jobs: live.processing().filter(runs).count() as u64,
             negotiations: self.plan.table.len() as u64,
-            offers: self.plan.table.standing.len() as u64,
-            held: self.plan.table.standing_held as u64,
+            offers: standing as u64,
+            held: held as u64,
             near_quota: self.parties_near_quota(),
             resources: Vec::new(),
         };
         let mut busy: BTreeMap<&str, u64> = BTreeMap::new();
-        let begun = self.plan.life.bound.iter();
+        let begun = self.plan.life.nodes();
         for (agreement, nodes) in begun.filter_map(|(id, nodes)| Some((live.get(id)?, nodes))) {
             if agreement.has_nodes() {
                 *busy.entry(&agreement.resource).or_default() += nodes.len() as u64;

@@ -44,7 +44,7 @@ impl Decider<'_> {
         let own = but
             .iter()
             .flatten()
-            .filter(|but| self.plan.get(**but).is_some_and(has_it))
+            .filter(|but| self.plan.agreements.get(**but).is_some_and(has_it))
             .count();
         let mut waiting = self
             .plan
@@ -81,10 +81,10 @@ impl Decider<'_> {
         self.limit_to_share(&mut shared, None)?;
         let room = self.window(&shared)?;
         self.fix_those_who_have_waited();
-        let number = self.plan.next_number();
+        let number = self.plan.placement.next_number();
         let mut need = Need::of(&shared, number, room, now);
         let cut = proposal.preemption.as_ref();
-        self.plan.schedules.cut_short = false;
+        self.plan.schedules.begin_search();
         need.window = self.window_after_reserving(&need);
         let mut admitted = self.admit_cut_or_whole(&need, cut);
         if admitted.is_err() && need.window != room && self.plan.waiting.not_before.is_none() {
@@ -139,8 +139,12 @@ impl Decider<'_> {
     /// provider or by the agreement itself (paper 000, section 4.2). This comes before all other decisions, and after each: one that
     /// begins at once has no wait, and is fixed in the batch that makes it.
     pub fn fix_those_who_have_waited(&mut self) {
-        for mut agreement in self.plan.agreements_to_fix(self.present_second()) {
-            self.plan.fix(&agreement);
+        for mut agreement in self
+            .plan
+            .life
+            .agreements_to_fix(&self.plan.agreements, self.present_second())
+        {
+            self.plan.placement.fix(&mut self.plan.schedules, &agreement);
             agreement.fixed = true;
             let event = self.event(EventKind::Fixed, "its slot moves no more");
             self.update(agreement, vec![event]);
@@ -171,18 +175,22 @@ impl Decider<'_> {
     pub(super) fn begin(&mut self, mut agreement: Agreement) -> Option<Agreement> {
         let now = self.present_second();
         // A job of an earlier time makes way for the one that starts now.
-        self.plan.forget_lost_work(agreement.id);
-        let nodes = self.plan.bind(&agreement, now);
+        self.plan.life.forget_lost_work(agreement.id);
+        let nodes = self.plan.life.bind(&mut self.plan.schedules, &agreement, now);
         if nodes.len() < agreement.slot_nodes() as usize {
             // Otherwise the plan does not take the loss of these nodes into account yet.
-            if !self.plan.begins_a_second_later(&agreement, now) {
+            if !self
+                .plan
+                .life
+                .begin_a_second_later(&mut self.plan.schedules, &agreement, now)
+            {
                 self.lose(agreement.id);
             }
             return None;
         }
         let slot = agreement.slot();
         let interval = Interval::new(slot.start.max(now), slot.end);
-        if !self.is_at_peer(&agreement) {
+        if !self.plan.schedules.is_at_peer(&agreement) {
             agreement.note_late_job(self.lateness(&agreement));
         }
         agreement.service = if agreement.job.is_some() {
@@ -250,7 +258,7 @@ impl Decider<'_> {
 
     /// Records the end of a job and everything that follows from it.
     pub(super) fn record_end(&mut self, id: Uuid, end: &JobEnd) -> Result<()> {
-        if self.plan.forget_lost_work(id) {
+        if self.plan.life.forget_lost_work(id) {
             // It was lost before, and its end changes nothing.
             return Ok(());
         }
@@ -358,9 +366,13 @@ impl Decider<'_> {
         self.plan.schedules.check_settled(agreement.id);
         agreement.version += 1;
         let gives_back = agreement.is_between_slots() || agreement.state.is_final();
-        let release = gives_back && self.plan.life.bound.contains_key(&agreement.id);
+        let release = gives_back && self.plan.life.nodes_of(agreement.id).is_some();
         // An offer in its place relies on the agreement still waiting, or still running.
-        let waited = self.plan.get(agreement.id).is_some_and(Agreement::is_waiting);
+        let waited = self
+            .plan
+            .agreements
+            .get(agreement.id)
+            .is_some_and(Agreement::is_waiting);
         self.propose_if_lost(&agreement);
         self.batch.push(Change::UpdateAgreement {
             agreement: Box::new(agreement.clone()),

@@ -67,19 +67,19 @@ impl Decider<'_> {
     /// # Errors
     /// [`Error::Unavailable`] where the copy cannot be right.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, probes) = self.decide_on_copy_of_plan(|decider| {
+        let (decided, limits) = self.decide_on_copy_of_plan(|decider| {
             decider.plan.waiting.within.clear();
             let decided = decide(decider);
-            Ok((decided, decider.plan.limits.probes.clone()))
+            Ok((decided, decider.plan.limits.clone()))
         })?;
         // A question tells something about other parties, also where it asks for nothing.
-        self.plan.limits.probes = probes;
+        self.plan.limits.take_questions_of(limits);
         Ok(decided)
     }
 
     /// An agreement that is not over.
     pub(super) fn live_agreement(&self, id: Uuid) -> Result<Agreement> {
-        self.plan.get(id).cloned().ok_or(Error::NotFound)
+        self.plan.agreements.get(id).cloned().ok_or(Error::NotFound)
     }
 
     /// The present second.

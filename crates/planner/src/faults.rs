@@ -27,7 +27,7 @@ impl Plan {
     /// Takes a waiting agreement off the first resource and gives one of its nodes to a request that nobody knows. Whether that was
     /// possible.
     pub fn give_place_away(&mut self, agreement: &Agreement, now: Time) -> bool {
-        let Some(number) = self.placement.numbers.of(agreement.id).first().copied() else {
+        let Some(number) = self.placement.numbers_of(agreement.id).first().copied() else {
             return false;
         };
         self.schedules.vacate(0, now, number);
@@ -41,7 +41,7 @@ impl Plan {
 
     /// Gives each place that the first resource keeps for an offer to a request that nobody knows. Whether that was possible.
     pub fn give_held_places_away(&mut self, resource: &str, now: Time) -> bool {
-        let held: Vec<u64> = self.held_on(resource).into_keys().collect();
+        let held: Vec<u64> = self.table.held_on(resource).into_keys().collect();
         held.into_iter().all(|number| {
             let plan = self.schedules.get(0);
             let kept = plan.and_then(|plan| plan.schedule.placements().find(|placed| placed.id == number));
@@ -62,12 +62,12 @@ impl Plan {
 
     /// Forgets the numbers by which the schedules know the slots of an agreement.
     pub fn forget_numbers_of(&mut self, id: Uuid) {
-        self.placement.numbers.keep_first(id, 0);
+        self.placement.keep_first(id, 0);
     }
 
     /// Puts an agreement on the first resource a second time. Whether that was possible.
     pub fn put_twice(&mut self, agreement: &Agreement, now: Time) -> bool {
-        let Some(number) = self.placement.numbers.of(agreement.id).first().copied() else {
+        let Some(number) = self.placement.numbers_of(agreement.id).first().copied() else {
             return false;
         };
         let request = request_of_agreement(agreement, number);

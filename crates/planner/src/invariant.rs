@@ -8,7 +8,6 @@
 
 use domain::agreement::{Agreement, AgreementState, Event};
 use domain::clock::Micros;
-use scheduler::Time;
 use uuid::Uuid;
 
 use crate::decider::Decider;
@@ -18,18 +17,18 @@ use crate::plan::Plan;
 impl Plan {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
     pub fn why_impossible(&self) -> Option<&str> {
-        self.schedules.impossible.0.as_deref()
+        self.schedules.why_impossible()
     }
 
     /// Notes that something has happened that must never happen.
     pub(super) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
-        self.schedules.impossible.note(what);
+        self.schedules.note_impossible(what);
     }
 
     /// A live agreement that must be there.
     pub(super) fn must_get(&mut self, id: Uuid) -> Option<Agreement> {
-        let agreement = self.get(id).cloned();
-        self.schedules.impossible.unless(agreement.is_some(), || {
+        let agreement = self.agreements.get(id).cloned();
+        self.schedules.note_unless(agreement.is_some(), || {
             format!("agreement {id} is not in the plan")
         });
         agreement
@@ -38,29 +37,13 @@ impl Plan {
     /// The live agreement with the slot that a schedule knows by a number, which must be there, and which of its slots that is.
     pub(super) fn must_get_slot(&mut self, number: u64) -> Option<(Agreement, usize)> {
         let found = self
-            .slot_by_number(number)
+            .placement
+            .slot_by_number(&self.agreements, number)
             .map(|(agreement, index)| (agreement.clone(), index));
-        self.schedules.impossible.unless(found.is_some(), || {
+        self.schedules.note_unless(found.is_some(), || {
             format!("no agreement has the number {number}")
         });
         found
-    }
-
-    /// The resource of an agreement that must have a place, and the number by which its schedule knows one of its slots.
-    pub(super) fn planned_slot(&mut self, agreement: &Agreement, index: usize) -> Option<(usize, u64)> {
-        let at = self.schedules.required_place_of(&agreement.resource)?;
-        let number = self.placement.numbers.of(agreement.id).get(index).copied();
-        self.schedules.impossible.unless(number.is_some(), || {
-            format!("slot {index} of agreement {} has no number", agreement.id)
-        });
-        Some((at, number?))
-    }
-
-    /// Takes one of the slots of an agreement out of the plan; all others stay where they are.
-    pub(super) fn take_slot_out(&mut self, agreement: &Agreement, index: usize, now: Time) {
-        if let Some((at, number)) = self.planned_slot(agreement, index) {
-            self.schedules.vacate(at, now, number);
-        }
     }
 }
 

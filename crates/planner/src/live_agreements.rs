@@ -19,8 +19,8 @@ pub(super) struct Agreements {
 }
 
 impl Agreements {
-    pub(super) fn get(&self, id: &Uuid) -> Option<&Agreement> {
-        self.by_id.get(id)
+    pub(super) fn get(&self, id: Uuid) -> Option<&Agreement> {
+        self.by_id.get(&id)
     }
 
     /// All of them, in no order.

@@ -183,7 +183,7 @@ impl Decider<'_> {
                 add(&agreement.resource, slot);
             }
         }
-        for (choice, held) in &self.plan.table.holds.by_choice {
+        for (choice, held) in &self.plan.table.holds().by_choice {
             let offer = self.plan.table.held_offers_of(*choice).next();
             let Some(negotiation) = offer.and_then(|offer| self.plan.table.get(offer.negotiation)) else {
                 continue;
@@ -243,7 +243,7 @@ fn pictured_slots<'a>(plan: &'a Plan, agreement: &'a Agreement) -> impl Iterator
     open.filter(|(_, slot)| !slot.taken_over)
         .map(move |(index, slot)| {
             let has_begun = index == present && agreement.has_nodes();
-            let bound = plan.life.bound.get(&agreement.id).filter(|_| has_begun);
+            let bound = plan.life.nodes_of(agreement.id).filter(|_| has_begun);
             let kept = || plan.schedules.named(&agreement.resource)?.kept_for(agreement);
             let kept = || kept().filter(|_| index == present).map(|kept| &kept.nodes);
             PicturedSlot {

@@ -1,29 +1,24 @@
 //! The plan in memory: the basis of the decisions, which the store can rebuild at any time.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
-use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer, ServiceState};
-use domain::clock::second_of;
-use domain::resources::{Binding, CLUSTER, NodeState, Resource};
-use scheduler::{Fraction, Interval, Seconds, Time, counted};
+use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer};
+use domain::resources::{Binding, CLUSTER, Resource};
+use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
 use crate::admission::limits::Limits;
-use crate::admission::payer::fraction_of_millionths;
 use crate::error::Inconsistent;
-use crate::lifecycle::deadlines::Agenda;
 use crate::lifecycle::life::Life;
-use crate::lifecycle::start_notices::Starts;
 use crate::live_agreements::Agreements;
 use crate::offers::open::Table;
 use crate::placement::places::Places;
-use crate::requests::{request_of_slot, requests_of_agreement};
+use crate::requests::requests_of_agreement;
 use crate::reserving::waiting_commands::WaitingCommands;
 use crate::resources::Schedules;
 use crate::resources::members::new_resource_plan;
 use crate::resources::resource_plan::ResourcePlan;
 use crate::settings::Settings;
-use crate::timetable::Timetable;
 
 /// The plan in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]
@@ -125,18 +120,7 @@ impl Plan {
             plan.schedule.advance(from);
         }
         let mut plan = Self {
-            life: Life {
-                due: Timetable::default(),
-                fix_after: settings.fix_after,
-                fixing: Timetable::default(),
-                agenda: Agenda::new(now),
-                starts: Starts::announced(settings.announce),
-                overruns: settings.overruns.clone(),
-                ending: BTreeMap::new(),
-                bound,
-                stopping: BTreeMap::new(),
-                made: now,
-            },
+            life: Life::new(settings, bound, now),
             table: Table::default(),
             waiting: WaitingCommands::default(),
             placement: Places::default(),
@@ -146,7 +130,7 @@ impl Plan {
         };
         for (agreement, number) in restored {
             if agreement.waits_to_run_again() {
-                plan.stop_lost_work_later(agreement.clone());
+                plan.life.stop_lost_work_later(agreement.clone());
             }
             plan.insert(agreement, number);
         }
@@ -156,26 +140,20 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The number that the next agreement will be known by.
-    pub(super) fn next_number(&self) -> u64 {
-        self.placement.numbers.next()
-    }
-
     /// Takes in an agreement that its resource's schedule has placed under a number.
     pub(super) fn insert(&mut self, agreement: Agreement, number: u64) {
-        self.note_due_time(&agreement);
-        self.life.agenda.note(None, &agreement);
-        for (number, _) in (number..).zip(agreement.slots.iter()) {
-            self.placement.numbers.add(agreement.id, number);
-        }
-        *self
-            .limits
-            .node_seconds
-            .entry(agreement.party.clone())
-            .or_default() += agreement.node_seconds();
-        self.limits.holdings.add(&agreement);
+        self.life.note_agreement(&self.schedules, None, &agreement);
+        self.placement.add(&agreement, number);
+        self.limits.add(&agreement);
         self.open_windows(&agreement);
         self.agreements.insert(agreement);
+    }
+
+    /// Has the slots of an agreement that have not begun move in the windows that they have now.
+    fn open_windows(&mut self, agreement: &Agreement) {
+        let is_counted_on = self.table.is_counted_on(agreement.id);
+        self.placement
+            .open_windows(&mut self.schedules, agreement, is_counted_on);
     }
 
     /// Takes in an agreement that has no place yet.
@@ -186,22 +164,7 @@ impl Plan {
     /// How many wait for their decision.
     pub(super) fn pending_count(&self) -> usize {
         // Agreements with a place have a number.
-        self.agreements.len() - self.placement.numbers.agreements()
-    }
-
-    /// A live agreement.
-    pub(super) fn get(&self, id: Uuid) -> Option<&Agreement> {
-        self.agreements.get(&id)
-    }
-
-    /// The agreements with concrete nodes.
-    pub(super) fn begun(&self) -> impl Iterator<Item = &Agreement> {
-        self.life.bound.keys().filter_map(|id| self.agreements.get(id))
-    }
-
-    /// The node-seconds that a party has in agreements that are not over.
-    pub(super) fn node_seconds(&self, party: &str) -> u128 {
-        self.limits.node_seconds.get(party).copied().unwrap_or(0)
+        self.agreements.len() - self.placement.len()
     }
 
     /// Replaces a live agreement by its new version. An ended agreement leaves the plan, and so does an ended slot: at
@@ -212,35 +175,26 @@ impl Plan {
             return;
         };
         // An agreement without a place is not counted yet.
-        let counted = !self.placement.numbers.of(next.id).is_empty();
-        let used = self.limits.node_seconds.entry(old.party.clone()).or_default();
+        let counted = !self.placement.numbers_of(next.id).is_empty();
         if counted {
-            *used = used.saturating_sub(old.node_seconds());
-            self.limits.holdings.remove(&old);
+            self.limits.remove(&old);
             if !next.state.is_final() {
-                *used += next.node_seconds();
-                self.limits.holdings.add(&next);
+                self.limits.add(&next);
             }
         }
         if !next.state.is_final() {
-            self.note_due_time(&next);
-            self.life.agenda.note(Some(&old), &next);
+            self.life.note_agreement(&self.schedules, Some(&old), &next);
             self.free_slots(&old, &next, now);
             self.open_windows(&next);
             self.agreements.insert(next);
             return;
         }
-        self.life.due.set(next.id, None);
-        self.life.fixing.set(next.id, None);
-        self.life.starts.forget(next.id);
-        self.life.agenda.times.set(next.id, None);
-        self.placement.moved_up.forget(next.id);
-        self.life.ending.remove(&next.id);
-        let nodes = self.life.bound.remove(&next.id).unwrap_or_default();
+        let nodes = self.life.forget(next.id);
+        self.placement.forget_moves(next.id);
         if is_undecided(&old) {
             return;
         }
-        let Some((at, _)) = self.planned_slot(&old, 0) else {
+        let Some((at, _)) = self.placement.planned_slot(&mut self.schedules, &old, 0) else {
             return;
         };
         let (end, until) = (next.released(), old.slot().end);
@@ -248,7 +202,7 @@ impl Plan {
             self.schedules
                 .change_bindings(at, |resource| resource.unbind(&nodes, until, end));
         }
-        for number in self.placement.numbers.keep_first(next.id, 0) {
+        for number in self.placement.keep_first(next.id, 0) {
             self.schedules.free(at, now, number);
         }
     }
@@ -258,7 +212,7 @@ impl Plan {
         for index in 0..next.slots.len() {
             if next.is_given_up(index)
                 && !old.is_given_up(index)
-                && let Some((at, number)) = self.planned_slot(old, index)
+                && let Some((at, number)) = self.placement.planned_slot(&mut self.schedules, old, index)
             {
                 self.schedules.free(at, now, number);
             }
@@ -267,10 +221,12 @@ impl Plan {
         if over.is_empty() {
             return;
         }
-        let nodes = self.life.bound.remove(&next.id).unwrap_or_default();
+        let nodes = self.life.forget_nodes(next.id);
         for index in over {
-            let (Some((at, number)), Some(slot)) = (self.planned_slot(old, index), next.slots.get(index))
-            else {
+            let (Some((at, number)), Some(slot)) = (
+                self.placement.planned_slot(&mut self.schedules, old, index),
+                next.slots.get(index),
+            ) else {
                 return;
             };
             let (end, until) = (slot.occupied().end, slot.placement.end);
@@ -282,55 +238,12 @@ impl Plan {
         }
     }
 
-    /// Fixes a waiting agreement's slots where they lie.
-    pub(super) fn fix(&mut self, agreement: &Agreement) {
-        for index in 0..agreement.slots.len() {
-            if let Some((at, number)) = self.planned_slot(agreement, index) {
-                self.schedules.fix(at, number);
-            }
-        }
-    }
-
-    /// When the planner has to act on an agreement by itself.
-    fn due_time_of(&self, agreement: &Agreement) -> Option<Time> {
-        if is_undecided(agreement) {
-            return None;
-        }
-        match agreement.service {
-            ServiceState::Idle if agreement.has_nodes() => {
-                let awaited = self.peer_tells_until(agreement);
-                Some(awaited.unwrap_or(agreement.slot().end))
-            }
-            ServiceState::NotReady | ServiceState::Idle => Some(agreement.slot().start),
-            ServiceState::Processing => self.next_overrun_look(agreement),
-            ServiceState::Completed => None,
-        }
-    }
-
-    /// Notes when something is to be done for an agreement.
-    pub(super) fn note_due_time(&mut self, agreement: &Agreement) {
-        self.life.due.set(agreement.id, self.due_time_of(agreement));
-        self.life.starts.watch(agreement);
-        self.life
-            .fixing
-            .set(agreement.id, fixed_from(agreement, self.life.fix_after));
-    }
-
-    /// The agreements that wait, could still move, and are to do so no more.
-    pub(super) fn agreements_to_fix(&self, now: Time) -> Vec<Agreement> {
-        let due = self.life.fixing.due_by(now).into_iter();
-        due.filter_map(|id| self.get(id).cloned()).collect()
-    }
-
     /// The next instant at which something is due.
     pub fn next_due(&self) -> Option<Time> {
-        let (lapsing, look) = (self.table.due.next(), self.schedules.next_look());
         let all = [
-            self.life.due.next(),
-            lapsing,
-            self.life.agenda.times.next(),
-            self.life.starts.next(),
-            look,
+            self.life.next_due(),
+            self.table.next_lapse(),
+            self.schedules.next_look(),
         ];
         all.into_iter().flatten().min()
     }
@@ -347,28 +260,18 @@ impl Plan {
         for (instance, offers) in open {
             self.table.open(instance, offers);
         }
-        self.restore_holds(now).map_err(Inconsistent)
+        self.table
+            .restore_holds(&mut self.schedules, (&self.placement, &self.agreements), now)
+            .map_err(Inconsistent)
     }
 
     /// Takes back which starts have been announced.
     pub fn recall_announced(&mut self, starts: Vec<(Uuid, Time)>) {
         for (id, start) in starts {
-            if let Some(agreement) = self.agreements.get(&id) {
-                self.life.starts.note_announced(agreement, start);
+            if let Some(agreement) = self.agreements.get(id) {
+                self.life.note_announced(agreement, start);
             }
         }
-    }
-
-    /// The agreements with a running job.
-    pub(super) fn running(&self) -> Vec<Agreement> {
-        let mut running: Vec<_> = self
-            .agreements
-            .processing()
-            .chain(self.life.stopping.values())
-            .cloned()
-            .collect();
-        running.sort_by_key(|agreement| agreement.id);
-        running
     }
 
     /// Takes over the reports of executors to the plan `before`. They are not stored and are valid until the next
@@ -380,122 +283,6 @@ impl Plan {
         self.waiting
             .handed_within
             .clone_from(&before.waiting.handed_within);
-    }
-
-    /// The begun agreements with a node that is gone, except those after the end of their slots: the executor knows how their
-    /// work ended.
-    pub(super) fn begun_on_lost_nodes(&self, at: usize, now: Time) -> Vec<Uuid> {
-        let Some(resource_with_nodes) = self
-            .schedules
-            .get(at)
-            .filter(|resource_with_nodes| !resource_with_nodes.nodes.is_plain())
-        else {
-            return Vec::new();
-        };
-        if !resource_with_nodes.nodes.any_down() {
-            return Vec::new();
-        }
-        let gone = |node: &u32| resource_with_nodes.nodes.state(*node) == NodeState::Down;
-        let here = |id: &Uuid| {
-            self.agreements.get(id).is_some_and(|agreement| {
-                agreement.slot().end > now && self.schedules.place_of(&agreement.resource) == Some(at)
-            })
-        };
-        let mut lost: Vec<Uuid> = self
-            .life
-            .bound
-            .iter()
-            .filter(|(id, nodes)| nodes.iter().any(gone) && here(id))
-            .map(|(id, _)| *id)
-            .collect();
-        lost.sort_unstable();
-        lost
-    }
-
-    /// The numbers of the agreements on a resource that have not begun, with their slack.
-    pub(super) fn waiting_on(&self, at: usize, now: Time) -> BTreeMap<u64, Seconds> {
-        let Some(resource_plan) = self.schedules.get(at) else {
-            return BTreeMap::new();
-        };
-        let waits = |number: u64| {
-            let (agreement, index) = self.waiting_slot_by_number(number)?;
-            // An addition to a contract has to leave first.
-            if agreement.adds_to_contract(index) {
-                return Some((number, Seconds::MAX));
-            }
-            Some((number, request_of_slot(agreement, number, index).slack(now)))
-        };
-        let placements = resource_plan.schedule.placements();
-        placements.filter_map(|placement| waits(placement.id)).collect()
-    }
-
-    /// Gives an agreement concrete nodes of its resource that are free from `now` on until the end of its placement: first the
-    /// nodes that are kept for it, then the lowest-numbered. Fewer than it holds only if the plan is over capacity, which it
-    /// never is.
-    pub(super) fn bind(&mut self, agreement: &Agreement, now: Time) -> Vec<u32> {
-        let Some(at) = self.schedules.required_place_of(&agreement.resource) else {
-            return Vec::new();
-        };
-        let bind = |resource_plan: &mut ResourcePlan| {
-            let nodes = resource_plan.free_nodes(agreement, now);
-            resource_plan.bind(&nodes, agreement.slot().end);
-            nodes
-        };
-        let nodes = self.schedules.change_bindings(at, bind).unwrap_or_default();
-        self.life.bound.insert(agreement.id, nodes.clone());
-        nodes
-    }
-
-    /// Gives the nodes that an agreement has to another, or to itself, until `end`.
-    pub(super) fn hand_over(&mut self, old: &Agreement, to: Uuid, end: Time) {
-        let Some(nodes) = self.life.bound.remove(&old.id) else {
-            self.note_impossible(|| format!("agreement {} has begun and has no nodes", old.id));
-            return;
-        };
-        if let Some(at) = self.schedules.required_place_of(&old.resource) {
-            self.schedules
-                .change_bindings(at, |resource| resource.rebind(&nodes, end));
-        }
-        self.life.bound.insert(to, nodes);
-    }
-
-    /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval, or leaves its
-    /// resource.
-    pub(super) fn may_keep(&self, agreement: &Agreement, interval: Interval) -> bool {
-        let resource = self.schedules.named(&agreement.resource);
-        let Some(in_service) = resource.filter(|in_service| !in_service.resource.is_retired()) else {
-            return false;
-        };
-        let nodes = self.life.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
-        nodes.iter().all(|node| {
-            in_service
-                .nodes
-                .may_be_kept(*node, in_service.resource.capacity, interval)
-        })
-    }
-
-    /// The same for the time by which a later end makes the last slot of an agreement longer. A slot that is to come has no nodes of
-    /// its own yet.
-    pub(super) fn may_keep_until(&self, agreement: &Agreement, end: Time) -> bool {
-        let planned = agreement.placement().end;
-        let runs = agreement.has_nodes() && !agreement.has_more_slots();
-        !runs || end <= planned || self.may_keep(agreement, Interval::new(planned, end))
-    }
-
-    /// Has the nodes of an agreement be free from `now` on.
-    pub(super) fn unbind(&mut self, agreement: &Agreement, now: Time) {
-        let nodes = self.life.bound.get(&agreement.id).map_or(&[][..], Vec::as_slice);
-        let until = agreement.slot().end;
-        if let Some(at) = self.schedules.required_place_of(&agreement.resource) {
-            self.schedules
-                .change_bindings(at, |resource| resource.unbind(nodes, until, now));
-        }
-    }
-
-    /// Forgets which nodes an agreement has been given, and that its slot is made no longer: it is to have another.
-    pub(super) fn forget_given_nodes(&mut self, agreement: Uuid) {
-        self.life.bound.remove(&agreement);
-        self.look_again(agreement, None);
     }
 }
 
@@ -535,16 +322,4 @@ pub(super) fn is_undecided(agreement: &Agreement) -> bool {
         agreement.state,
         AgreementState::Pending | AgreementState::PendingAndTerminating
     )
-}
-
-/// The time from which a waiting agreement moves no more, by its own fraction of its wait and the general one.
-fn fixed_from(agreement: &Agreement, everybody: Option<Fraction>) -> Option<Time> {
-    if !agreement.has_more_to_begin() || agreement.fixed || agreement.fills_its_window() {
-        return None;
-    }
-    let own = fraction_of_millionths(agreement.constraints.fix_at_ppm);
-    let submitted = second_of(agreement.created);
-    let wait = agreement.placement().start - submitted;
-    let reached = |fraction: Fraction| submitted + fraction.rounded_up(wait);
-    [own, everybody].into_iter().flatten().map(reached).min()
 }

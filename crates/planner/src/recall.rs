@@ -19,7 +19,7 @@ impl Plan {
 
     /// Takes back what keys with a cap have spent, in millionths of the currency of each cap.
     pub fn recall_spent(&mut self, spent: HashMap<Uuid, i64>) {
-        self.limits.spendings.spent = spent;
+        self.limits.recall_spent(spent);
     }
 
     /// Finds the agreements that could be moved up by now.
@@ -44,11 +44,11 @@ impl Plan {
 
     /// What foresees by the present settings.
     pub fn foresight(&self) -> &Arc<Foresight> {
-        &self.schedules.foresight
+        self.schedules.foresight()
     }
 
     /// Takes what is suggested that the provider proposes.
     pub fn take_suggestions(&mut self) -> Vec<Suggestion> {
-        std::mem::take(&mut self.table.suggested)
+        self.table.take_suggestions()
     }
 }

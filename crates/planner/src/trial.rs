@@ -42,7 +42,7 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
     decider.plan.schedules.advance(now);
     let places = match decider.window(request) {
         Ok(window) => {
-            let need = Need::of(request, decider.plan.next_number(), window, now);
+            let need = Need::of(request, decider.plan.placement.next_number(), window, now);
             (0..many)
                 .filter_map(|at| decider.best_place_on(at, &need))
                 .collect()

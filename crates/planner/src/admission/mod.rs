@@ -13,5 +13,4 @@ pub(super) mod refusal_log;
 pub(super) mod refuse;
 pub(super) mod share;
 pub(super) mod spending;
-pub(super) mod spending_sums;
 mod usage;

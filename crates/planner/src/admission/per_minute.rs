@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 /// Counts of the current minute, by party.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PerMinute {
-    pub(crate) minute: i64,
-    pub(crate) counts: BTreeMap<String, u32>,
+    minute: i64,
+    counts: BTreeMap<String, u32>,
 }
 
 impl PerMinute {
@@ -20,9 +20,12 @@ impl PerMinute {
         *count = count.saturating_add(1);
         *count
     }
-}
 
-impl PerMinute {
+    /// The parties of which some were counted.
+    pub(crate) fn parties(&self) -> impl Iterator<Item = &str> {
+        self.counts.keys().map(String::as_str)
+    }
+
     /// How many of a party there were in a minute that is not over.
     pub(crate) fn in_minute(&self, party: &str, minute: i64) -> u32 {
         let is_this = self.minute == minute;

@@ -71,7 +71,7 @@ impl Decider<'_> {
             agreement.node_seconds() + self.plan.table.node_seconds_about(agreement.id)
         });
         let waiting = self.plan.waiting.node_seconds(party);
-        (self.plan.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
+        (self.plan.limits.node_seconds(party) + self.plan.table.node_seconds(party) + waiting)
             .saturating_sub(replaced)
     }
 
@@ -104,7 +104,7 @@ impl Decider<'_> {
             return Ok(());
         }
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
-        if self.plan.limits.probes.count(party, minute) > most {
+        if self.plan.limits.count_question(party, minute) > most {
             let times = counted(most, "time");
             return Err(quota_exceeded(format!("a party may ask {times} a minute")));
         }
@@ -114,12 +114,12 @@ impl Decider<'_> {
     /// The questions of a party in the present minute.
     pub(crate) fn questions_of(&self, party: &str) -> u32 {
         let minute = self.now.div_euclid(60 * MICROS_PER_SECOND);
-        self.plan.limits.probes.in_minute(party, minute)
+        self.plan.limits.questions_in(party, minute)
     }
 
     /// How many parties have at least [`NEAR_PERCENT`] of the agreements or the questions that they may have.
     pub(crate) fn parties_near_quota(&self) -> usize {
-        let asking = self.plan.limits.probes.counts.keys().map(String::as_str);
+        let asking = self.plan.limits.asking();
         let parties: BTreeSet<&str> = self
             .plan
             .agreements
@@ -150,7 +150,10 @@ impl Decider<'_> {
         let Some(terms) = &offer.terms else {
             return Ok(());
         };
-        let replaced = self.plan.renegotiated(offer.negotiation);
+        let replaced = self
+            .plan
+            .table
+            .renegotiated(&self.plan.agreements, offer.negotiation);
         let mut slots = terms
             .slots
             .iter()

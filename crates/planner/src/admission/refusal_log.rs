@@ -15,7 +15,7 @@ impl Decider<'_> {
     /// Notes that a party's request was refused, and in the refusal that it is noted.
     pub(crate) fn note_refused(&mut self, party: &str, subject: Uuid, refusal: &mut Refusal) {
         let minute = self.present_second().seconds().div_euclid(60);
-        let count = self.plan.limits.refused.count(party, minute);
+        let count = self.plan.limits.count_refusal(party, minute);
         let more = match count.cmp(&NOTED_MAX) {
             std::cmp::Ordering::Less => "",
             std::cmp::Ordering::Equal => "; further ones of this party in this minute are not noted",

@@ -121,7 +121,7 @@ impl Decider<'_> {
 
     /// The refusal of an offer that no resource takes, without a search for anything else.
     pub(crate) fn refuse_briefly(&mut self, need: &Need<'_>, reason: Reason) -> Refusal {
-        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.schedules.cut_short;
+        let cut_short = reason == Reason::NoCapacityInWindow && self.plan.schedules.is_cut_short();
         let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
         let frozen = self.frozen_resources_in_words(|each| {
             let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);

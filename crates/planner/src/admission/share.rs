@@ -101,7 +101,7 @@ type OpenStretches = BTreeMap<String, Vec<Stretch>>;
 impl Decider<'_> {
     /// What each party has, by their names.
     pub(crate) fn usage_of_all(&self) -> Vec<PartyUsage> {
-        let agreed = self.plan.limits.holdings.parties();
+        let agreed = self.plan.limits.parties();
         let parties: BTreeSet<&str> = agreed.chain(self.plan.table.parties()).collect();
         let parties = parties.into_iter();
         parties.map(|party| self.usage_of(party.to_owned())).collect()
@@ -113,7 +113,7 @@ impl Decider<'_> {
         let share_percent = quotas.share_percent;
         let (negotiations, quotes) = self.plan.table.count(&party);
         let beside = self.beside(&party, None);
-        let agreed = self.plan.limits.holdings.of(&party).into_iter();
+        let agreed = self.plan.limits.holdings_of(&party).into_iter();
         let agreed = agreed.flat_map(|agreed| agreed.on.keys());
         let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
         let on = used.into_iter().map(|resource| {
@@ -136,8 +136,7 @@ impl Decider<'_> {
             agreements: self
                 .plan
                 .limits
-                .holdings
-                .of(&party)
+                .holdings_of(&party)
                 .map_or(0, |each| each.agreements),
             agreements_max: quotas.agreements,
             questions: self.questions_of(&party),
@@ -152,7 +151,7 @@ impl Decider<'_> {
     /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
     fn share_of(&self, party: &str) -> Option<u32> {
         let share = self.settings.quotas_of(party).share_percent;
-        share.filter(|_| self.plan.limits.holdings.has_others(party))
+        share.filter(|_| self.plan.limits.has_others(party))
     }
 
     /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
@@ -170,7 +169,7 @@ impl Decider<'_> {
         // On the other resources it has nothing, and what it asks for is not too much.
         let looked_at = |resource_plan: &&ResourcePlan| {
             let name = &resource_plan.resource.name;
-            let agreed = self.plan.limits.holdings.of(&proposal.party);
+            let agreed = self.plan.limits.holdings_of(&proposal.party);
             is_long(proposal, percent)
                 || beside.contains_key(name)
                 || agreed.is_some_and(|agreed| agreed.on.contains_key(name))
@@ -247,7 +246,7 @@ impl Decider<'_> {
         let choices = self.plan.table.choices_held(party).into_iter();
         for choice in choices.filter(|choice| Some(*choice) != but) {
             let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-            for held in self.plan.table.holds.of(choice) {
+            for held in self.plan.table.holds().of(choice) {
                 let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
                 if area(held.stretch) > area(*largest_stretch) {
                     *largest_stretch = held.stretch;
@@ -284,8 +283,7 @@ impl Decider<'_> {
         let agreed = self
             .plan
             .limits
-            .holdings
-            .of(party)
+            .holdings_of(party)
             .and_then(|each| each.on.get(resource));
         let mut usage = agreed.map_or_else(|| Cow::Owned(Usage::default()), Cow::Borrowed);
         for stretch in beside.get(resource).into_iter().flatten() {

@@ -7,7 +7,6 @@ use scheduler::Reason;
 use uuid::Uuid;
 
 use crate::admission::budget::is_within_budget;
-use crate::admission::spending_sums::Spendings;
 use crate::decider::Decider;
 use crate::error::{Refusal, quota_exceeded};
 use crate::request::Request;
@@ -75,22 +74,15 @@ impl Decider<'_> {
 
     /// What a key has spent, with what waits.
     fn spent_by(&self, key: Uuid) -> i64 {
-        let Spendings { spent, waiting } = &self.plan.limits.spendings;
-        let commands = &self.plan.waiting.waiting;
-        let own = waiting
-            .iter()
-            .filter(|(id, (by, _))| *by == key && commands.contains_key(id));
-        let spent = spent.get(&key).copied().unwrap_or(0);
-        own.fold(spent, |sum, (_, (_, micros))| sum.saturating_add(*micros))
+        self.plan.limits.spent_by(key, |id| self.plan.waiting.has(*id))
     }
 
     /// Counts the price of an agreement that its command waits for.
     pub(crate) fn note_waiting_price(&mut self, spender: Option<Spender>, agreement: &Agreement) {
-        let commands = &self.plan.waiting.waiting;
-        let waiting = &mut self.plan.limits.spendings.waiting;
-        waiting.retain(|id, _| commands.contains_key(id));
+        let (limits, waiting) = (&mut self.plan.limits, &self.plan.waiting);
+        limits.retain_waiting(|id| waiting.has(*id));
         if let (Some(spender), Some(price)) = (spender, agreement.price) {
-            waiting.insert(agreement.id, (spender.key, price.micros));
+            limits.spend_later(agreement.id, spender.key, price.micros);
         }
     }
 
@@ -99,8 +91,7 @@ impl Decider<'_> {
         let Some((Spender { key, .. }, price)) = spender.zip(agreement.price) else {
             return;
         };
-        let spent = self.plan.limits.spendings.spent.entry(key).or_default();
-        *spent = spent.saturating_add(price.micros);
+        self.plan.limits.spend(key, price.micros);
         self.batch.push(Change::Spend {
             agreement: agreement.id,
             key,

@@ -21,9 +21,9 @@ impl Command for BeginDue {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let now = decider.present_second();
         announce_starts(decider);
-        decider.plan.give_up_stopping_lost_work(now);
+        decider.plan.life.give_up_stopping_lost_work(now);
         let (mut starting, mut missed, mut late) = (Vec::new(), Vec::new(), Vec::new());
-        for id in decider.plan.life.due.due_by(now) {
+        for id in decider.plan.life.due_by(now) {
             let Some(agreement) = decider.plan.must_get(id) else {
                 continue;
             };
@@ -33,7 +33,7 @@ impl Command for BeginDue {
                 // Its nodes may be its party's already.
             } else if agreement.has_nodes() {
                 decider.finish_reservation(agreement)?;
-            } else if decider.is_at_peer(&agreement) {
+            } else if decider.plan.schedules.is_at_peer(&agreement) {
                 starting.extend(decider.begin_at_peer(agreement));
             } else if agreement.slot().end <= now || agreement.is_too_late_by(decider.lateness(&agreement)) {
                 missed.push(agreement);
@@ -48,7 +48,7 @@ impl Command for BeginDue {
         for agreement in missed {
             let agreement = decider.live_agreement(agreement.id)?;
             decider.place_missed_slot(&agreement);
-            let placed = decider.plan.get(agreement.id).cloned();
+            let placed = decider.plan.agreements.get(agreement.id).cloned();
             // A second later it might be late again.
             if let Some(placed) =
                 placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
@@ -58,7 +58,13 @@ impl Command for BeginDue {
         }
         // What has lost its whole slot comes before what has lost a little of it.
         for id in late {
-            if let Some(agreement) = decider.plan.get(id).filter(|plan| plan.is_waiting()).cloned() {
+            if let Some(agreement) = decider
+                .plan
+                .agreements
+                .get(id)
+                .filter(|plan| plan.is_waiting())
+                .cloned()
+            {
                 let agreement = decider.prolong_late_slot(agreement);
                 starting.extend(decider.begin(agreement));
             }
@@ -71,12 +77,12 @@ impl Command for BeginDue {
 /// Announces the starts whose time has come. One that has come itself is not announced any more.
 fn announce_starts(decider: &mut Decider<'_>) {
     let now = decider.present_second();
-    for id in decider.plan.life.starts.due_by(now) {
+    for id in decider.plan.life.to_announce_by(now) {
         let Some(agreement) = decider.plan.must_get(id) else {
             continue;
         };
         let start = agreement.slot().start;
-        decider.plan.life.starts.note_announced(&agreement, start);
+        decider.plan.life.note_announced(&agreement, start);
         if start > now {
             decider.batch.push(Change::AnnounceStart {
                 agreement: Box::new(agreement),

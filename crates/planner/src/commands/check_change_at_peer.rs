@@ -35,7 +35,10 @@ impl Command for CheckChangeAtPeer {
         } else {
             self.slots
         };
-        let (next, number) = (Agreement { slots, ..old.clone() }, decider.plan.next_number());
+        let (next, number) = (
+            Agreement { slots, ..old.clone() },
+            decider.plan.placement.next_number(),
+        );
         let fits = decider.suppose_in_transaction(|this| {
             if self.answer.is_some() {
                 this.vacate_hold(self.agreement);

@@ -19,7 +19,7 @@ impl Command for CheckLaterStart {
     type Answer = bool;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let Some(agreement) = decider.plan.get(self.0).cloned() else {
+        let Some(agreement) = decider.plan.agreements.get(self.0).cloned() else {
             return Ok(DecisionStep::Done(false));
         };
         if !decider.may_retry_slot(&agreement, |job| job.missed < MISSES_MAX) {
@@ -31,7 +31,9 @@ impl Command for CheckLaterStart {
             ..agreement.clone()
         };
         let found = decider.suppose_in_transaction(|this| {
-            this.plan.take_slot_out(&agreement, index, next);
+            this.plan
+                .placement
+                .take_slot_out(&mut this.plan.schedules, &agreement, index, next);
             this.find_place(&waits, index, RESTART, next).is_some()
         });
         Ok(DecisionStep::Done(found))

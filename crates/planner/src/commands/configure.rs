@@ -52,7 +52,7 @@ impl Command for Configure {
             restarting: self.settings.restarting,
             ..decider.settings.clone()
         };
-        decider.plan.life.overruns.clone_from(&settings.overruns);
+        decider.plan.life.set_overruns(&settings.overruns);
         let is_repriced = settings.pricing != decider.settings.pricing;
         if is_repriced {
             decider.plan.schedules.reprice(&settings);

@@ -19,13 +19,16 @@ impl Command for EndSought {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let agreement = decider.live_agreement(self.0)?;
-        if !decider.is_at_peer(&agreement) {
+        if !decider.plan.schedules.is_at_peer(&agreement) {
             return Err(Error::NotFound);
         }
         let why = "its place is gone, and no other domain carries it out";
         if agreement.is_waiting() {
             let now = decider.present_second();
-            decider.plan.take_slot_out(&agreement, 0, now);
+            decider
+                .plan
+                .placement
+                .take_slot_out(&mut decider.plan.schedules, &agreement, 0, now);
             decider.break_without_place(agreement, 0, why);
         } else {
             decider.lose_agreement_because(agreement, EventKind::Broken, why.to_owned());

@@ -85,11 +85,7 @@ impl Command for Evict {
         let lost = decider.lose_agreement_because(agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
         // Its place would be held for the party that has to leave it.
-        decider
-            .plan
-            .table
-            .suggested
-            .retain(|suggested| suggested.agreement.id != self.id);
+        decider.plan.table.forget_suggestions_about(self.id);
         let mut penalties = Vec::new();
         for (_, amount) in penalties_of_provider(&decider.batch[decided..]) {
             add_to_sums(&mut penalties, amount);

@@ -24,7 +24,7 @@ impl Command for ForeseeReservation {
 
 /// From when on the cluster has it.
 fn due(decider: &Decider<'_>, id: Uuid) -> Option<Time> {
-    let agreement = decider.plan.get(id).filter(|plan| plan.is_placed())?;
+    let agreement = decider.plan.agreements.get(id).filter(|plan| plan.is_placed())?;
     let resource = decider.plan.schedules.named(&agreement.resource)?;
     if resource.kept_for(agreement).is_some() {
         return None;

@@ -22,10 +22,14 @@ impl Command for KeepNodes {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
-        decider.plan.note_kept_nodes(&resource, kept);
+        decider.plan.schedules.note_kept_nodes(&resource, kept);
         decider.note_reserved(&resource);
         decider.bind_as_held(&resource);
-        for agreement in decider.plan.nodes_not_handed_over(&resource) {
+        for agreement in decider
+            .plan
+            .life
+            .nodes_not_handed_over(&decider.plan.agreements, &resource)
+        {
             if let Some(since) = decider.handed_over_nodes(&agreement) {
                 decider.note_handed_over(agreement, since);
             }

@@ -16,6 +16,8 @@ impl Command for ListRunning {
     type Answer = Vec<Agreement>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(decider.plan.running()))
+        Ok(DecisionStep::Done(
+            decider.plan.life.running(&decider.plan.agreements),
+        ))
     }
 }

@@ -98,7 +98,7 @@ fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) 
     if !is_named || moved.fixed {
         return moved;
     }
-    decider.plan.fix(&moved);
+    decider.plan.placement.fix(&mut decider.plan.schedules, &moved);
     moved.fixed = true;
     let event = decider.event(EventKind::Fixed, "its slot moves no more");
     decider.update(moved, vec![event])

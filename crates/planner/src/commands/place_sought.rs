@@ -28,6 +28,7 @@ impl Command for PlaceSought {
         let (row, (slot, nodes)) = (self.row, self.slot);
         let sought = decider
             .plan
+            .agreements
             .get(row.agreement)
             .filter(|plan| plan.is_waiting())
             .cloned();
@@ -36,8 +37,13 @@ impl Command for PlaceSought {
             let now = decider.present_second();
             let before = agreement.slots[0].placement.start;
             let placed = decider.run_trial(|this| {
-                this.plan.take_slot_out(&agreement, 0, now);
-                let (_, number) = this.plan.planned_slot(&agreement, 0)?;
+                this.plan
+                    .placement
+                    .take_slot_out(&mut this.plan.schedules, &agreement, 0, now);
+                let (_, number) =
+                    this.plan
+                        .placement
+                        .planned_slot(&mut this.plan.schedules, &agreement, 0)?;
                 let mut placed = Agreement {
                     resource: row.peer.clone(),
                     fixed: true,

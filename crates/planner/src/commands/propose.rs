@@ -30,13 +30,18 @@ impl Command for Propose {
         let about = instance.agreement.ok_or(Error::NotFound)?;
         let again = match instance.proposed {
             Some(ProposalReason::BetterFit) => {
-                let waits = decider.plan.get(about).is_some_and(Agreement::is_waiting);
+                let waits = decider
+                    .plan
+                    .agreements
+                    .get(about)
+                    .is_some_and(Agreement::is_waiting);
                 if !waits {
                     return Err(Error::NotFound);
                 }
                 decider.plan.table.negotiations_about(about).next().is_some()
                     || !decider
                         .plan
+                        .table
                         .may_propose_a_move(decider.settings.proposals.moves_max)
             }
             reason => {

@@ -41,6 +41,7 @@ impl Command for ReportAtPeer {
         let is_over = lost.is_some() || is_over && !row.lost;
         let ours = decider
             .plan
+            .agreements
             .get(row.agreement)
             .filter(|agreement| agreement.resource == row.peer);
         let was_awaited = |ours: &&Agreement| {
@@ -77,7 +78,7 @@ impl Command for ReportAtPeer {
 /// Takes note of when a peer has handed over the nodes of an agreement without a job. Its party has them in its slot here.
 fn note_started(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
     let waits = |ours: &&Agreement| ours.has_nodes() && ours.never_had_nodes();
-    let ours = decider.plan.get(row.agreement).filter(waits).cloned();
+    let ours = decider.plan.agreements.get(row.agreement).filter(waits).cloned();
     if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
         let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
         let since = started.clamp(start, decider.now.max(start));
@@ -102,12 +103,21 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
     if agreement.slots.is_split() || before == slot || !is_agreed {
         return;
     }
-    let Some((at, _)) = decider.plan.planned_slot(agreement, 0) else {
+    let Some((at, _)) = decider
+        .plan
+        .placement
+        .planned_slot(&mut decider.plan.schedules, agreement, 0)
+    else {
         return;
     };
     let placed = decider.run_trial(|this| {
-        this.plan.take_slot_out(agreement, 0, now);
-        let (_, number) = this.plan.planned_slot(agreement, 0)?;
+        this.plan
+            .placement
+            .take_slot_out(&mut this.plan.schedules, agreement, 0, now);
+        let (_, number) = this
+            .plan
+            .placement
+            .planned_slot(&mut this.plan.schedules, agreement, 0)?;
         let mut placed = agreement.clone();
         placed.place_slot(0, (slot, nodes));
         this.try_put_at_peer(&placed, number, at).then_some(placed)
@@ -122,7 +132,10 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
 /// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.
 fn place_lost(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
     let now = decider.present_second();
-    decider.plan.take_slot_out(agreement, 0, now);
+    decider
+        .plan
+        .placement
+        .take_slot_out(&mut decider.plan.schedules, agreement, 0, now);
     let movable = Agreement {
         fixed: false,
         ..agreement.clone()

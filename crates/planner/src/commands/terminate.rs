@@ -66,7 +66,7 @@ impl Command for Terminate {
         if self.versions.is_some_and(|may| !may.contains(&agreement.version)) {
             return Err(Error::Changed);
         }
-        if is_undecided(&agreement) && decider.is_at_peer(&agreement) && !self.by_provider {
+        if is_undecided(&agreement) && decider.plan.schedules.is_at_peer(&agreement) && !self.by_provider {
             return Err(Error::Conflict(
                 "being agreed with another domain; try again in a moment",
             ));

@@ -11,7 +11,6 @@ use uuid::Uuid;
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
 use crate::offers::accept::keep_promise;
-use crate::plan::Plan;
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::resources::need::Placement;
@@ -29,20 +28,7 @@ pub struct MadeAtPeer {
     pub row: AtPeer,
 }
 
-impl Plan {
-    /// Whether a peer carries an agreement out.
-    pub(crate) fn is_at_peer(&self, agreement: &Agreement) -> bool {
-        let resource = self.schedules.named(&agreement.resource);
-        resource.is_some_and(|each| each.resource.is_peer())
-    }
-}
-
 impl Decider<'_> {
-    /// Whether a peer carries an agreement out.
-    pub(crate) fn is_at_peer(&self, agreement: &Agreement) -> bool {
-        self.plan.is_at_peer(agreement)
-    }
-
     /// Brings a pending agreement into force whose peer's agreement is made, also where its offer has lapsed meanwhile.
     ///
     /// # Errors
@@ -64,7 +50,7 @@ impl Decider<'_> {
             return Err(Error::Lost(OfferLoss::Accepted));
         }
         let is_changed_there = terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
-        let mut old = replaced.and_then(|old| self.plan.get(old).cloned());
+        let mut old = replaced.and_then(|old| self.plan.agreements.get(old).cloned());
         let may_change = |old: &Agreement| old.is_waiting() || is_changed_there && old.is_being_carried_out();
         if replaced.is_some() && !old.as_ref().is_some_and(may_change) {
             return Err(Error::Unfit(
@@ -92,7 +78,7 @@ impl Decider<'_> {
         agreement.fixed = true;
         let held = offer.parent.filter(|_| self.offer_on_table(&offer).is_some());
         let held = held.map(|answer| self.plan.table.choice_of(offer.negotiation, answer));
-        let number = self.plan.next_number();
+        let number = self.plan.placement.next_number();
         if let Some(choice) = held {
             self.take_hold_out(choice);
         }

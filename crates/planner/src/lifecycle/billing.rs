@@ -102,7 +102,7 @@ impl Decider<'_> {
 
     /// Assesses the agreements for which time alone may decide something by now.
     pub(crate) fn assess_due(&mut self) {
-        for id in self.plan.life.agenda.times.due_by(self.present_second()) {
+        for id in self.plan.life.to_assess_by(self.present_second()) {
             let Some(mut agreement) = self.plan.must_get(id) else {
                 continue;
             };

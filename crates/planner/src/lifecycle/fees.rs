@@ -117,7 +117,7 @@ impl Decider<'_> {
     /// it could let that go. O(log n) for each resource, and a bounded number of decisions where others would have to move.
     pub(crate) fn cheapest_rebooking(&mut self, agreement: &Agreement) -> Option<Rebooking> {
         let price = agreement.price.filter(|price| price.micros > 0)?;
-        if self.settings.pricing.is_none() || self.is_at_peer(agreement) {
+        if self.settings.pricing.is_none() || self.plan.schedules.is_at_peer(agreement) {
             return None;
         }
         let window = Interval::new(agreement.ready.max(self.present_second()), agreement.deadline);

@@ -5,38 +5,11 @@
 use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
 use domain::clock::MICROS_PER_SECOND;
 use domain::resources::CLUSTER;
-use scheduler::{Interval, Seconds, Time, counted};
+use scheduler::{Interval, Seconds, counted};
 
 use crate::decider::Decider;
 use crate::error::Result;
-use crate::plan::Plan;
 use crate::requests::request_of_stretch;
-
-/// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
-const PEER_TELLS_WITHIN: Seconds = 3_600;
-
-impl Plan {
-    /// Has the slot of an agreement begin with the next second, where its nodes are free from then on: work on some of them ended
-    /// within this one, and those that it counted on are gone. Returns whether that is so. The agreement has no nodes until then.
-    pub(crate) fn begins_a_second_later(&mut self, agreement: &Agreement, now: Time) -> bool {
-        self.unbind(agreement, now);
-        self.life.bound.remove(&agreement.id);
-        let resource = self.schedules.named(&agreement.resource);
-        let free = resource.map_or(0, |resource| resource.free_nodes(agreement, now + 1).len());
-        let is_later = free >= agreement.slot_nodes() as usize;
-        if is_later {
-            self.life.due.set(agreement.id, Some(now + 1));
-        }
-        is_later
-    }
-
-    /// Until when it is waited for the word of a peer whether it has handed over the nodes of a reservation, whose slot has begun
-    /// here; none where that is known, or is not a peer's to tell.
-    pub(crate) fn peer_tells_until(&self, agreement: &Agreement) -> Option<Time> {
-        let waits = agreement.has_nodes() && agreement.never_had_nodes() && self.is_at_peer(agreement);
-        waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
-    }
-}
 
 impl Decider<'_> {
     /// By how many seconds the slot of an agreement begins late that begins now. The nodes of a reservation that its cluster
@@ -67,7 +40,7 @@ impl Decider<'_> {
 
     /// Whether the nodes of a reservation may be its party's, or may have been, and its peer has not told that yet.
     pub(crate) fn awaits_word_of_peer(&self, agreement: &Agreement) -> bool {
-        let until = self.plan.peer_tells_until(agreement);
+        let until = self.plan.schedules.peer_tells_until(agreement);
         until.is_some_and(|until| self.present_second() < until)
     }
 
@@ -83,8 +56,13 @@ impl Decider<'_> {
         // The offers in its place rely on its not having begun, and it begins now.
         self.release_holds_about(agreement.id);
         let placed = self.run_trial(|this| {
-            let (at, number) = this.plan.planned_slot(&agreement, 0)?;
-            this.plan.take_slot_out(&agreement, 0, now);
+            let (at, number) = this
+                .plan
+                .placement
+                .planned_slot(&mut this.plan.schedules, &agreement, 0)?;
+            this.plan
+                .placement
+                .take_slot_out(&mut this.plan.schedules, &agreement, 0, now);
             let mut placed = agreement.clone();
             placed.place_slot(0, (later, nodes));
             let request = request_of_stretch(&placed, number, (later, nodes));

@@ -1,15 +1,10 @@
 //! Work that is lost while it may still run: its agreement is over, and its job is to be stopped.
 
 use domain::agreement::{Agreement, EventKind};
-use scheduler::{Seconds, Time};
-use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
-
-/// Seconds after the end of its slot from when on nothing of a lost job can run.
-const STOPPED_AFTER: Seconds = 3_600;
 
 impl Decider<'_> {
     /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
@@ -36,39 +31,20 @@ impl Decider<'_> {
 }
 
 impl Plan {
-    /// Forgets the jobs to be stopped once their slots have been over for long, and this plan has known them for as long:
-    /// nothing of them runs any more.
-    pub(crate) fn give_up_stopping_lost_work(&mut self, now: Time) {
-        let made = self.life.made;
-        self.life
-            .stopping
-            .retain(|_, agreement| agreement.placement().end.max(made) + STOPPED_AFTER > now);
-    }
-
     /// Takes back the agreements with lost work. It checks again whether anything of the work still runs, because it is not
     /// known whether that was told to stop and has recorded its end. A slot that was lost within this second, begun or not, counts
     /// until the second is over.
     pub fn recall_lost(&mut self, lost: Vec<Agreement>) {
         let loads = lost.iter().flat_map(Agreement::loads);
-        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.life.made));
+        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.life.made()));
         if let Some(until) = kept.map(|(time, _)| time.end).max() {
             self.schedules.advance(until);
         }
         for agreement in lost {
             // A resource that is not known has no executor to ask; one that is retired has.
             if self.schedules.named_or_gone(&agreement.resource).is_some() {
-                self.stop_lost_work_later(agreement);
+                self.life.stop_lost_work_later(agreement);
             }
         }
-    }
-
-    /// Notes that the job of an agreement that is over has to be stopped, where anything is left of it.
-    pub(crate) fn stop_lost_work_later(&mut self, agreement: Agreement) {
-        self.life.stopping.insert(agreement.id, agreement);
-    }
-
-    /// Forgets it: nothing is left. Whether it was to be stopped.
-    pub(crate) fn forget_lost_work(&mut self, agreement: Uuid) -> bool {
-        self.life.stopping.remove(&agreement).is_some()
     }
 }

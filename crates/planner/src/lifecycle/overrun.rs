@@ -7,39 +7,9 @@ mod saved_work;
 
 use domain::agreement::{Agreement, EventKind};
 use scheduler::{Request, Time, counted};
-use uuid::Uuid;
 
 use crate::decider::Decider;
 use crate::lifecycle::overruns::{LastLook, most_overrun_cost_in_words};
-use crate::plan::Plan;
-
-impl Plan {
-    /// When it is to be looked at whether the work of an agreement is over.
-    pub(crate) fn next_overrun_look(&self, agreement: &Agreement) -> Option<Time> {
-        if self.is_at_peer(agreement) {
-            // Its slot there is the peer's to make longer.
-            return None;
-        }
-        let grace = match self.life.ending.get(&agreement.id) {
-            Some(LastLook::Never) => return None,
-            Some(LastLook::Unsaved(_)) => 0,
-            None => self.life.overruns.grace(agreement).unwrap_or(0),
-        };
-        self.life.overruns.look_at(agreement, grace)
-    }
-
-    /// Notes how often the slot of an agreement is looked at again; as often as it takes where that is not said.
-    pub(crate) fn look_again(&mut self, id: Uuid, last: Option<LastLook>) {
-        let Some(agreement) = self.get(id).cloned() else {
-            return;
-        };
-        match last {
-            Some(last) => self.life.ending.insert(id, last),
-            None => self.life.ending.remove(&id),
-        };
-        self.note_due_time(&agreement);
-    }
-}
 
 impl Decider<'_> {
     /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
@@ -47,13 +17,8 @@ impl Decider<'_> {
     pub(crate) fn handle_overrun(&mut self, agreement: &Agreement) {
         let now = self.present_second();
         let (id, end) = (agreement.id, agreement.slot().end);
-        let before = self.plan.life.ending.get(&id).copied();
-        let grace = self
-            .plan
-            .life
-            .overruns
-            .grace(agreement)
-            .filter(|_| before.is_none());
+        let before = self.plan.life.last_look(id);
+        let grace = self.plan.life.grace(agreement).filter(|_| before.is_none());
         // As much time may have passed without a check.
         let grace = grace.filter(|grace| end - *grace > now);
         if agreement.slot_started().is_none() || end <= now + 1 {
@@ -61,7 +26,12 @@ impl Decider<'_> {
             let begins = grace.map(|_| {
                 LastLook::Unsaved("its work had hardly begun when it was to be told to save itself")
             });
-            self.plan.look_again(id, begins.or(Some(LastLook::Never)));
+            self.plan.life.look_again(
+                &self.plan.schedules,
+                &self.plan.agreements,
+                id,
+                begins.or(Some(LastLook::Never)),
+            );
             return;
         }
         let step = self.settings.overruns.step(agreement);
@@ -79,17 +49,24 @@ impl Decider<'_> {
             if !self.try_save_work(agreement, grace) {
                 // Its nodes may become free until the last moment.
                 let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
-                self.plan.look_again(id, Some(unsaved));
+                self.plan
+                    .life
+                    .look_again(&self.plan.schedules, &self.plan.agreements, id, Some(unsaved));
             }
             return;
         }
-        self.plan.look_again(id, Some(LastLook::Never));
+        self.plan.life.look_again(
+            &self.plan.schedules,
+            &self.plan.agreements,
+            id,
+            Some(LastLook::Never),
+        );
         let mut detail = format!("its work is not over, and its slot ends: {why}");
         if let Some(LastLook::Unsaved(unsaved)) = before {
             detail += &format!(", and {unsaved}");
         }
         let event = self.event(EventKind::Overrun, detail);
-        if let Some(agreement) = self.plan.get(id).cloned() {
+        if let Some(agreement) = self.plan.agreements.get(id).cloned() {
             self.update(agreement, vec![event]);
         }
     }
@@ -99,7 +76,10 @@ impl Decider<'_> {
         let now = self.present_second();
         // The offers in its place relied on its end.
         self.release_holds_about(agreement.id);
-        let present = self.plan.planned_slot(agreement, agreement.slots_over());
+        let present =
+            self.plan
+                .placement
+                .planned_slot(&mut self.plan.schedules, agreement, agreement.slots_over());
         let Some((at, number)) = present else {
             return false;
         };
@@ -130,7 +110,9 @@ impl Decider<'_> {
         );
         detail += &most_overrun_cost_in_words(agreement, more);
         let event = self.event(EventKind::Overrun, detail);
-        self.plan.look_again(agreement.id, None);
+        self.plan
+            .life
+            .look_again(&self.plan.schedules, &self.plan.agreements, agreement.id, None);
         self.update(longer, vec![event]);
         self.apply_moves(&moves, "to let go on what is not over");
         true

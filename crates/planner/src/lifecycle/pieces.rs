@@ -7,12 +7,8 @@
 //! elsewhere between its neighbours (`docs/design/planning.md`).
 
 use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
-use scheduler::Time;
 
 use crate::decider::Decider;
-use crate::plan::Plan;
-use crate::requests::request_of_slot;
-use crate::slot_numbers::SlotOf;
 
 impl Decider<'_> {
     /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
@@ -45,50 +41,9 @@ impl Decider<'_> {
         );
         let lost = self.update(agreement, events);
         if had_job {
-            self.plan.stop_lost_work_later(lost.clone());
+            self.plan.life.stop_lost_work_later(lost.clone());
         }
         Some(lost)
-    }
-}
-
-impl Plan {
-    /// The agreement with this slot number, and the index of the slot in it.
-    pub(crate) fn slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
-        let SlotOf { agreement, index } = self.placement.numbers.slot(number)?;
-        let agreement = self.get(agreement)?;
-        (index < agreement.slots.len()).then_some((agreement, index))
-    }
-
-    /// The same where that slot has not begun.
-    pub(crate) fn waiting_slot_by_number(&self, number: u64) -> Option<(&Agreement, usize)> {
-        let (agreement, index) = self.slot_by_number(number)?;
-        let waits = agreement.state == AgreementState::Observed && agreement.slots_begun() <= index;
-        waits.then_some((agreement, index))
-    }
-
-    /// Has the slots of an agreement that have not begun move in the windows that they have now.
-    pub(crate) fn open_windows(&mut self, agreement: &Agreement) {
-        // The window of one alone follows from nothing that moves.
-        if !agreement.slots.is_split() {
-            return;
-        }
-        for index in agreement.slots_begun()..agreement.slots.len() {
-            let Some((at, number)) = self.planned_slot(agreement, index) else {
-                return;
-            };
-            // It may have lost its place, or be about to begin.
-            let Some((old, start)) = self.schedules.waiting_request(at, number) else {
-                continue;
-            };
-            let mut request = request_of_slot(agreement, number, index);
-            if agreement.fixed || self.table.is_counted_on(agreement.id) {
-                request = request.fixed_to(start);
-            }
-            // Most of them are as they were, and to take one out has the schedule look at all others again.
-            if request.window() != old.window() && self.schedules.withdraw(at, number).is_some() {
-                self.schedules.put_back(at, Time::MIN, &request, start);
-            }
-        }
     }
 }
 

@@ -30,7 +30,10 @@ impl Decider<'_> {
         if later.end > agreement.deadline {
             return None;
         }
-        let (_, number) = self.plan.planned_slot(agreement, 0)?;
+        let (_, number) = self
+            .plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, agreement, 0)?;
         let all = self.plan.schedules.plans().enumerate();
         let peers = all.filter(|(_, each)| each.resource.is_peer() && !each.resource.is_retired());
         let peers: Vec<(usize, String)> = peers.map(|(at, peer)| (at, peer.resource.name.clone())).collect();

@@ -62,11 +62,10 @@ impl Decider<'_> {
         let plan = &self.plan;
         let own = plan
             .life
-            .stopping
-            .get(&one_agreement)
-            .or_else(|| plan.get(one_agreement));
+            .stopping_of(one_agreement)
+            .or_else(|| plan.agreements.get(one_agreement));
         let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
-        let all = || plan.life.stopping.values().chain(plan.agreements.iter());
+        let all = || plan.life.stopping().chain(plan.agreements.iter());
         let agreement = own
             .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
             .ok_or(Error::NotFound)?;
@@ -229,7 +228,7 @@ mod tests {
         domain.report(first, RunOutcome::Lost).unwrap();
         assert_eq!(domain.report(first, RunOutcome::Completed), Err(Error::NotFound));
         assert_eq!(
-            domain.plan.running().len(),
+            domain.plan.life.running(&domain.plan.agreements).len(),
             1,
             "what is left of it is still looked after"
         );

@@ -103,8 +103,10 @@ impl Decider<'_> {
         // The offers in its place rely on its going on.
         self.release_holds_about(agreement.id);
         let next = self.second_after_loss();
-        self.plan.take_slot_out(agreement, agreement.slots_over(), next);
-        self.plan.unbind(agreement, next);
+        self.plan
+            .placement
+            .take_slot_out(&mut self.plan.schedules, agreement, agreement.slots_over(), next);
+        self.plan.life.unbind(&mut self.plan.schedules, agreement, next);
     }
 
     /// Makes work without its slot wait for another place in its window. Returns `false` where there is none, and nothing
@@ -163,7 +165,9 @@ impl Decider<'_> {
         };
         events.push(self.event(EventKind::Restarted, detail));
 
-        self.plan.forget_given_nodes(agreement.id);
+        self.plan
+            .life
+            .forget_given_nodes(&self.plan.schedules, &self.plan.agreements, agreement.id);
         // Its earlier nodes are in its timeline; the nodes bound to it belong to its present slot.
         self.batch.push(Change::ReleaseNodes {
             agreement: agreement.id,
@@ -173,7 +177,7 @@ impl Decider<'_> {
         placed.note_started(None);
         let waiting = self.update(placed, events);
         self.apply_moves(&moves, RESTART.others);
-        self.plan.stop_lost_work_later(waiting);
+        self.plan.life.stop_lost_work_later(waiting);
         let mut lost = agreement.clone();
         lost.note_started(end.started);
         lost.end_slot(end.ended);
@@ -196,7 +200,9 @@ impl Decider<'_> {
         let adds = agreement.adds_to_contract(index);
         let why = if is_over { NEVER_STARTED } else { TOO_LATE };
         let found = if is_over {
-            self.plan.take_slot_out(agreement, index, now);
+            self.plan
+                .placement
+                .take_slot_out(&mut self.plan.schedules, agreement, index, now);
             if adds {
                 self.find_place(agreement, index, RESTART, now)
             } else {
@@ -204,7 +210,9 @@ impl Decider<'_> {
             }
         } else {
             self.run_trial(|this| {
-                this.plan.take_slot_out(agreement, index, now);
+                this.plan
+                    .placement
+                    .take_slot_out(&mut this.plan.schedules, agreement, index, now);
                 this.find_place(agreement, index, RESTART, now)
             })
         };

@@ -73,7 +73,7 @@ impl Decider<'_> {
             agreement.slots = old.slots.ending(agreement.slots.placement().end);
         }
         self.take_hold_out(self.plan.table.choice_of(offer.negotiation, answer));
-        let number = self.plan.next_number();
+        let number = self.plan.placement.next_number();
         if let Some(pending) = pending {
             (agreement.created, agreement.version) = (pending.created, pending.version + 1);
         }
@@ -139,7 +139,10 @@ impl Decider<'_> {
         if !lies_as_offered(old, terms) {
             return Some("the agreement that it changes has moved");
         }
-        let keeps = self.plan.may_keep_until(old, terms.slots.placement().end);
+        let keeps = self
+            .plan
+            .life
+            .may_keep_until(&self.plan.schedules, old, terms.slots.placement().end);
         (!keeps).then_some("its nodes are no longer there after its slot")
     }
 

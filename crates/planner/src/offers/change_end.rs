@@ -41,7 +41,7 @@ impl Decider<'_> {
         if !goes_on_in_proposal(old, &ask.proposal) {
             return Err(Error::Conflict(GOES_ON));
         }
-        if self.is_at_peer(old) {
+        if self.plan.schedules.is_at_peer(old) {
             return Ok(Err(bare_refusal(Reason::NoCapacityInWindow, RUNS_AT_PEER)));
         }
         Ok(self.quote_other_end(ask, expires, old))
@@ -105,7 +105,11 @@ impl Decider<'_> {
         let deadline = self.window(&rest)?.end;
         self.check_may_grow(old, end)?;
         for index in old.slots_over()..last {
-            if let Some((_, number)) = self.plan.planned_slot(old, index) {
+            if let Some((_, number)) = self
+                .plan
+                .placement
+                .planned_slot(&mut self.plan.schedules, old, index)
+            {
                 self.put_slot_back(at, old, index, number);
             }
         }
@@ -186,16 +190,21 @@ impl Decider<'_> {
             deadline: end,
             duration: end - ready,
             nodes: last.nodes,
-            ..request_of_agreement(old, self.plan.next_number())
+            ..request_of_agreement(old, self.plan.placement.next_number())
         };
-        if self.plan.may_keep_until(old, end) && self.plan.schedules.would_start(at, now, &rest).is_some() {
+        if self.plan.life.may_keep_until(&self.plan.schedules, old, end)
+            && self.plan.schedules.would_start(at, now, &rest).is_some()
+        {
             return end;
         }
         let Some(one_resource_plan) = self.plan.schedules.get(at) else {
             return old.placement().end;
         };
         let tree = one_resource_plan.schedule.tree();
-        let free = |end: Time| tree.min_free(more(end)) >= last.nodes && self.plan.may_keep_until(old, end);
+        let free = |end: Time| {
+            tree.min_free(more(end)) >= last.nodes
+                && self.plan.life.may_keep_until(&self.plan.schedules, old, end)
+        };
         last_instant_that(old.placement().end, end, free)
     }
 

@@ -2,14 +2,14 @@
 //! offers for a change of one agreement: they are one choice. So together they keep the pointwise maximum; in the schedule of
 //! their resource that stands as requests for fixed slots.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use domain::agreement::{
-    Agreement, NegotiationOffer, OfferState, OfferTerms, Stretch, held_stretches, stretches_held_beyond,
+    Agreement, NegotiationOffer, OfferState, OfferTerms, held_stretches, stretches_held_beyond,
 };
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
-use scheduler::{Interval, Move, Reason, Request, Time, counted};
+use scheduler::{Interval, Move, Reason, Request};
 use uuid::Uuid;
 
 use crate::decider::Decider;
@@ -35,7 +35,7 @@ impl Decider<'_> {
         };
         let choice = self.plan.table.choice_of(offer.negotiation, answer);
         for held in added {
-            self.plan.table.holds.insert(choice, held);
+            self.plan.table.keep(choice, held);
         }
         self.apply_moves(&moves, "to keep an offer open");
         true
@@ -50,19 +50,26 @@ impl Decider<'_> {
         is_new: bool,
     ) -> Option<(Vec<HeldStretch>, Vec<Move>)> {
         let now = self.present_second();
-        let base = self.plan.replaced_stretches(negotiation, &terms.resource);
+        let base = self
+            .plan
+            .table
+            .replaced_stretches(&self.plan.agreements, negotiation, &terms.resource);
         if !base.is_empty() {
             self.pin_renegotiated(negotiation);
         }
         let choice = self.plan.table.choice_of(negotiation, answer);
-        let mut offers = self.plan.stretches_to_hold(negotiation, choice);
+        let mut offers = self.plan.table.stretches_to_hold(negotiation, choice);
         let mut offers = offers.remove(&terms.resource).unwrap_or_default();
         let less = held_stretches(&offers, &base);
         offers.extend(terms.kept());
         let at = self.plan.schedules.place_of(&terms.resource)?;
         let end = terms.slots.placement().end;
-        let old = self.plan.renegotiated(negotiation).filter(|_| !base.is_empty());
-        if old.is_some_and(|old| !self.plan.may_keep_until(old, end)) {
+        let old = self
+            .plan
+            .table
+            .renegotiated(&self.plan.agreements, negotiation)
+            .filter(|_| !base.is_empty());
+        if old.is_some_and(|old| !self.plan.life.may_keep_until(&self.plan.schedules, old, end)) {
             return None;
         }
         let resource = &self.plan.schedules.get(at)?.resource;
@@ -149,8 +156,11 @@ impl Decider<'_> {
     /// Keeps for a choice only as much as its held offers still need.
     fn shrink_hold(&mut self, negotiation: Uuid, choice: Uuid) {
         let now = self.present_second();
-        let kept_so_far = self.plan.table.holds.remove(choice);
-        let needed = self.plan.nodes_to_hold(negotiation, choice);
+        let kept_so_far = self.plan.table.let_go(choice);
+        let needed = self
+            .plan
+            .table
+            .nodes_to_hold(&self.plan.agreements, negotiation, choice);
         if needed.is_empty() {
             let end = second_after(self.now);
             for held in kept_so_far {
@@ -162,9 +172,13 @@ impl Decider<'_> {
             return;
         }
         for held in kept_so_far {
-            self.plan.vacate(&held, now);
+            self.plan.schedules.vacate_on(&held.resource, now, held.number);
         }
-        if let Err(why) = self.plan.hold_again(choice, needed, now) {
+        if let Err(why) = self
+            .plan
+            .table
+            .hold_again(&mut self.plan.schedules, choice, needed, now)
+        {
             self.plan
                 .note_impossible(|| format!("the hold of {choice} was given up for a moment: {why}"));
         }
@@ -172,17 +186,21 @@ impl Decider<'_> {
 
     /// Takes the hold of a choice out of the plan, for the agreement that takes it over.
     pub(crate) fn take_hold_out(&mut self, choice: Uuid) {
-        for held in self.plan.table.holds.remove(choice) {
-            self.plan.vacate(&held, self.present_second());
+        for held in self.plan.table.let_go(choice) {
+            self.plan
+                .schedules
+                .vacate_on(&held.resource, self.present_second(), held.number);
         }
     }
 
     /// Takes the hold of a choice out of the schedules, in a trial that does not stay: it is still known.
     pub(crate) fn vacate_hold(&mut self, choice: Uuid) {
-        for held in self.plan.table.holds.of(choice).to_vec() {
+        for held in self.plan.table.holds().of(choice).to_vec() {
             let at = self.plan.schedules.place_of(&held.resource);
             if at.is_some_and(|at| self.plan.schedules.has_request(at, held.number)) {
-                self.plan.vacate(&held, self.present_second());
+                self.plan
+                    .schedules
+                    .vacate_on(&held.resource, self.present_second(), held.number);
             }
         }
     }
@@ -197,7 +215,7 @@ impl Decider<'_> {
     /// Takes the holds on a resource in a time out of the plan, with all other holds of the same choices. Returns these
     /// choices.
     pub(crate) fn take_holds_out_in(&mut self, resource: &str, time: Interval) -> Vec<Uuid> {
-        let here = self.plan.table.holds.on(resource);
+        let here = self.plan.table.holds().on(resource);
         let here = here.take_while(|((start, _), _)| *start < time.end);
         let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
         let choices: BTreeSet<Uuid> = here.map(|(_, (_, choice))| *choice).collect();
@@ -249,8 +267,13 @@ impl Decider<'_> {
 
     /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
     fn pin_renegotiated(&mut self, negotiation: Uuid) {
-        if let Some(agreement) = self.plan.renegotiated(negotiation).cloned() {
-            self.plan.fix(&agreement);
+        if let Some(agreement) = self
+            .plan
+            .table
+            .renegotiated(&self.plan.agreements, negotiation)
+            .cloned()
+        {
+            self.plan.placement.fix(&mut self.plan.schedules, &agreement);
         }
     }
 
@@ -260,11 +283,19 @@ impl Decider<'_> {
         let moves = |agreement: &&Agreement| {
             agreement.has_more_to_begin() && !agreement.fixed && !self.plan.table.is_counted_on(agreement.id)
         };
-        let agreement = self.plan.renegotiated(negotiation).filter(moves);
+        let agreement = self
+            .plan
+            .table
+            .renegotiated(&self.plan.agreements, negotiation)
+            .filter(moves);
         let Some(agreement) = agreement.cloned() else {
             return;
         };
-        if let Some((at, _)) = self.plan.planned_slot(&agreement, 0) {
+        if let Some((at, _)) = self
+            .plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, &agreement, 0)
+        {
             for (request, start) in self.take_slots_out(&agreement, agreement.slots_begun(), now) {
                 self.plan.schedules.put_back(at, now, &request, start);
             }
@@ -272,119 +303,4 @@ impl Decider<'_> {
     }
 }
 
-impl crate::Plan {
-    /// The agreement that a negotiation is to replace, while it is in force.
-    pub(crate) fn renegotiated(&self, negotiation: Uuid) -> Option<&Agreement> {
-        self.get(self.table.get(negotiation)?.instance.agreement?)
-    }
-
-    /// The numbers of the holds on a resource, each with its choice.
-    pub(crate) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
-        let here = self.table.holds.on(resource);
-        here.map(|((_, number), (_, choice))| (*number, *choice))
-            .collect()
-    }
-
-    /// Takes a hold out of the plan; all others stay where they are.
-    pub(crate) fn vacate(&mut self, held: &HeldStretch, now: Time) {
-        if let Some(at) = self.schedules.required_place_of(&held.resource) {
-            self.schedules.vacate(at, now, held.number);
-        }
-    }
-
-    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
-    fn replaced_stretches(&self, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
-        let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
-        let agreement = self.renegotiated(negotiation).filter(in_force);
-        let here = agreement.filter(|agreement| agreement.resource == resource);
-        here.map_or_else(Vec::new, |each| each.slots.stretches())
-    }
-
-    /// What the held offers of a choice need, by resource: of each all.
-    fn stretches_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
-        let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
-        let mut add = |terms: &OfferTerms| {
-            let check = offers.entry(terms.resource.clone()).or_default();
-            check.extend(terms.kept());
-        };
-        let about = self.table.held_offers_about(choice);
-        about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
-        if let Some(talks) = self.table.get(negotiation) {
-            // None where the choice is about an agreement.
-            talks.held(choice).for_each(add);
-        }
-        offers
-    }
-
-    /// The nodes that a choice has to keep, by resource.
-    fn nodes_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
-        self.stretches_to_hold(negotiation, choice)
-            .into_iter()
-            .map(|(resource, offers)| {
-                let base = self.replaced_stretches(negotiation, &resource);
-                (resource, held_stretches(&offers, &base))
-            })
-            .collect()
-    }
-
-    /// Keeps stretches that are free.
-    ///
-    /// # Errors
-    /// In words, where one of them is not; it is not kept then.
-    fn hold_again(
-        &mut self,
-        choice: Uuid,
-        needed: BTreeMap<String, Vec<Stretch>>,
-        now: Time,
-    ) -> Result<(), String> {
-        for (resource, stretches) in needed {
-            for stretch in stretches.into_iter().filter(|(stretch, _)| stretch.end > now) {
-                let held = HeldStretch {
-                    resource: resource.clone(),
-                    number: self.table.next_hold(),
-                    stretch,
-                };
-                let at = self
-                    .schedules
-                    .place_of(&resource)
-                    .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
-                let (interval, nodes) = stretch;
-                if !self.schedules.put(at, now, &held.request(now), interval.start) {
-                    return Err(format!(
-                        "of \"{resource}\", {} in {interval}: not free",
-                        counted(nodes, "node")
-                    ));
-                }
-                self.table.holds.insert(choice, held);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes back the holds of the open negotiations. An offer that has lapsed by `now` is not kept; the next decision
-    /// lets it go.
-    ///
-    /// # Errors
-    /// In words, where that is not free.
-    pub(crate) fn restore_holds(&mut self, now: Time) -> Result<(), String> {
-        let mut choices = BTreeMap::new();
-        for talks in self.table.iter() {
-            let negotiation = talks.instance.id;
-            let held = talks.offers.values().filter(|offer| offer.is_held());
-            let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
-            choices.extend(lasting.filter_map(|offer| {
-                let choice = self.table.choice_of(negotiation, offer.parent?);
-                Some((choice, negotiation))
-            }));
-        }
-        for (choice, negotiation) in choices {
-            if let Some(agreement) = self.renegotiated(negotiation).cloned() {
-                self.fix(&agreement);
-            }
-            let needed = self.nodes_to_hold(negotiation, choice);
-            self.hold_again(choice, needed, now)
-                .map_err(|why| format!("offer {choice}: {why}"))?;
-        }
-        Ok(())
-    }
-}
+impl crate::Plan {}

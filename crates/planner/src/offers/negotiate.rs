@@ -15,7 +15,7 @@ impl Decider<'_> {
     /// Whether a negotiation may be opened.
     pub(crate) fn check_opening(&self, instance: &NegotiationInstance) -> Result<()> {
         if let Some(agreement) = instance.agreement {
-            let replaced = self.plan.get(agreement).ok_or(Error::NotFound)?;
+            let replaced = self.plan.agreements.get(agreement).ok_or(Error::NotFound)?;
             if replaced.party != instance.party {
                 return Err(Error::NotFound);
             }
@@ -55,7 +55,7 @@ impl Decider<'_> {
     /// lapsed offer.
     pub fn lapse_negotiations(&mut self) {
         let now: Time = self.present_second();
-        for id in self.plan.table.due.due_by(now) {
+        for id in self.plan.table.lapsing_by(now) {
             let Some(talks) = self.plan.table.get(id) else {
                 continue;
             };

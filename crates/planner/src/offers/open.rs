@@ -3,13 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{
-    NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+    Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, ProposalReason,
+    Stretch, held_stretches,
 };
-use scheduler::Time;
+use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::offers::holds::Holds;
-use crate::offers::suggestion::Suggestion;
+use crate::live_agreements::Agreements;
+use crate::offers::holds::{HeldStretch, Holds};
+use crate::offers::suggestion::{SUGGESTIONS_MAX, Suggestion};
+use crate::placement::places::Places;
+use crate::resources::Schedules;
 use crate::timetable::Timetable;
 
 /// Schedules know holds by numbers from here on, and agreements by smaller ones.
@@ -29,24 +33,24 @@ pub(crate) struct OpenNegotiation {
 pub(crate) struct Table {
     open: BTreeMap<Uuid, OpenNegotiation>,
     /// When something lapses next in each.
-    pub(crate) due: Timetable<Uuid>,
+    due: Timetable<Uuid>,
     /// The open negotiations of each party with their holds; none where it has none.
     parties: BTreeMap<String, Party>,
     /// The negotiations about the replacement of an agreement, by that agreement.
     about: BTreeSet<(Uuid, Uuid)>,
     /// How many of them propose to move an agreement.
-    pub(super) moves: usize,
+    moves: usize,
     /// In which of them each offer lies.
     offers: BTreeMap<Uuid, Uuid>,
     /// The service's offers that lead on, by the instants at which they expire, and whether each is held.
-    pub(crate) standing: BTreeMap<(Time, Uuid), bool>,
+    standing: BTreeMap<(Time, Uuid), bool>,
     /// How many of these are held.
-    pub(crate) standing_held: usize,
-    pub(crate) holds: Holds,
+    standing_held: usize,
+    holds: Holds,
     /// How many numbers have been given to holds.
     held: u64,
     /// The proposals to make once the batch is stored.
-    pub(crate) suggested: Vec<Suggestion>,
+    suggested: Vec<Suggestion>,
 }
 
 /// The negotiations that a party has opened.
@@ -311,6 +315,192 @@ impl Table {
         let of_answer = of_answer.flat_map(|talks| talks.offers.values());
         let of_answer = of_answer.filter(move |offer| offer.parent == Some(choice) && offer.is_held());
         self.held_offers_about(choice).chain(of_answer)
+    }
+
+    /// The agreement that a negotiation is to replace, while it is in force.
+    pub(crate) fn renegotiated<'a>(
+        &self,
+        agreements: &'a Agreements,
+        negotiation: Uuid,
+    ) -> Option<&'a Agreement> {
+        agreements.get(self.get(negotiation)?.instance.agreement?)
+    }
+
+    /// The numbers of the holds on a resource, each with its choice.
+    pub(crate) fn held_on(&self, resource: &str) -> BTreeMap<u64, Uuid> {
+        let here = self.holds.on(resource);
+        here.map(|((_, number), (_, choice))| (*number, *choice))
+            .collect()
+    }
+
+    /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
+    pub(crate) fn replaced_stretches(
+        &self,
+        agreements: &Agreements,
+        negotiation: Uuid,
+        resource: &str,
+    ) -> Vec<Stretch> {
+        let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
+        let agreement = self.renegotiated(agreements, negotiation).filter(in_force);
+        let here = agreement.filter(|agreement| agreement.resource == resource);
+        here.map_or_else(Vec::new, |each| each.slots.stretches())
+    }
+
+    /// What the held offers of a choice need, by resource: of each all.
+    pub(crate) fn stretches_to_hold(
+        &self,
+        negotiation: Uuid,
+        choice: Uuid,
+    ) -> BTreeMap<String, Vec<Stretch>> {
+        let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
+        let mut add = |terms: &OfferTerms| {
+            let check = offers.entry(terms.resource.clone()).or_default();
+            check.extend(terms.kept());
+        };
+        let about = self.held_offers_about(choice);
+        about.filter_map(|offer| offer.terms.as_ref()).for_each(&mut add);
+        if let Some(talks) = self.get(negotiation) {
+            // None where the choice is about an agreement.
+            talks.held(choice).for_each(add);
+        }
+        offers
+    }
+
+    /// The nodes that a choice has to keep, by resource.
+    pub(crate) fn nodes_to_hold(
+        &self,
+        agreements: &Agreements,
+        negotiation: Uuid,
+        choice: Uuid,
+    ) -> BTreeMap<String, Vec<Stretch>> {
+        self.stretches_to_hold(negotiation, choice)
+            .into_iter()
+            .map(|(resource, offers)| {
+                let base = self.replaced_stretches(agreements, negotiation, &resource);
+                (resource, held_stretches(&offers, &base))
+            })
+            .collect()
+    }
+
+    /// Keeps stretches that are free.
+    ///
+    /// # Errors
+    /// In words, where one of them is not; it is not kept then.
+    pub(crate) fn hold_again(
+        &mut self,
+        schedules: &mut Schedules,
+        choice: Uuid,
+        needed: BTreeMap<String, Vec<Stretch>>,
+        now: Time,
+    ) -> Result<(), String> {
+        for (resource, stretches) in needed {
+            for stretch in stretches.into_iter().filter(|(stretch, _)| stretch.end > now) {
+                let held = HeldStretch {
+                    resource: resource.clone(),
+                    number: self.next_hold(),
+                    stretch,
+                };
+                let at = schedules
+                    .place_of(&resource)
+                    .ok_or_else(|| format!("there is no resource \"{resource}\""))?;
+                let (interval, nodes) = stretch;
+                if !schedules.put(at, now, &held.request(now), interval.start) {
+                    return Err(format!(
+                        "of \"{resource}\", {} in {interval}: not free",
+                        counted(nodes, "node")
+                    ));
+                }
+                self.holds.insert(choice, held);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes back the holds of the open negotiations. An offer that has lapsed by `now` is not kept; the next decision
+    /// lets it go.
+    ///
+    /// # Errors
+    /// In words, where that is not free.
+    pub(crate) fn restore_holds(
+        &mut self,
+        schedules: &mut Schedules,
+        (placement, agreements): (&Places, &Agreements),
+        now: Time,
+    ) -> Result<(), String> {
+        let mut choices = BTreeMap::new();
+        for talks in self.iter() {
+            let negotiation = talks.instance.id;
+            let held = talks.offers.values().filter(|offer| offer.is_held());
+            let lasting = held.filter(|offer| !offer.is_expired(now) && talks.instance.expires > now);
+            choices.extend(lasting.filter_map(|offer| {
+                let choice = self.choice_of(negotiation, offer.parent?);
+                Some((choice, negotiation))
+            }));
+        }
+        for (choice, negotiation) in choices {
+            if let Some(agreement) = self.renegotiated(agreements, negotiation) {
+                placement.fix(schedules, agreement);
+            }
+            let needed = self.nodes_to_hold(agreements, negotiation, choice);
+            self.hold_again(schedules, choice, needed, now)
+                .map_err(|why| format!("offer {choice}: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// Notes something to propose, once the batch is stored.
+    pub(crate) fn note_suggestion(&mut self, suggestion: Suggestion) {
+        if self.suggested.len() < SUGGESTIONS_MAX {
+            self.suggested.push(suggestion);
+        }
+    }
+
+    /// Whether one more move may be proposed.
+    pub(crate) fn may_propose_a_move(&self, most: usize) -> bool {
+        let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
+        let waiting = self.suggested.iter().filter(a_move);
+        most > 0 && self.moves + waiting.count() < most
+    }
+
+    /// Proposes nothing in place of an agreement.
+    pub(crate) fn forget_suggestions_about(&mut self, agreement: Uuid) {
+        self.suggested
+            .retain(|suggested| suggested.agreement.id != agreement);
+    }
+
+    /// Takes what is suggested that the provider proposes.
+    pub(crate) fn take_suggestions(&mut self) -> Vec<Suggestion> {
+        std::mem::take(&mut self.suggested)
+    }
+
+    /// The negotiations of which something lapses by `now`.
+    pub(crate) fn lapsing_by(&self, now: Time) -> Vec<Uuid> {
+        self.due.due_by(now)
+    }
+
+    /// The next instant at which something lapses.
+    pub(crate) fn next_lapse(&self) -> Option<Time> {
+        self.due.next()
+    }
+
+    /// The service's offers that lead on, and how many of them are held.
+    pub(crate) fn standing(&self) -> (usize, usize) {
+        (self.standing.len(), self.standing_held)
+    }
+
+    /// Keeps a stretch for a choice.
+    pub(crate) fn keep(&mut self, choice: Uuid, held: HeldStretch) {
+        self.holds.insert(choice, held);
+    }
+
+    /// Lets go of what is kept for a choice.
+    pub(crate) fn let_go(&mut self, choice: Uuid) -> Vec<HeldStretch> {
+        self.holds.remove(choice)
+    }
+
+    /// What is kept for offers.
+    pub(crate) fn holds(&self) -> &Holds {
+        &self.holds
     }
 }
 

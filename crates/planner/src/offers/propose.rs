@@ -12,8 +12,7 @@ use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
 use crate::offers::messages::{Candidate, Quote};
 use crate::offers::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
-use crate::offers::suggestion::{SUGGESTIONS_MAX, Suggestion};
-use crate::plan::Plan;
+use crate::offers::suggestion::Suggestion;
 use crate::resources::need::Need;
 
 /// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
@@ -28,30 +27,15 @@ const PROVIDER: &str = "";
 const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
                                    else is asked for in another one";
 
-impl Plan {
-    /// Notes something to propose, once the batch is stored.
-    fn note_suggestion(&mut self, suggestion: Suggestion) {
-        if self.table.suggested.len() < SUGGESTIONS_MAX {
-            self.table.suggested.push(suggestion);
-        }
-    }
-
-    /// Whether one more move may be proposed.
-    pub(crate) fn may_propose_a_move(&self, most: usize) -> bool {
-        let a_move = |suggestion: &&Suggestion| suggestion.reason == ProposalReason::BetterFit;
-        let waiting = self.table.suggested.iter().filter(a_move);
-        most > 0 && self.table.moves + waiting.count() < most
-    }
-}
-
 impl Decider<'_> {
     /// Proposes another place instead of an agreement that is about to be over because it could not be kept: its nodes are
     /// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
     pub(crate) fn propose_if_lost(&mut self, agreement: &Agreement) {
         let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
         let lost = agreement.state.is_final() && agreement.outcome == Some(RunOutcome::Lost);
-        if lost && self.plan.get(agreement.id).is_some_and(was_in_force) {
+        if lost && self.plan.agreements.get(agreement.id).is_some_and(was_in_force) {
             self.plan
+                .table
                 .note_suggestion(Suggestion::instead_of(agreement.clone()));
         }
     }
@@ -60,8 +44,11 @@ impl Decider<'_> {
     pub(crate) fn suggest_a_move(&mut self, need: &Need<'_>, reason: Reason) {
         let minute = self.now.div_euclid(60_000_000);
         if reason != Reason::NoCapacityInWindow
-            || !self.plan.may_propose_a_move(self.settings.proposals.moves_max)
-            || self.plan.limits.probes.count(PROVIDER, minute) > TRIES_PER_MINUTE
+            || !self
+                .plan
+                .table
+                .may_propose_a_move(self.settings.proposals.moves_max)
+            || self.plan.limits.count_question(PROVIDER, minute) > TRIES_PER_MINUTE
         {
             return;
         }
@@ -70,9 +57,14 @@ impl Decider<'_> {
                 .plan
                 .schedules
                 .waiting_in_the_way(at, self.present_second(), &request);
-            let others = numbers
-                .into_iter()
-                .filter_map(|number| Some(self.plan.slot_by_number(number)?.0));
+            let others = numbers.into_iter().filter_map(|number| {
+                Some(
+                    self.plan
+                        .placement
+                        .slot_by_number(&self.plan.agreements, number)?
+                        .0,
+                )
+            });
             let may_be_asked = |agreement: &&Agreement| {
                 agreement.party != need.payer.party
                     && agreement.is_waiting()
@@ -87,7 +79,7 @@ impl Decider<'_> {
                     this.slot_beside(at, &agreement, need, &request)
                 });
                 if slot.is_some() {
-                    self.plan.note_suggestion(Suggestion {
+                    self.plan.table.note_suggestion(Suggestion {
                         agreement,
                         reason: ProposalReason::BetterFit,
                         slot,
@@ -220,7 +212,7 @@ impl Decider<'_> {
         let lifted = match instance.agreement {
             Some(_) if instance.proposed == Some(ProposalReason::Broken) => Ok(None),
             // Another agreement in its place would know nothing of the job that was lost, and might run beside it.
-            Some(id) if self.plan.life.stopping.contains_key(&id) => Err(Error::Lost(OfferLoss::Replaced)),
+            Some(id) if self.plan.life.stopping_of(id).is_some() => Err(Error::Lost(OfferLoss::Replaced)),
             Some(id) => self.liftable_agreement(id).map(Some),
             None => Ok(None),
         };

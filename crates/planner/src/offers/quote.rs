@@ -94,7 +94,7 @@ impl Decider<'_> {
     ) -> QuoteContext<'a> {
         QuoteContext {
             ask,
-            number: self.plan.next_number(),
+            number: self.plan.placement.next_number(),
             now: self.present_second(),
             until,
             phi_max: self.phi_max(&ask.proposal),
@@ -114,7 +114,7 @@ impl Decider<'_> {
     /// The possible offers for a request, or the reason why there are none.
     pub(crate) fn find_offers(&mut self, search: &QuoteContext) -> Result<Quote, Refusal> {
         let now = search.now;
-        self.plan.schedules.cut_short = false;
+        self.plan.schedules.begin_search();
         let asked = self.limit_quote(search, search.ask.proposal.clone());
         let (mut found, why) = match &asked {
             Err(refusal) => (Vec::new(), Err(refusal.clone())),
@@ -244,7 +244,7 @@ impl Decider<'_> {
     ) -> Option<Candidate> {
         let replaced = search.replaced?;
         let here = self.plan.schedules.place_of(&replaced.resource)?;
-        if here == elsewhere || self.is_at_peer(replaced) {
+        if here == elsewhere || self.plan.schedules.is_at_peer(replaced) {
             return None;
         }
         let part = (shape, need.window);

@@ -24,14 +24,14 @@ impl Decider<'_> {
     pub(crate) fn take_out(&mut self, agreement: &Agreement) {
         let taken = self.take_slots_out(agreement, 0, self.present_second());
         let all = agreement.slots.len() - agreement.slots_over();
-        self.plan.schedules.impossible.unless(taken.len() == all, || {
+        self.plan.schedules.note_unless(taken.len() == all, || {
             format!("agreement {} is not where it lies", agreement.id)
         });
     }
 
     /// An agreement that can be taken out, and is there yet.
     pub(crate) fn liftable_agreement(&mut self, id: Uuid) -> Result<Agreement> {
-        let agreement = self.plan.get(id).cloned().ok_or(Error::NotFound)?;
+        let agreement = self.plan.agreements.get(id).cloned().ok_or(Error::NotFound)?;
         // Within its last second there is nothing left to give up.
         let begun = agreement.is_being_carried_out();
         let goes_on = begun && agreement.slot().end > self.present_second() + 1;
@@ -44,7 +44,10 @@ impl Decider<'_> {
         if !waits && !goes_on {
             return Err(Error::Conflict("being ended, or at its end"));
         }
-        self.plan.planned_slot(&agreement, 0).ok_or(Error::Unavailable)?;
+        self.plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, &agreement, 0)
+            .ok_or(Error::Unavailable)?;
         Ok(agreement)
     }
 
@@ -90,7 +93,7 @@ impl Decider<'_> {
 
     /// Gives the nodes of an agreement that has begun to another, or to itself, until `end`.
     pub(crate) fn hand_over_nodes(&mut self, old: &Agreement, to: Uuid, end: scheduler::Time) {
-        self.plan.hand_over(old, to, end);
+        self.plan.life.hand_over(&mut self.plan.schedules, old, to, end);
         self.batch.push(Change::HandOverNodes {
             from: old.id,
             to,

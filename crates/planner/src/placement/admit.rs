@@ -11,8 +11,8 @@ use crate::admission::price_list::Priced;
 use crate::decider::Decider;
 use crate::request::Request;
 use crate::requests::revenue_of_price;
+use crate::resources::IN_THE_WAY_MAX;
 use crate::resources::need::{Need, Placement, Transfer};
-use crate::resources::obstacles::IN_THE_WAY_MAX;
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.
@@ -353,7 +353,10 @@ impl Decider<'_> {
     /// Moves a waiting agreement to another resource where it fits as the plan stands.
     fn send_displaced_elsewhere(&mut self, from: usize, number: u64) -> Option<Transfer> {
         let now = self.present_second();
-        let (agreement, _) = self.plan.slot_by_number(number)?;
+        let (agreement, _) = self
+            .plan
+            .placement
+            .slot_by_number(&self.plan.agreements, number)?;
         let moves = agreement.is_waiting() && !agreement.fixed;
         // It may have gone with another of its slots.
         let is_here = self.plan.schedules.has_request(from, number);
@@ -381,7 +384,7 @@ impl Decider<'_> {
             for (request, _) in &transfer.was {
                 let left = self.plan.schedules.withdraw(to, request.id).is_some();
                 let what = || format!("{} has no place where it went", request.id);
-                self.plan.schedules.impossible.unless(left, what);
+                self.plan.schedules.note_unless(left, what);
             }
         }
         back

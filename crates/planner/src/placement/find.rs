@@ -80,7 +80,7 @@ impl Decider<'_> {
         }
         let sizes = agreement.constraints.shapes.iter().map(|shape| shape.nodes);
         let smallest = sizes.chain([agreement.nodes()]).min().unwrap_or(0);
-        let holds = &self.plan.table.holds;
+        let holds = &self.plan.table.holds();
         let is_held = |resource: &&String| {
             let mut held = holds.on(resource);
             held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
@@ -130,7 +130,10 @@ impl Decider<'_> {
         policy: Policy,
         now: Time,
     ) -> Option<Agreement> {
-        let (at, number) = self.plan.planned_slot(agreement, index)?;
+        let (at, number) = self
+            .plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, agreement, index)?;
         let may_stay = self.may_go_to_resource(at, agreement);
         if policy.stays && may_stay {
             let request = request_of_slot(agreement, number, index);
@@ -195,7 +198,10 @@ impl Decider<'_> {
         window: Interval,
         now: Time,
     ) -> Option<Stretch> {
-        let (from, number) = self.plan.planned_slot(agreement, index)?;
+        let (from, number) = self
+            .plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, agreement, index)?;
         let slot = agreement.slots.get(index)?;
         let (resource_plan, from) = (self.plan.schedules.get(at)?, self.plan.schedules.get(from)?);
         let tree = resource_plan.schedule.tree();
@@ -233,7 +239,10 @@ impl Decider<'_> {
     ) -> Vec<(Request, Time)> {
         let mut taken = Vec::new();
         for (index, slot) in agreement.slots.iter().enumerate().skip(first) {
-            if let Some((at, number)) = self.plan.planned_slot(agreement, index)
+            if let Some((at, number)) =
+                self.plan
+                    .placement
+                    .planned_slot(&mut self.plan.schedules, agreement, index)
                 && self.plan.schedules.has_request(at, number)
             {
                 self.plan.schedules.vacate(at, now, number);
@@ -303,7 +312,10 @@ impl Decider<'_> {
     /// An agreement in one slot with that in the best place that is free for one of the sizes of its need.
     fn put_best_place(&mut self, agreement: &Agreement, need: &Need<'_>, now: Time) -> Option<Agreement> {
         let (to, shape, slot) = self.best_place(need).ok()?;
-        let (_, number) = self.plan.planned_slot(agreement, 0)?;
+        let (_, number) = self
+            .plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, agreement, 0)?;
         let room = self.room_of_request_on(to, agreement, (slot, shape.nodes));
         let request = Request {
             nodes: shape.nodes,
@@ -322,7 +334,10 @@ impl Decider<'_> {
         if agreement.adds_to_contract(index) {
             return None;
         }
-        let (at, number) = self.plan.planned_slot(agreement, index)?;
+        let (at, number) = self
+            .plan
+            .placement
+            .planned_slot(&mut self.plan.schedules, agreement, index)?;
         let need = Need {
             except: Some(at),
             ..Need::of_agreement(agreement, rest_of_window(agreement, now))
@@ -415,7 +430,7 @@ impl Decider<'_> {
         });
         let events = events.collect();
         if placed.fixed {
-            self.plan.fix(&placed);
+            self.plan.placement.fix(&mut self.plan.schedules, &placed);
         }
         Some(self.update(placed, events))
     }

@@ -47,7 +47,8 @@ impl Decider<'_> {
             .filter(|moved| near.is_some_and(|until| moved.to <= until))
             .filter(|moved| {
                 self.plan
-                    .slot_by_number(moved.id)
+                    .placement
+                    .slot_by_number(&self.plan.agreements, moved.id)
                     .is_some_and(|(agreement, index)| {
                         let slot = agreement.slots.get(index);
                         slot.is_some_and(|slot| slot.placement.start == moved.to)
@@ -84,7 +85,7 @@ impl Decider<'_> {
         refused: impl FnOnce(&mut Self, &Need<'_>, Reason) -> Refusal,
     ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
         if let Some(reserved) = self.plan.waiting.take(proposal.id) {
-            let number = self.plan.next_number();
+            let number = self.plan.placement.next_number();
             let mut agreement = self.make_agreement(proposal, reserved.window, &reserved.admitted);
             self.settle_room(&mut agreement);
             self.put_reserved_slot(&agreement, number, reserved.admitted.resource);
@@ -280,7 +281,10 @@ impl Decider<'_> {
                 let is_there = |start: Time| start == one_move.to && one_move.from > now;
                 let waits = this.plan.schedules.waiting_request(at, one_move.id);
                 if waits.is_some_and(|(_, start)| is_there(start)) {
-                    let (agreement, _) = this.plan.slot_by_number(one_move.id)?;
+                    let (agreement, _) = this
+                        .plan
+                        .placement
+                        .slot_by_number(&this.plan.agreements, one_move.id)?;
                     if agreement.fixed || this.plan.table.is_counted_on(agreement.id) {
                         return None;
                     }

@@ -2,12 +2,10 @@
 //! that others use too holds nodes by name, some seconds later, or not at all. An agreement has the nodes that its
 //! cluster reports as held.
 
-use std::collections::BTreeSet;
-
-use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::agreement::{Agreement, EventKind};
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros};
-use domain::resources::{CLUSTER, KeptNodes, NodeState, ResourceAgreements};
+use domain::resources::{CLUSTER, ResourceAgreements};
 use scheduler::Time;
 use tracing::info;
 use uuid::Uuid;
@@ -45,9 +43,14 @@ impl Decider<'_> {
     /// goes with those, and is lost with those.
     pub(crate) fn bind_as_held(&mut self, resource: &str) {
         let now = self.present_second();
-        let others = self.plan.nodes_held_elsewhere(resource, now);
+        let others =
+            self.plan
+                .life
+                .nodes_held_elsewhere(&self.plan.schedules, &self.plan.agreements, resource, now);
         for (agreement, _) in &others {
-            self.plan.take_nodes(agreement, now);
+            self.plan
+                .life
+                .take_nodes(&mut self.plan.schedules, agreement, now);
             // Which they were until now its timeline tells.
             self.batch.push(Change::ReleaseNodes {
                 agreement: agreement.id,
@@ -58,7 +61,9 @@ impl Decider<'_> {
             let named = self.names_of(resource, &nodes);
             let detail = format!("on nodes {named} of {resource}, which holds these for it");
             info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
-            self.plan.give_nodes(&agreement, &nodes);
+            self.plan
+                .life
+                .give_nodes(&mut self.plan.schedules, &agreement, &nodes);
             let mut interval = agreement.slot();
             interval.start = interval.start.max(now);
             let (id, event) = (agreement.id, self.event(EventKind::Moved, detail));
@@ -81,7 +86,7 @@ impl Plan {
             .iter()
             .filter(|agreement| agreement.resource == resource && !is_undecided(agreement));
         let with_nodes = |agreement: &Agreement| {
-            let nodes = self.life.bound.get(&agreement.id).cloned();
+            let nodes = self.life.nodes_of(agreement.id).cloned();
             (agreement.clone(), nodes.unwrap_or_default())
         };
         let mut agreements: Vec<_> = here.map(with_nodes).collect();
@@ -111,91 +116,10 @@ impl Plan {
     /// Whether anything is planned on a resource, has nodes there, or is to be stopped there.
     pub(crate) fn has_work_on(&self, resource: &str, now: Time) -> bool {
         let one_resource = self.schedules.named(resource);
-        let mut stopping = self.life.stopping.values();
+        let mut stopping = self.life.stopping();
         !self.planned_on(resource).agreements.is_empty()
             || one_resource
                 .is_some_and(|resource_plan| resource_plan.last_binding(0).is_some_and(|until| until > now))
             || stopping.any(|stopping| stopping.resource == resource)
-    }
-
-    /// Takes note of the nodes that a resource keeps for agreements.
-    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
-        let Some(at) = self.schedules.place_of(resource) else {
-            return;
-        };
-        let kept = kept.into_iter().map(|kept| (kept.run, kept));
-        self.schedules.change_bindings(at, |resource_plan| {
-            resource_plan.kept = kept.collect();
-            resource_plan.has_told_kept = true;
-        });
-    }
-
-    /// Takes the nodes from an agreement that it was given.
-    fn take_nodes(&mut self, agreement: &Agreement, now: Time) {
-        let nodes = self.life.bound.remove(&agreement.id).unwrap_or_default();
-        if let Some(at) = self.schedules.required_place_of(&agreement.resource) {
-            let until = agreement.slot().end;
-            self.schedules
-                .change_bindings(at, |resource| resource.unbind(&nodes, until, now));
-        }
-    }
-
-    /// Gives an agreement these nodes of its resource until the end of its slot.
-    fn give_nodes(&mut self, agreement: &Agreement, nodes: &[u32]) {
-        if let Some(at) = self.schedules.required_place_of(&agreement.resource) {
-            let until = agreement.slot().end;
-            self.schedules
-                .change_bindings(at, |resource| resource.bind(nodes, until));
-        }
-        self.life.bound.insert(agreement.id, nodes.to_vec());
-    }
-
-    /// The agreements without a job that have begun on a resource, while the resource does not hold their nodes yet.
-    pub(crate) fn nodes_not_handed_over(&self, resource: &str) -> Vec<Agreement> {
-        let waits = |agreement: &&Agreement| {
-            agreement.resource == resource
-                && agreement.service == ServiceState::Idle
-                && agreement.never_had_nodes()
-        };
-        self.begun().filter(waits).cloned().collect()
-    }
-
-    /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
-    /// is left out where these nodes would be another's, or are known to be gone.
-    fn nodes_held_elsewhere(&self, resource: &str, now: Time) -> Vec<(Agreement, Vec<u32>)> {
-        let Some(resource_plan) = self.schedules.named(resource) else {
-            return Vec::new();
-        };
-        let elsewhere = |agreement: &Agreement| {
-            let mut nodes = resource_plan.kept_for(agreement)?.nodes.clone();
-            nodes.sort_unstable();
-            let stands = |node: &u32| {
-                *node < resource_plan.resource.capacity && resource_plan.nodes.state(*node) != NodeState::Down
-            };
-            let whole = nodes.len() == agreement.slot_nodes() as usize && nodes.iter().all(stands);
-            let differ = *self.life.bound.get(&agreement.id)? != nodes;
-            (agreement.resource == resource && whole && differ && agreement.slot().end > now).then_some(nodes)
-        };
-        let mut others: Vec<_> = self
-            .begun()
-            .filter_map(|agreement| Some((agreement, elsewhere(agreement)?)))
-            .map(|(agreement, nodes)| (agreement.clone(), nodes))
-            .collect();
-        others.sort_by_key(|(agreement, _)| agreement.id);
-        loop {
-            let bound = |id: &Uuid| self.life.bound.get(id).into_iter().flatten().copied();
-            let left: BTreeSet<u32> = others.iter().flat_map(|(other, _)| bound(&other.id)).collect();
-            let before = others.len();
-            let mut taken = BTreeSet::new();
-            others.retain(|(_, nodes)| {
-                let mut free = nodes
-                    .iter()
-                    .filter(|node| resource_plan.is_free(**node, now) || left.contains(*node));
-                free.clone().count() == nodes.len() && free.all(|node| taken.insert(*node))
-            });
-            if others.len() == before {
-                return others;
-            }
-        }
     }
 }

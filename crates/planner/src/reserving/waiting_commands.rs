@@ -100,6 +100,11 @@ pub(crate) struct WaitingCommands {
 }
 
 impl WaitingCommands {
+    /// Whether a command waits for an agreement that it would make.
+    pub(crate) fn has(&self, id: Uuid) -> bool {
+        self.waiting.contains_key(&id)
+    }
+
     /// The agreements on a resource that commands wait for.
     pub(crate) fn waiting_on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
         let all = self.waiting.values().map(|waiting| &waiting.agreement);

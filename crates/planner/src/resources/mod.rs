@@ -10,7 +10,6 @@ pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod node_status;
 pub(super) mod nodes;
-pub(super) mod obstacles;
 pub(super) mod orders;
 pub(super) mod repair;
 mod weighed_forecasts;
@@ -27,12 +26,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use domain::agreement::{Filter, Shape};
-use domain::resources::{NodeRow, Resource, Scaling};
+use domain::agreement::{Agreement, Filter, Shape};
+use domain::resources::{KeptNodes, NodeRow, Resource, Scaling};
 use prediction::Ids;
 use scheduler::admission::Improvement;
 use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
-use scheduler::{Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Time, counted};
+use scheduler::{
+    Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Seconds, Time, counted,
+};
+use uuid::Uuid;
 
 use crate::fault::Impossible;
 use crate::resources::foresight::Foresight;
@@ -43,6 +45,14 @@ use crate::resources::undo::{Undo, UndoLog};
 use crate::resources::weighed_forecasts::WeighedForecasts;
 use crate::timetable::Timetable;
 
+/// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
+pub(crate) const IN_THE_WAY_MAX: usize = 16;
+/// The number of agreements in its window that are looked at, to find these.
+const LYING_MAX: usize = 1_024;
+
+/// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
+const PEER_TELLS_WITHIN: Seconds = 3_600;
+
 /// The resources with their plans, each known by its place: the order in which they came.
 #[derive(Clone)]
 pub(super) struct Schedules {
@@ -51,7 +61,7 @@ pub(super) struct Schedules {
     /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
     gone: BTreeMap<String, (Resource, Vec<NodeRow>)>,
     /// Those on which something may be able to start earlier,
-    pub(super) to_look_at: ToLookAt,
+    to_look_at: ToLookAt,
     /// and whether every change of their plans makes it so.
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
@@ -61,7 +71,7 @@ pub(super) struct Schedules {
     retired: BTreeSet<usize>,
     frozen: BTreeSet<usize>,
     /// What is foreseen of work on them, and the ids of the domain by name.
-    pub(super) foresight: Arc<Foresight>,
+    foresight: Arc<Foresight>,
     ids: Arc<Ids>,
     weighed: WeighedForecasts,
     /// The largest and the fastest there are.
@@ -71,11 +81,11 @@ pub(super) struct Schedules {
     work: u64,
     work_each: u64,
     /// Whether a search for a place that found none was cut short, since this was last set to `false`.
-    pub(super) cut_short: bool,
+    cut_short: bool,
     /// The fault that must never happen and did.
-    pub(super) impossible: Impossible,
+    impossible: Impossible,
     /// The changes of the present trials.
-    pub(super) undo: UndoLog,
+    undo: UndoLog,
 }
 
 /// The domain's name of a resource. The lower wins a tie, so it is its place.
@@ -560,6 +570,152 @@ impl Schedules {
         let values = self.in_service();
         let values = values.filter_map(|values| values.resource.attributes_with_name().remove(attribute));
         values.collect()
+    }
+
+    /// Whether a peer carries an agreement out.
+    pub(crate) fn is_at_peer(&self, agreement: &Agreement) -> bool {
+        let resource = self.named(&agreement.resource);
+        resource.is_some_and(|each| each.resource.is_peer())
+    }
+
+    /// Until when it is waited for the word of a peer whether it has handed over the nodes of a reservation, whose slot has begun
+    /// here; none where that is known, or is not a peer's to tell.
+    pub(crate) fn peer_tells_until(&self, agreement: &Agreement) -> Option<Time> {
+        let waits = agreement.has_nodes() && agreement.never_had_nodes() && self.is_at_peer(agreement);
+        waits.then(|| agreement.slot().end + PEER_TELLS_WITHIN)
+    }
+
+    /// Takes note of the nodes that a resource keeps for agreements.
+    pub(crate) fn note_kept_nodes(&mut self, resource: &str, kept: Vec<KeptNodes>) {
+        let Some(at) = self.place_of(resource) else {
+            return;
+        };
+        let kept = kept.into_iter().map(|kept| (kept.run, kept));
+        self.change_bindings(at, |resource_plan| {
+            resource_plan.kept = kept.collect();
+            resource_plan.has_told_kept = true;
+        });
+    }
+
+    /// Takes a request off a resource that must be there; all others stay where they are.
+    pub(crate) fn vacate_on(&mut self, resource: &str, now: Time, number: u64) {
+        if let Some(at) = self.required_place_of(resource) {
+            self.vacate(at, now, number);
+        }
+    }
+
+    /// The fault that must never happen and did; none where the plan may be used. O(1).
+    pub(crate) fn why_impossible(&self) -> Option<&str> {
+        self.impossible.0.as_deref()
+    }
+
+    /// Notes that something has happened that must never happen.
+    pub(crate) fn note_impossible(&mut self, what: impl FnOnce() -> String) {
+        self.impossible.note(what);
+    }
+
+    /// Notes it where something does not hold that must hold.
+    pub(crate) fn note_unless(&mut self, holds: bool, what: impl FnOnce() -> String) {
+        self.impossible.unless(holds, what);
+    }
+
+    /// What foresees by the present settings.
+    pub(crate) fn foresight(&self) -> &Arc<Foresight> {
+        &self.foresight
+    }
+
+    /// Begins a search for a place: none has been cut short in it yet.
+    pub(crate) fn begin_search(&mut self) {
+        self.cut_short = false;
+    }
+
+    /// Whether a search for a place that found none was cut short, since one was last begun.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        self.cut_short
+    }
+
+    /// Whether a resource waits to be looked at for agreements that may be able to start earlier.
+    pub(crate) fn has_some_to_look_at(&self) -> bool {
+        !self.to_look_at.is_empty()
+    }
+
+    /// The next resource to be looked at, and the work that may be done on it.
+    pub(crate) fn take_to_look_at(&mut self) -> Option<(usize, u64)> {
+        self.to_look_at.take()
+    }
+
+    /// Has a resource looked at again, with the rest of the work.
+    pub(crate) fn go_on_looking(&mut self, at: usize, work: u64) {
+        self.to_look_at.go_on(at, work);
+    }
+
+    /// Begins a trial. Returns the number of changes before it.
+    pub(crate) fn begin_trial(&mut self) -> usize {
+        self.undo.depth += 1;
+        self.undo.steps.len()
+    }
+
+    /// Ends a trial, and takes back its changes unless they are to stay.
+    pub(crate) fn end_trial(&mut self, begun: usize, stays: bool) {
+        self.undo.depth -= 1;
+        if !stays {
+            self.roll_back(begun);
+        } else if !self.undo.is_open() {
+            self.undo.steps.clear();
+        }
+    }
+
+    /// Undoes all changes but the first `begun`, the last one first.
+    fn roll_back(&mut self, begun: usize) {
+        let undone = self.undo.steps.split_off(begun);
+        // Undoing is not undone.
+        let depth = std::mem::take(&mut self.undo.depth);
+        for Undo { at, leave, come_back } in undone.into_iter().rev() {
+            // No time passes meanwhile.
+            for number in leave {
+                self.vacate(at, Time::MIN, number);
+            }
+            for (request, start) in come_back {
+                self.put_back(at, Time::MIN, &request, start);
+            }
+        }
+        self.undo.depth = depth;
+    }
+
+    /// Notes a fault where an agreement is changed in a trial: its stored change would not be taken back.
+    pub(crate) fn check_settled(&mut self, agreement: Uuid) {
+        let open = self.undo.is_open();
+        self.impossible
+            .unless(!open, || format!("agreement {agreement} is changed in a trial"));
+    }
+
+    /// Puts requests where they are told to go, all or none; whether there was room.
+    #[must_use]
+    pub(crate) fn put_all(&mut self, at: usize, now: Time, requests: &[(Request, Time)]) -> bool {
+        let begun = self.begin_trial();
+        let mut all = requests.iter();
+        let put = all.all(|(request, start)| self.put(at, now, request, *start));
+        self.end_trial(begun, put);
+        put
+    }
+
+    /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
+    /// the order, then the others in its window, by start.
+    pub(crate) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
+        let found = self.change_schedule(at, |schedule| {
+            let mut numbers = schedule.displaced(now, request);
+            let window = request.window_at(now);
+            let lying = schedule.waiting_in(window).take(LYING_MAX);
+            let lying = lying.filter_map(|lying| Some((schedule.placement(lying.id)?.slot.start, lying.id)));
+            let mut lying: Vec<(Time, u64)> = lying.collect();
+            lying.sort_unstable();
+            let others = lying.into_iter().map(|(_, number)| number);
+            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
+            numbers.append(&mut others);
+            numbers.truncate(IN_THE_WAY_MAX);
+            (numbers, Vec::new())
+        });
+        found.unwrap_or_default()
     }
 }
 

@@ -125,10 +125,18 @@ impl Decider<'_> {
     pub(crate) fn repair(&mut self, at: usize, cause: DisplacementCause) -> Repaired {
         let now = self.present_second();
         let mut repaired = Repaired::default();
-        let lost: Vec<Uuid> = self.plan.begun_on_lost_nodes(at, now);
+        let lost: Vec<Uuid> =
+            self.plan
+                .life
+                .begun_on_lost_nodes(&self.plan.schedules, &self.plan.agreements, at, now);
         let mut again = Vec::new();
         for id in lost {
-            let agreement = self.plan.get(id).filter(|plan| self.may_restart(plan)).cloned();
+            let agreement = self
+                .plan
+                .agreements
+                .get(id)
+                .filter(|plan| self.may_restart(plan))
+                .cloned();
             if let Some(agreement) = agreement {
                 self.vacate(&agreement);
                 again.push(agreement);
@@ -140,12 +148,15 @@ impl Decider<'_> {
         let changed = self.plan.schedules.changes_use(at, now, &self.settings.failures);
         let mut known = BTreeMap::new();
         if changed {
-            known = self.plan.waiting_on(at, now);
+            known = self
+                .plan
+                .placement
+                .waiting_on(&self.plan.schedules, &self.plan.agreements, at, now);
         }
         let resource = self.plan.schedules.name(at);
         // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
         let held = if changed {
-            self.plan.held_on(&resource)
+            self.plan.table.held_on(&resource)
         } else {
             BTreeMap::new()
         };
@@ -161,7 +172,7 @@ impl Decider<'_> {
             let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
             let why = format!("its nodes of {} are gone", agreement.resource);
             if self.run_again(&agreement, &end, RetryReason::Lost(&why)) {
-                repaired.note(&agreement, self.plan.get(id));
+                repaired.note(&agreement, self.plan.agreements.get(id));
             } else {
                 self.lose_and_note(id, &mut repaired);
             }
@@ -192,9 +203,15 @@ impl Decider<'_> {
             resource_plan.resource.name.clone(),
             resource_plan.resource.is_retired(),
         );
-        let mut known = self.plan.waiting_on(at, now);
+        let mut known = self
+            .plan
+            .placement
+            .waiting_on(&self.plan.schedules, &self.plan.agreements, at, now);
         known.retain(|number, _| {
-            let waits = self.plan.waiting_slot_by_number(*number);
+            let waits = self
+                .plan
+                .placement
+                .waiting_slot_by_number(&self.plan.agreements, *number);
             waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
         });
         let cause = if is_retired {
@@ -203,7 +220,7 @@ impl Decider<'_> {
             DisplacementCause::Unlike
         };
         // Offers keep again what they may still have, and waiting commands try another slot.
-        let held = self.plan.held_on(&resource);
+        let held = self.plan.table.held_on(&resource);
         let commands = self.plan.waiting.numbers_on(&resource);
         known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
         for number in known.keys() {
@@ -236,7 +253,10 @@ impl Decider<'_> {
         let mut answers = BTreeSet::new();
         for number in numbers {
             answers.extend(held.get(&number));
-            let waits = self.plan.waiting_slot_by_number(number);
+            let waits = self
+                .plan
+                .placement
+                .waiting_slot_by_number(&self.plan.agreements, number);
             let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
                 continue;
             };
@@ -263,12 +283,16 @@ impl Decider<'_> {
                 self.take_found_place(placed, &format!("because {why}"));
             } else if placed.fixed {
                 // Others may have made room for it in its old place.
-                self.plan.fix(&placed);
+                self.plan.placement.fix(&mut self.plan.schedules, &placed);
             }
             // Others may also have moved out of the place that it had.
             let before: Vec<_> = moves
                 .iter()
-                .filter_map(|one_move| self.plan.slot_by_number(one_move.id))
+                .filter_map(|one_move| {
+                    self.plan
+                        .placement
+                        .slot_by_number(&self.plan.agreements, one_move.id)
+                })
                 .collect();
             let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
             for (before, after) in before.iter().zip(self.apply_moves(&moves, REPAIR.others)) {
@@ -283,7 +307,7 @@ impl Decider<'_> {
 
     /// Ends the work that ran on nodes that are gone, and notes it.
     fn lose_and_note(&mut self, id: Uuid, repaired: &mut Repaired) {
-        let before = self.plan.get(id).cloned();
+        let before = self.plan.agreements.get(id).cloned();
         if self.lose(id).is_some() {
             repaired.lost += 1;
             if let Some(before) = before {
@@ -294,7 +318,7 @@ impl Decider<'_> {
 
     /// Ends the work that ran on nodes that are gone.
     pub(crate) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
-        let agreement = self.plan.get(id).cloned()?;
+        let agreement = self.plan.agreements.get(id).cloned()?;
         let detail = format!("its nodes of {} are gone", agreement.resource);
         let had_job = agreement.service == ServiceState::Processing;
         let end = self.end_of_lost_work(&agreement);

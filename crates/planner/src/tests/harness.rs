@@ -146,7 +146,11 @@ impl Domain {
     /// The facts that must always hold.
     pub(crate) fn check(&self) {
         for (id, agreement) in &self.known {
-            assert_eq!(self.plan.get(*id), Some(agreement), "the plan is what was stored");
+            assert_eq!(
+                self.plan.agreements.get(*id),
+                Some(agreement),
+                "the plan is what was stored"
+            );
             assert!(
                 agreement.window().contains(agreement.placement()),
                 "{agreement:?}"
@@ -208,9 +212,9 @@ impl Domain {
 
     /// The nodes that agreements have been given, as stored.
     fn bindings(&self) -> Vec<Binding> {
-        let bound = self.plan.life.bound.iter();
-        let binding_of = |(id, nodes): (&Uuid, &Vec<u32>)| {
-            let agreement = &self.known[id];
+        let bound = self.plan.life.nodes();
+        let binding_of = |(id, nodes): (Uuid, &Vec<u32>)| {
+            let agreement = &self.known[&id];
             let one = |node: &u32| Binding {
                 agreement: agreement.id,
                 resource: agreement.resource.clone(),
@@ -257,7 +261,7 @@ impl Domain {
             }
         }
         // Whether work goes on at its end is looked at again.
-        if self.plan.life.ending.is_empty() {
+        if self.plan.life.looks_often() {
             assert_eq!(rebuilt.next_due().is_some(), self.plan.next_due().is_some());
         }
         assert_eq!(rebuilt.why_impossible(), None);
@@ -270,7 +274,9 @@ impl Domain {
         let mut windows = Vec::new();
         for resource_plan in plan.schedules.plans() {
             windows.extend(resource_plan.schedule.waiting().filter_map(|request| {
-                let (agreement, index) = plan.waiting_slot_by_number(request.id)?;
+                let (agreement, index) = plan
+                    .placement
+                    .waiting_slot_by_number(&plan.agreements, request.id)?;
                 let in_pieces = agreement.slots.is_split();
                 let start = resource_plan.schedule.placement(request.id)?.slot.start;
                 // A slot that begins within the next second may have begun for the schedule.

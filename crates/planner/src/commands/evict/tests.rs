@@ -23,7 +23,7 @@ fn nothing_is_held_for_a_party_instead_of_what_it_had_to_leave() {
     let mut domain = Domain::new(vec![Resource::new("local", "local", 4)]);
     let id = domain.place(proposal(4, 100, (100, 1_000))).unwrap().agreement.id;
     domain.decide(|decider| decider.decide(order(id))).unwrap();
-    assert!(domain.plan.table.suggested.is_empty());
+    assert!(domain.plan.table.take_suggestions().is_empty());
     assert!(
         domain.place(proposal(4, 100, (100, 200))).is_ok(),
         "its place is free"

@@ -166,7 +166,7 @@ fn the_word_of_a_peer_is_waited_for_beyond_the_slot_and_counts_when_it_comes() {
     let (mut domain, id) = begun_at_peer(reservation());
     begin_due(&mut domain, 160);
     assert_eq!(
-        domain.plan.life.due.next(),
+        domain.plan.life.next_own_due(),
         Some(Time(160 + 3_600)),
         "only its word matters"
     );
@@ -206,7 +206,7 @@ fn the_start_at_a_peer_is_judged_by_the_word_of_the_peer_however_late_that_comes
             begin_due(&mut domain, begun);
             begin_due(&mut domain, 140);
             assert_eq!(start_of(domain.of(id)), GuaranteeState::NotDetermined, "{begun}");
-            assert_eq!(domain.plan.life.agenda.times.next(), None, "no instant stays due");
+            assert_eq!(domain.plan.life.next_assessment(), None, "no instant stays due");
             tell(&mut domain, 141, id, Some(started), None);
             assert_eq!(start_of(domain.of(id)), found, "{begun}");
         }

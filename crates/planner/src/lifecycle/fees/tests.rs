@@ -48,7 +48,7 @@ proptest! {
         for other in others.into_iter().take(leaving) {
             domain.terminate(0, other.agreement.id);
         }
-        let placed = domain.plan.get(mine.id).unwrap().placement();
+        let placed = domain.plan.agreements.get(mine.id).unwrap().placement();
         let now = wait.min(placed.start.seconds() - 1).max(0);
         let (change, _) = domain.decide(now, |decider| {
             let same = decider.cheapest_rebooking(&mine);
@@ -345,7 +345,7 @@ fn who_ends_what_was_not_begun_at_the_start_that_was_promised_pays_no_fee() {
         decider.decide(BeginDue).map(drop)
     });
     begun.unwrap();
-    let waits = domain.plan.get(own.id).unwrap();
+    let waits = domain.plan.agreements.get(own.id).unwrap();
     assert_eq!(
         (waits.service, waits.placement().start),
         (ServiceState::NotReady, behind.end)

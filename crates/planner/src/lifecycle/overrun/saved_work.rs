@@ -15,13 +15,13 @@ impl Decider<'_> {
         let Some(at) = self.plan.schedules.required_place_of(&agreement.resource) else {
             return false;
         };
-        let number = self.plan.next_number();
+        let number = self.plan.placement.next_number();
         let Some((slot, moves)) = self.place_rest_of_saved(at, agreement, number, grace) else {
             return false;
         };
         let mut saved = agreement.clone();
         saved.add_slot(slot);
-        self.plan.placement.numbers.add(agreement.id, number);
+        self.plan.placement.add_slot(agreement.id, number);
 
         let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
         let mut detail = format!(
@@ -112,9 +112,11 @@ impl Decider<'_> {
         let without = agreement.without_rest();
         let (count, before) = (without.slots.len(), agreement.slots.len());
         for index in count..before {
-            self.plan.take_slot_out(agreement, index, now);
+            self.plan
+                .placement
+                .take_slot_out(&mut self.plan.schedules, agreement, index, now);
         }
-        self.plan.placement.numbers.keep_first(agreement.id, count);
+        self.plan.placement.keep_first(agreement.id, count);
         without
     }
 
@@ -130,7 +132,12 @@ impl Decider<'_> {
             // Work that was told to save does so, and is not kept running.
             let told = self.settings.overruns.grace(&without);
             if told.is_some_and(|grace| without.slot().end - grace <= now) {
-                self.plan.look_again(agreement.id, Some(LastLook::Never));
+                self.plan.life.look_again(
+                    &self.plan.schedules,
+                    &self.plan.agreements,
+                    agreement.id,
+                    Some(LastLook::Never),
+                );
             }
             self.update(without, events);
             return;

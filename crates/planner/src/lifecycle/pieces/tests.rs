@@ -8,6 +8,8 @@ use scheduler::preemptive::{Preemption, Rounding};
 use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
+use scheduler::Time;
+
 use super::*;
 use crate::resources::failures::Failures;
 use crate::tests::harness::{Domain, proposal};
@@ -335,7 +337,9 @@ fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
         "{:?}",
         domain.told
     );
-    assert!(again.waits_to_run_again() && domain.plan.running() == [again.clone()]);
+    assert!(
+        again.waits_to_run_again() && domain.plan.life.running(&domain.plan.agreements) == [again.clone()]
+    );
     domain.check_rebuilt();
     domain.begin(46);
     domain.now = 67;

@@ -47,7 +47,7 @@ fn suggested(domain: &mut Domain, refused: Request) -> Vec<Option<Interval>> {
     domain
         .plan
         .table
-        .suggested
+        .take_suggestions()
         .iter()
         .map(|suggested| suggested.slot)
         .collect()
@@ -160,7 +160,7 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(before, placements(&domain));
-            let Some(Suggestion { agreement, slot, .. }) = domain.plan.table.suggested.pop() else {
+            let Some(Suggestion { agreement, slot, .. }) = domain.plan.table.take_suggestions().pop() else {
                 continue;
             };
             let slot = slot.expect("a move has a slot");

@@ -136,7 +136,7 @@ fn negotiation(agreement: Option<Uuid>) -> NegotiationInstance {
 /// The nodes of each resource that agreements have at a second.
 fn busy(domain: &Domain, placed: &[Uuid], second: Time) -> [u32; 2] {
     let mut busy = [0, 0];
-    for agreement in placed.iter().filter_map(|id| domain.plan.get(*id)) {
+    for agreement in placed.iter().filter_map(|id| domain.plan.agreements.get(*id)) {
         if agreement.placement().contains(Interval::of(second, 1)) {
             busy[usize::from(agreement.resource == "large")] += agreement.nodes();
         }

@@ -4,8 +4,11 @@ use domain::resources::Resource;
 use proptest::prelude::*;
 use scheduler::Interval;
 
+use scheduler::{Request, Time};
+
 use super::*;
 use crate::request::RememberedAnswers;
+use crate::resources::Schedules;
 use crate::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.
@@ -204,8 +207,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
     let number = domain
         .plan
         .placement
-        .numbers
-        .of(domain.known.values().next().unwrap().id)[0];
+        .numbers_of(domain.known.values().next().unwrap().id)[0];
     let mut batch = Vec::new();
     let mut decider = Decider::new(
         &domain.settings,

@@ -138,7 +138,7 @@ fn of_a_resource_that_shrinks_what_does_not_fit_moves_or_loses_its_place_and_its
     assert_eq!((shrunk.effects.moved, shrunk.effects.broken), (2, 1));
     assert_eq!(shrunk.effects.changes[&whole.id].to, None);
     assert_eq!(
-        domain.plan.table.suggested.len(),
+        domain.plan.table.take_suggestions().len(),
         1,
         "its party is proposed another place"
     );
@@ -155,7 +155,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     let small = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     let large = domain.place(work(3, 200, (0, 200))).unwrap().agreement;
     domain.begin(0);
-    assert_eq!(domain.plan.life.bound[&large.id], [1, 2, 3]);
+    assert_eq!(*domain.plan.life.nodes_of(large.id).unwrap(), [1, 2, 3]);
     set(&mut domain, "local", nodes(2)).unwrap();
     for id in [small.id, large.id] {
         assert_eq!(domain.of(id).service, ServiceState::Processing);
@@ -171,7 +171,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     let next = domain.place(work(1, 50, (0, 400))).unwrap().agreement;
     assert_eq!(next.placement().start, Time(20));
     domain.begin(20);
-    assert_eq!(domain.plan.life.bound[&next.id], [1]);
+    assert_eq!(*domain.plan.life.nodes_of(next.id).unwrap(), [1]);
     let refusal = domain.place(work(1, 50, (0, 90))).unwrap_err();
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
     let at = domain.plan.schedules.place_of("local").unwrap();
@@ -186,7 +186,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
 fn a_slot_on_nodes_that_leave_is_not_made_longer() {
     let mut domain = Domain::new(vec![local(2)]);
     domain.settings.overruns.percent = 100;
-    domain.plan.life.overruns = domain.settings.overruns.clone();
+    domain.plan.life.set_overruns(&domain.settings.overruns);
     let one = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     let other = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     domain.pass_until(1);
@@ -532,7 +532,7 @@ fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
     let mut before = Domain::new(vec![local(2)]);
     let lost = before.place(work(1, 100, (0, 100))).unwrap().agreement;
     plan.recall_lost(vec![lost.clone()]);
-    assert_eq!(plan.running(), [lost]);
+    assert_eq!(plan.life.running(&plan.agreements), [lost]);
 }
 
 #[test]

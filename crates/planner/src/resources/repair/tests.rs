@@ -200,7 +200,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     assert_eq!((repaired.lost, repaired.broken), (1, 0));
     assert!(!domain.known.contains_key(&first.id));
     assert!(domain.known.contains_key(&second.id), "it runs elsewhere");
-    let running = domain.plan.running();
+    let running = domain.plan.life.running(&domain.plan.agreements);
     let stopping = running.iter().find(|agreement| agreement.id == first.id).unwrap();
     assert_eq!(
         (stopping.state, stopping.outcome),
@@ -329,7 +329,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         domain.told
     );
     assert_eq!(
-        domain.plan.running(),
+        domain.plan.life.running(&domain.plan.agreements),
         [again],
         "its job of before is to be stopped"
     );
@@ -363,7 +363,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         .decide(|decider| decider.decide(BeginDue).map(drop))
         .unwrap();
     domain.check();
-    let running = domain.plan.running();
+    let running = domain.plan.life.running(&domain.plan.agreements);
     assert_eq!(running.len(), 1);
     assert_eq!(running[0].service, ServiceState::Processing);
 }
@@ -448,7 +448,7 @@ fn a_start_stays_promised_where_nodes_fail_before_the_process_comes_up() {
     let one = domain.place(work(4, 50, (100, 400))).unwrap().agreement;
     domain.begin(100);
     domain.now = 102;
-    let nodes = domain.plan.life.bound[&one.id].clone();
+    let nodes = domain.plan.life.nodes_of(one.id).unwrap().clone();
     set(&mut domain, NodeState::Down, &nodes);
     let again = domain.of(one.id);
     assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));

@@ -239,7 +239,7 @@ impl Story {
 
     /// The provider makes offers of its planner's suggestions.
     pub(super) fn propose(&mut self) {
-        for suggestion in std::mem::take(&mut self.domain.plan.table.suggested) {
+        for suggestion in self.domain.plan.table.take_suggestions() {
             self.propose_what(suggestion);
         }
     }

@@ -26,7 +26,7 @@ fn domain() -> Domain {
         saving: BTreeMap::from([(("count".to_owned(), None), 2)]),
         ..Overruns::default()
     };
-    domain.plan.life.overruns = domain.settings.overruns.clone();
+    domain.plan.life.set_overruns(&domain.settings.overruns);
     domain
 }
 
@@ -438,18 +438,24 @@ impl Domain {
     fn check_numbers(&self) {
         let mut seen = 0;
         for agreement in self.known.values() {
-            let numbers = self.plan.placement.numbers.of(agreement.id);
+            let numbers = self.plan.placement.numbers_of(agreement.id);
             assert_eq!(numbers.len(), agreement.slots.len());
             for (index, number) in numbers.iter().enumerate() {
                 let slot = self
                     .plan
-                    .slot_by_number(*number)
+                    .placement
+                    .slot_by_number(&self.plan.agreements, *number)
                     .map(|(slot_by_number, index)| (slot_by_number.id, index));
                 assert_eq!(slot, Some((agreement.id, index)));
                 seen += 1;
             }
         }
-        let all = (0..self.plan.next_number()).filter(|number| self.plan.slot_by_number(*number).is_some());
+        let all = (0..self.plan.placement.next_number()).filter(|number| {
+            self.plan
+                .placement
+                .slot_by_number(&self.plan.agreements, *number)
+                .is_some()
+        });
         assert_eq!(all.count(), seen);
     }
 }
