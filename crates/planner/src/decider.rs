@@ -10,9 +10,14 @@ use uuid::Uuid;
 #[cfg(test)]
 use crate::commands::Command;
 use crate::commands::CommandOptions;
+use crate::context::{Search, View};
+use crate::decide;
 use crate::error::{Error, Result};
+use crate::offers::negotiate;
+use crate::placement::move_up;
 use crate::plan::Plan;
 use crate::request::RememberedAnswers;
+use crate::resources::{change, repair};
 use crate::settings::Settings;
 
 /// The data of a decision: the plan, the present, and the changes that the batch has so far.
@@ -62,12 +67,31 @@ impl Decider<'_> {
         self.plan.why_impossible().is_some()
     }
 
+    /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
+    /// come back that were expected by now.
+    pub fn catch_up(&mut self) {
+        negotiate::lapse_negotiations(self);
+        decide::fix_those_who_have_waited(self);
+        repair::look_after_nodes(self);
+    }
+
+    /// Makes one slice of moves into free time.
+    pub fn move_some_up(&mut self) {
+        move_up::move_some_up(self);
+        decide::fix_those_who_have_waited(self);
+    }
+
+    /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
+    pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
+        self.plan.waiting.take_decidable(self.now)
+    }
+
     /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the copy cannot be right.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = self.decide_on_copy_of_plan(|decider| {
+        let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
             decider.plan.waiting.within.clear();
             let decided = decide(decider);
             Ok((decided, decider.plan.limits.clone()))
@@ -75,6 +99,56 @@ impl Decider<'_> {
         // A question tells something about other parties, also where it asks for nothing.
         self.plan.limits.take_questions_of(limits);
         Ok(decided)
+    }
+
+    /// What can be looked at.
+    pub(super) fn view(&self) -> View<'_> {
+        let Plan {
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        } = &*self.plan;
+        View {
+            settings: self.settings,
+            options: &self.options,
+            now: self.now,
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        }
+    }
+
+    /// A search for a place.
+    pub(super) fn search(&mut self) -> Search<'_> {
+        let Plan {
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        } = &mut *self.plan;
+        Search {
+            settings: self.settings,
+            options: &self.options,
+            now: self.now,
+            life,
+            table,
+            waiting,
+            placement,
+            agreements,
+            limits,
+            schedules,
+        }
     }
 
     /// An agreement that is not over.

@@ -10,6 +10,7 @@ use domain::agreement::{Agreement, AgreementState, Event};
 use domain::clock::Micros;
 use uuid::Uuid;
 
+use crate::decide;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::plan::Plan;
@@ -47,23 +48,22 @@ impl Plan {
     }
 }
 
-impl Decider<'_> {
-    /// Closes an agreement that may always be closed, as [`Decider::close`] does.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it may not.
-    pub(super) fn must_close(
-        &mut self,
-        agreement: &mut Agreement,
-        last: AgreementState,
-        ended: Micros,
-    ) -> Result<Vec<Event>> {
-        let closed = self.close(agreement, last, ended);
-        closed.map_err(|why| {
-            let id = agreement.id;
-            self.plan
-                .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
-            Error::Unavailable
-        })
-    }
+/// Closes an agreement that may always be closed, as [`Decider::close`] does.
+///
+/// # Errors
+/// [`Error::Unavailable`] where it may not.
+pub(crate) fn must_close(
+    decider: &mut Decider<'_>,
+    agreement: &mut Agreement,
+    last: AgreementState,
+    ended: Micros,
+) -> Result<Vec<Event>> {
+    let closed = decide::close(decider, agreement, last, ended);
+    closed.map_err(|why| {
+        let id = agreement.id;
+        decider
+            .plan
+            .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
+        Error::Unavailable
+    })
 }

@@ -8,6 +8,7 @@
 mod admission;
 mod census;
 mod commands;
+mod context;
 mod decide;
 mod decider;
 mod error;

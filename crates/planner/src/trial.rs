@@ -4,6 +4,9 @@ use domain::agreement::Agreement;
 use domain::clock::Micros;
 use scheduler::{Interval, Time};
 
+use crate::admission::refuse;
+use crate::context::View;
+use crate::decide;
 use crate::decider::Decider;
 use crate::error::Refusal;
 use crate::plan::Plan;
@@ -40,48 +43,45 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
     let many = decider.plan.schedules.plans().count();
     (0..many).for_each(|at| decider.plan.schedules.open(at));
     decider.plan.schedules.advance(now);
-    let places = match decider.window(request) {
+    let places = match refuse::window(decider.view(), request) {
         Ok(window) => {
             let need = Need::of(request, decider.plan.placement.next_number(), window, now);
             (0..many)
-                .filter_map(|at| decider.best_place_on(at, &need))
+                .filter_map(|at| best_place_on(decider.view(), at, &need))
                 .collect()
         }
         Err(_) => Vec::new(),
     };
-    let admitted = decider.admit_proposal_or(request, Decider::make_refusal);
+    let admitted = decide::admit_proposal_or(&mut decider, request, refuse::make_refusal);
     TrialResult {
         placed: admitted.map(|(agreement, _, _)| agreement),
         places,
     }
 }
 
-impl Decider<'_> {
-    /// The best place of a need on one resource.
-    fn best_place_on(&self, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
-        let one_resource = &self.plan.schedules.get(at)?.resource;
-        let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
-        let only = |shape| {
-            let best = self
-                .plan
-                .schedules
-                .best_on(at, need, (shape, need.window), self.settings.objective);
-            best.map(|candidate| (candidate.rank, shape, candidate.slot))
-        };
-        let best = need
-            .shapes
-            .iter()
-            .filter_map(|shape| only(*shape))
-            .min_by_key(|each| each.0);
-        let completes = best.map(|(_, shape, slot)| {
-            let forecasts = self.plan.schedules.forecasts(need, shape, Some(at));
-            let foreseen = forecasts.and_then(|forecast| Some(forecast.of(domain_id(at))?.at(slot.start)));
-            foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
-        });
-        Some(TriedPlace {
-            resource,
-            slot: best.map(|(_, _, slot)| slot),
-            completes,
-        })
-    }
+/// The best place of a need on one resource.
+fn best_place_on(view: View<'_>, at: usize, need: &Need<'_>) -> Option<TriedPlace> {
+    let one_resource = &view.schedules.get(at)?.resource;
+    let resource = one_resource.takes_new().then(|| one_resource.name.clone())?;
+    let only = |shape| {
+        let best = view
+            .schedules
+            .best_on(at, need, (shape, need.window), view.settings.objective);
+        best.map(|candidate| (candidate.rank, shape, candidate.slot))
+    };
+    let best = need
+        .shapes
+        .iter()
+        .filter_map(|shape| only(*shape))
+        .min_by_key(|each| each.0);
+    let completes = best.map(|(_, shape, slot)| {
+        let forecasts = view.schedules.forecasts(need, shape, Some(at));
+        let foreseen = forecasts.and_then(|forecast| Some(forecast.of(domain_id(at))?.at(slot.start)));
+        foreseen.map_or(slot.end, |foreseen| slot.start + foreseen.completion)
+    });
+    Some(TriedPlace {
+        resource,
+        slot: best.map(|(_, _, slot)| slot),
+        completes,
+    })
 }

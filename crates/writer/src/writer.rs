@@ -189,14 +189,11 @@ impl Writer {
             ..
         } = &mut self.decided;
         let mut decider = Decider::new(&self.settings, &mut self.plan, now, batch, remembered);
-        decider.lapse_negotiations();
-        decider.fix_those_who_have_waited();
-        decider.look_after_nodes();
+        decider.catch_up();
         let many = commands.len();
         if commands.is_empty() {
             self.improved = second_of(now);
             decider.move_some_up();
-            decider.fix_those_who_have_waited();
         }
         let mut times = Vec::with_capacity(many);
         for command in commands {
@@ -211,8 +208,6 @@ impl Writer {
                     self.later.insert(id, command);
                 }
             }
-            // What it has placed may be due by now: else the moment of the next decision would say when it is.
-            decider.fix_those_who_have_waited();
             let waited = begun.duration_since(since);
             times.push((waited.as_secs_f64(), begun.elapsed().as_secs_f64()));
         }

@@ -11,21 +11,19 @@ use crate::error::Refusal;
 /// transaction.
 const NOTED_MAX: u32 = 60;
 
-impl Decider<'_> {
-    /// Notes that a party's request was refused, and in the refusal that it is noted.
-    pub(crate) fn note_refused(&mut self, party: &str, subject: Uuid, refusal: &mut Refusal) {
-        let minute = self.present_second().seconds().div_euclid(60);
-        let count = self.plan.limits.count_refusal(party, minute);
-        let more = match count.cmp(&NOTED_MAX) {
-            std::cmp::Ordering::Less => "",
-            std::cmp::Ordering::Equal => "; further ones of this party in this minute are not noted",
-            std::cmp::Ordering::Greater => return,
-        };
-        let detail = format!("{refusal}{more}");
-        refusal.noted = Some(subject);
-        self.batch.push(Change::Note(Note {
-            party: Some(party.to_owned()),
-            ..Note::new(self.now, NoteKind::Refused, (subject, None), detail)
-        }));
-    }
+/// Notes that a party's request was refused, and in the refusal that it is noted.
+pub(crate) fn note_refused(decider: &mut Decider<'_>, party: &str, subject: Uuid, refusal: &mut Refusal) {
+    let minute = decider.present_second().seconds().div_euclid(60);
+    let count = decider.plan.limits.count_refusal(party, minute);
+    let more = match count.cmp(&NOTED_MAX) {
+        std::cmp::Ordering::Less => "",
+        std::cmp::Ordering::Equal => "; further ones of search party in search minute are not noted",
+        std::cmp::Ordering::Greater => return,
+    };
+    let detail = format!("{refusal}{more}");
+    refusal.noted = Some(subject);
+    decider.batch.push(Change::Note(Note {
+        party: Some(party.to_owned()),
+        ..Note::new(decider.now, NoteKind::Refused, (subject, None), detail)
+    }));
 }

@@ -11,9 +11,11 @@ use domain::resources::Scaling;
 use scheduler::{Interval, Seconds, counted};
 use uuid::Uuid;
 
+use crate::admission::quotas;
 use crate::admission::quotas::is_near_bound;
+use crate::admission::refuse;
 use crate::admission::usage::{Bound, Usage, area};
-use crate::decider::Decider;
+use crate::context::View;
 use crate::error::{Refusal, Result, quota_exceeded};
 use crate::request::Request;
 use crate::resources::need::may_take_shape;
@@ -98,238 +100,236 @@ impl LimitedPlace {
 /// What a party is offered or waits for, by resource.
 type OpenStretches = BTreeMap<String, Vec<Stretch>>;
 
-impl Decider<'_> {
-    /// What each party has, by their names.
-    pub(crate) fn usage_of_all(&self) -> Vec<PartyUsage> {
-        let agreed = self.plan.limits.parties();
-        let parties: BTreeSet<&str> = agreed.chain(self.plan.table.parties()).collect();
-        let parties = parties.into_iter();
-        parties.map(|party| self.usage_of(party.to_owned())).collect()
-    }
+/// What each party has, by their names.
+pub(crate) fn usage_of_all(view: View<'_>) -> Vec<PartyUsage> {
+    let agreed = view.limits.parties();
+    let parties: BTreeSet<&str> = agreed.chain(view.table.parties()).collect();
+    let parties = parties.into_iter();
+    parties.map(|party| usage_of(view, party.to_owned())).collect()
+}
 
-    /// What a party has.
-    pub(crate) fn usage_of(&self, party: String) -> PartyUsage {
-        let quotas = self.settings.quotas_of(&party);
-        let share_percent = quotas.share_percent;
-        let (negotiations, quotes) = self.plan.table.count(&party);
-        let beside = self.beside(&party, None);
-        let agreed = self.plan.limits.holdings_of(&party).into_iter();
-        let agreed = agreed.flat_map(|agreed| agreed.on.keys());
-        let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
-        let on = used.into_iter().map(|resource| {
-            let usage = self.usage_on(&party, resource, (&beside, None));
-            let capacity = self
-                .plan
-                .schedules
-                .named(resource)
-                .map_or(0, |resource| resource.resource.capacity);
-            ResourceUsage {
-                resource: resource.clone(),
-                node_seconds: usage.node_seconds(),
-                most_in_30_days: usage.most_within(SHARE_SPAN),
-                capacity_in_30_days: bound_of_share(capacity, 100).most,
-                share_percent,
-            }
-        });
-        let resources = on.collect();
-        PartyUsage {
-            agreements: self
-                .plan
-                .limits
-                .holdings_of(&party)
-                .map_or(0, |each| each.agreements),
-            agreements_max: quotas.agreements,
-            questions: self.questions_of(&party),
-            questions_max: quotas.probes_per_minute,
-            negotiations: negotiations + quotes,
-            held_answers: self.plan.table.held_answers(&party),
-            resources,
-            party,
+/// What a party has.
+pub(crate) fn usage_of(view: View<'_>, party: String) -> PartyUsage {
+    let quotas = view.settings.quotas_of(&party);
+    let share_percent = quotas.share_percent;
+    let (negotiations, quotes) = view.table.count(&party);
+    let beside = beside(view, &party, None);
+    let agreed = view.limits.holdings_of(&party).into_iter();
+    let agreed = agreed.flat_map(|agreed| agreed.on.keys());
+    let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
+    let on = used.into_iter().map(|resource| {
+        let usage = usage_on(view, &party, resource, (&beside, None));
+        let capacity = view
+            .schedules
+            .named(resource)
+            .map_or(0, |resource| resource.resource.capacity);
+        ResourceUsage {
+            resource: resource.clone(),
+            node_seconds: usage.node_seconds(),
+            most_in_30_days: usage.most_within(SHARE_SPAN),
+            capacity_in_30_days: bound_of_share(capacity, 100).most,
+            share_percent,
         }
+    });
+    let resources = on.collect();
+    PartyUsage {
+        agreements: view.limits.holdings_of(&party).map_or(0, |each| each.agreements),
+        agreements_max: quotas.agreements,
+        questions: quotas::questions_of(view, &party),
+        questions_max: quotas.probes_per_minute,
+        negotiations: negotiations + quotes,
+        held_answers: view.table.held_answers(&party),
+        resources,
+        party,
     }
+}
 
-    /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
-    fn share_of(&self, party: &str) -> Option<u32> {
-        let share = self.settings.quotas_of(party).share_percent;
-        share.filter(|_| self.plan.limits.has_others(party))
+/// The part of a resource that a party may have now, in percent; none where nothing bounds it.
+fn share_of(view: View<'_>, party: &str) -> Option<u32> {
+    let share = view.settings.quotas_of(party).share_percent;
+    share.filter(|_| view.limits.has_others(party))
+}
+
+/// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
+/// too much in this window are barred. `replaced` would be given up for it.
+pub(crate) fn limit_to_share(
+    view: View<'_>,
+    proposal: &mut Cow<'_, Request>,
+    replaced: Option<&Agreement>,
+) -> Result<(), Refusal> {
+    let Some(percent) = share_of(view, &proposal.party) else {
+        return Ok(());
+    };
+    let window = refuse::window(view, proposal)?;
+    let beside = beside(view, &proposal.party, replaced.map(|replaced| replaced.id));
+    // On the other resources it has nothing, and what it asks for is not too much.
+    let looked_at = |resource_plan: &&ResourcePlan| {
+        let name = &resource_plan.resource.name;
+        let agreed = view.limits.holdings_of(&proposal.party);
+        is_long(proposal, percent)
+            || beside.contains_key(name)
+            || agreed.is_some_and(|agreed| agreed.on.contains_key(name))
+    };
+    let in_service = || view.schedules.in_service();
+    let (mut limited, mut is_free) = (Vec::new(), false);
+    for resource_plan in in_service().filter(looked_at) {
+        let usage = usage_on(
+            view,
+            &proposal.party,
+            &resource_plan.resource.name,
+            (&beside, replaced),
+        );
+        let sizes = sizes_on(resource_plan, proposal);
+        let count = sizes.len();
+        let here = limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
+        is_free |= here.len() < count;
+        limited.extend(here);
     }
-
-    /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
-    /// too much in this window are barred. `replaced` would be given up for it.
-    pub(crate) fn limit_to_share(
-        &self,
-        proposal: &mut Cow<'_, Request>,
-        replaced: Option<&Agreement>,
-    ) -> Result<(), Refusal> {
-        let Some(percent) = self.share_of(&proposal.party) else {
-            return Ok(());
-        };
-        let window = self.window(proposal)?;
-        let beside = self.beside(&proposal.party, replaced.map(|replaced| replaced.id));
-        // On the other resources it has nothing, and what it asks for is not too much.
-        let looked_at = |resource_plan: &&ResourcePlan| {
-            let name = &resource_plan.resource.name;
-            let agreed = self.plan.limits.holdings_of(&proposal.party);
-            is_long(proposal, percent)
-                || beside.contains_key(name)
-                || agreed.is_some_and(|agreed| agreed.on.contains_key(name))
-        };
-        let in_service = || self.plan.schedules.in_service();
-        let (mut limited, mut is_free) = (Vec::new(), false);
-        for resource_plan in in_service().filter(looked_at) {
-            let usage = self.usage_on(&proposal.party, &resource_plan.resource.name, (&beside, replaced));
-            let sizes = sizes_on(resource_plan, proposal);
-            let count = sizes.len();
-            let here = limits_on(resource_plan, &usage, percent, (proposal, sizes, window));
-            is_free |= here.len() < count;
-            limited.extend(here);
-        }
-        if limited.is_empty() {
-            return Ok(());
-        }
-        is_free |= in_service().any(|each| !looked_at(&each) && !sizes_on(each, proposal).is_empty());
-        let widest = limited
-            .iter()
-            .filter_map(LimitedPlace::window)
-            .max_by_key(|each| each.duration());
-        let Some(widest) = Some(window).filter(|_| is_free).or(widest) else {
-            return Err(self.beyond_share(percent, &proposal.party, (&beside, replaced), &limited));
-        };
-        let proposal = proposal.to_mut();
-        if !is_free {
-            (proposal.ready, proposal.deadline) = (Some(widest.start), Some(widest.end));
-        }
-        let beyond = limited.into_iter().filter(|place| !place.holds_in(widest));
-        proposal.barred.extend(beyond.map(|place| BarredResource {
-            resource: place.resource,
-            sizes: vec![place.size],
-            why: format!("a party may have {percent} % of 30 days there while others have work"),
-        }));
-        Ok(())
+    if limited.is_empty() {
+        return Ok(());
     }
-
-    /// Whether a party's share allows a stretch on a resource, beside what is held for other choices than one.
-    pub(crate) fn is_within_share(
-        &self,
-        party: &str,
-        (resource, stretch): (&str, Stretch),
-        (replaced, but): (Option<&Agreement>, Option<Uuid>),
-    ) -> bool {
-        let Some((percent, resource_plan)) = self.share_of(party).zip(self.plan.schedules.named(resource))
-        else {
-            return true;
-        };
-        let beside = self.beside(party, replaced.map(|replaced| replaced.id).or(but));
-        let usage = self.usage_on(party, resource, (&beside, replaced));
-        let bound = bound_of_share(resource_plan.resource.capacity, percent);
-        let (slot, nodes) = stretch;
-        starts_in(&usage, bound, (nodes, slot.duration()), slot).is_some()
+    is_free |= in_service().any(|each| !looked_at(&each) && !sizes_on(each, proposal).is_empty());
+    let widest = limited
+        .iter()
+        .filter_map(LimitedPlace::window)
+        .max_by_key(|each| each.duration());
+    let Some(widest) = Some(window).filter(|_| is_free).or(widest) else {
+        return Err(beyond_share(
+            view,
+            percent,
+            &proposal.party,
+            (&beside, replaced),
+            &limited,
+        ));
+    };
+    let proposal = proposal.to_mut();
+    if !is_free {
+        (proposal.ready, proposal.deadline) = (Some(widest.start), Some(widest.end));
     }
+    let beyond = limited.into_iter().filter(|place| !place.holds_in(widest));
+    proposal.barred.extend(beyond.map(|place| BarredResource {
+        resource: place.resource,
+        sizes: vec![place.size],
+        why: format!("a party may have {percent} % of 30 days there while others have work"),
+    }));
+    Ok(())
+}
 
-    /// Whether a party's share allows a stretch on the resource at a place; `replaced` would be given up for it.
-    pub(crate) fn may_have(
-        &self,
-        party: &str,
-        at: usize,
-        stretch: Stretch,
-        replaced: Option<&Agreement>,
-    ) -> bool {
-        let resource = self.plan.schedules.get(at);
-        resource
-            .is_none_or(|each| self.is_within_share(party, (&each.resource.name, stretch), (replaced, None)))
-    }
+/// Whether a party's share allows a stretch on a resource, beside what is held for other choices than one.
+pub(crate) fn is_within_share(
+    view: View<'_>,
+    party: &str,
+    (resource, stretch): (&str, Stretch),
+    (replaced, but): (Option<&Agreement>, Option<Uuid>),
+) -> bool {
+    let Some((percent, resource_plan)) = share_of(view, party).zip(view.schedules.named(resource)) else {
+        return true;
+    };
+    let beside = beside(view, party, replaced.map(|replaced| replaced.id).or(but));
+    let usage = usage_on(view, party, resource, (&beside, replaced));
+    let bound = bound_of_share(resource_plan.resource.capacity, percent);
+    let (slot, nodes) = stretch;
+    starts_in(&usage, bound, (nodes, slot.duration()), slot).is_some()
+}
 
-    /// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
-    /// get; without what is held for one choice.
-    fn beside(&self, party: &str, but: Option<Uuid>) -> OpenStretches {
-        let mut beside = OpenStretches::new();
-        let choices = self.plan.table.choices_held(party).into_iter();
-        for choice in choices.filter(|choice| Some(*choice) != but) {
-            let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
-            for held in self.plan.table.holds().of(choice) {
-                let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
-                if area(held.stretch) > area(*largest_stretch) {
-                    *largest_stretch = held.stretch;
-                }
-            }
-            for (resource, stretch) in largest {
-                beside.entry(resource.to_owned()).or_default().push(stretch);
-            }
-        }
-        // The offers count for acceptances, and a command that is decided again has given its slots back.
-        let waiting = self
-            .plan
-            .waiting
-            .waiting
-            .values()
-            .filter(|waiting| !waiting.numbers.is_empty());
-        for agreement in waiting
-            .map(|waiting| &waiting.agreement)
-            .filter(|agreement| agreement.party == party)
-        {
-            let on = beside.entry(agreement.resource.clone()).or_default();
-            on.extend(agreement.slots.iter().map(Slot::stretch));
-        }
-        beside
-    }
+/// Whether a party's share allows a stretch on the resource at a place; `replaced` would be given up for it.
+pub(crate) fn may_have(
+    view: View<'_>,
+    party: &str,
+    at: usize,
+    stretch: Stretch,
+    replaced: Option<&Agreement>,
+) -> bool {
+    let resource = view.schedules.get(at);
+    resource.is_none_or(|each| is_within_share(view, party, (&each.resource.name, stretch), (replaced, None)))
+}
 
-    /// What a party has on a resource in agreements, with what is `beside`, and without an agreement that would be replaced.
-    fn usage_on(
-        &self,
-        party: &str,
-        resource: &str,
-        (beside, replaced): (&OpenStretches, Option<&Agreement>),
-    ) -> Cow<'_, Usage> {
-        let agreed = self
-            .plan
-            .limits
-            .holdings_of(party)
-            .and_then(|each| each.on.get(resource));
-        let mut usage = agreed.map_or_else(|| Cow::Owned(Usage::default()), Cow::Borrowed);
-        for stretch in beside.get(resource).into_iter().flatten() {
-            usage.to_mut().add(*stretch);
-        }
-        if let Some(old) = replaced.filter(|old| old.resource == resource && agreed.is_some()) {
-            for slot in old.slots.iter().filter(|slot| slot.ended.is_none()) {
-                usage.to_mut().remove(slot.stretch());
+/// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
+/// get; without what is held for one choice.
+fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
+    let mut beside = OpenStretches::new();
+    let choices = view.table.choices_held(party).into_iter();
+    for choice in choices.filter(|choice| Some(*choice) != but) {
+        let mut largest: BTreeMap<&str, Stretch> = BTreeMap::new();
+        for held in view.table.holds().of(choice) {
+            let largest_stretch = largest.entry(&held.resource).or_insert(held.stretch);
+            if area(held.stretch) > area(*largest_stretch) {
+                *largest_stretch = held.stretch;
             }
         }
-        usage
+        for (resource, stretch) in largest {
+            beside.entry(resource.to_owned()).or_default().push(stretch);
+        }
     }
+    // The offers count for acceptances, and a command that is decided again has given its slots back.
+    let waiting = view
+        .waiting
+        .waiting
+        .values()
+        .filter(|waiting| !waiting.numbers.is_empty());
+    for agreement in waiting
+        .map(|waiting| &waiting.agreement)
+        .filter(|agreement| agreement.party == party)
+    {
+        let on = beside.entry(agreement.resource.clone()).or_default();
+        on.extend(agreement.slots.iter().map(Slot::stretch));
+    }
+    beside
+}
 
-    fn beyond_share(
-        &self,
-        percent: u32,
-        party: &str,
-        has: (&OpenStretches, Option<&Agreement>),
-        limited: &[LimitedPlace],
-    ) -> Refusal {
-        let on = |place: &LimitedPlace| {
-            let hours = self
-                .usage_on(party, &place.resource, has)
-                .most_within(SHARE_SPAN)
-                .div_ceil(HOUR);
-            let capacity = self
-                .plan
-                .schedules
-                .named(&place.resource)
-                .map_or(0, |resource| resource.resource.capacity);
-            let most = bound_of_share(capacity, percent).most / HOUR;
-            format!(
-                "on {} it may have {} and has {hours}",
-                place.resource,
-                counted(most, "node-hour")
-            )
-        };
-        let mut each: Vec<String> = limited.iter().map(on).collect();
-        each.dedup();
-        each.truncate(TOLD_MAX);
-        quota_exceeded(format!(
-            "while other parties have work, a party may have {percent} % of the node-hours of a resource in any 30 days, offers \
-             that are held included; {}",
-            each.join(", ")
-        ))
+/// What a party has on a resource in agreements, with what is `beside`, and without an agreement that would be replaced.
+fn usage_on<'a>(
+    view: View<'a>,
+    party: &str,
+    resource: &str,
+    (beside, replaced): (&OpenStretches, Option<&Agreement>),
+) -> Cow<'a, Usage> {
+    let agreed = view
+        .limits
+        .holdings_of(party)
+        .and_then(|each| each.on.get(resource));
+    let mut usage = agreed.map_or_else(|| Cow::Owned(Usage::default()), Cow::Borrowed);
+    for stretch in beside.get(resource).into_iter().flatten() {
+        usage.to_mut().add(*stretch);
     }
+    if let Some(old) = replaced.filter(|old| old.resource == resource && agreed.is_some()) {
+        for slot in old.slots.iter().filter(|slot| slot.ended.is_none()) {
+            usage.to_mut().remove(slot.stretch());
+        }
+    }
+    usage
+}
+
+fn beyond_share(
+    view: View<'_>,
+    percent: u32,
+    party: &str,
+    has: (&OpenStretches, Option<&Agreement>),
+    limited: &[LimitedPlace],
+) -> Refusal {
+    let on = |place: &LimitedPlace| {
+        let hours = usage_on(view, party, &place.resource, has)
+            .most_within(SHARE_SPAN)
+            .div_ceil(HOUR);
+        let capacity = view
+            .schedules
+            .named(&place.resource)
+            .map_or(0, |resource| resource.resource.capacity);
+        let most = bound_of_share(capacity, percent).most / HOUR;
+        format!(
+            "on {} it may have {} and has {hours}",
+            place.resource,
+            counted(most, "node-hour")
+        )
+    };
+    let mut each: Vec<String> = limited.iter().map(on).collect();
+    each.dedup();
+    each.truncate(TOLD_MAX);
+    quota_exceeded(format!(
+        "while other parties have work, a party may have {percent} % of the node-hours of a resource in any 30 days, offers \
+         that are held included; {}",
+        each.join(", ")
+    ))
 }
 
 /// The refusal of a request that its share leaves a part of its window.

@@ -4,7 +4,10 @@ use domain::agreement::BarredResource;
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::admission::quotas;
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::offers::accept;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 
 /// An agreement is to be made of an offer that is held, which takes over its place; where it replaces another agreement, that one is
@@ -46,15 +49,15 @@ impl Command for Accept {
         let talks = decider.plan.table.of_offer(self.offer);
         // A change takes the place of another agreement.
         if talks.is_none_or(|talks| talks.instance.agreement.is_none()) {
-            decider.check_agreements_quota(&self.proposal.party, Some(self.proposal.id))?;
+            quotas::check_agreements_quota(decider.view(), &self.proposal.party, Some(self.proposal.id))?;
         }
-        let agreement = match decider.make_accepted_agreement(self, None)? {
+        let agreement = match accept::make_accepted_agreement(decider, self, None)? {
             DecisionStep::Done(agreement) => agreement,
             DecisionStep::Wait(acceptance) => return Ok(DecisionStep::Wait(acceptance)),
         };
         let accepted = AcceptedOffer::alone(agreement);
         decider.remember(idempotency, &accepted);
-        decider.note_booked(&accepted);
+        decide::note_booked(decider, &accepted);
         Ok(DecisionStep::Done(accepted))
     }
 }

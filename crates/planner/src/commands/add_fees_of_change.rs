@@ -5,8 +5,13 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::fees;
+use crate::offers::hold;
 use crate::offers::messages::{Candidate, Quote};
+use crate::offers::quote;
 use crate::offers::quote::{price_difference, price_with_fee};
+use crate::offers::replace;
+use crate::placement::transaction;
 
 /// Fees are to be added to offers in place of an agreement: ours by our prices, and at least the charge of the peer that has it now; at
 /// most the agreement's price. Offers beyond the budget are taken away.
@@ -29,14 +34,14 @@ impl Command for AddFeesOfChange {
     type Answer = Quote;
 
     fn decide(mut self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.suppose_in_transaction(|this| {
-            let old = this.lift_replaced_agreement(self.agreement)?;
-            this.vacate_hold(self.agreement);
-            let rebooking = this.cheapest_rebooking(&old);
+        transaction::suppose_in_transaction(&mut decider.search(), |search| {
+            let old = replace::lift_replaced_agreement(search, self.agreement)?;
+            hold::vacate_hold(search, self.agreement);
+            let rebooking = fees::cheapest_rebooking(search, &old);
             for (candidate, charge) in self.quote.candidates.iter_mut().zip(&self.charges) {
                 let terms = &mut candidate.terms;
                 terms.difference = price_difference(terms.price, old.price);
-                let own = this.change_fee(&old, terms.price, rebooking.as_ref());
+                let own = fees::change_fee(search.view(), &old, terms.price, rebooking.as_ref());
                 let (own, why) = own.map_or((None, None), |own| (Some(own.amount), own.why));
                 let charge = charge.filter(|charge| own.is_some_and(|own| charge.currency == own.currency));
                 let is_charge =
@@ -72,7 +77,7 @@ impl Command for AddFeesOfChange {
                 .extract_if(.., |candidate| !is_affordable(candidate));
             let cheapest = dear.min_by_key(|dear| price_with_fee(&dear.terms).map(|costs| costs.micros));
             if let Some(cheapest) = cheapest.filter(|_| self.quote.candidates.is_empty()) {
-                self.quote.refusal = Some(this.quote_beyond_budget(&cheapest));
+                self.quote.refusal = Some(quote::quote_beyond_budget(search.view(), &cheapest));
             }
             Ok(DecisionStep::Done(self.quote))
         })

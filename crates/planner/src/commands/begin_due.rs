@@ -4,7 +4,13 @@ use domain::agreement::{Agreement, ServiceState};
 use domain::change::Change;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::at_peer;
+use crate::lifecycle::billing;
+use crate::lifecycle::late_starts;
+use crate::lifecycle::overrun;
+use crate::lifecycle::retry;
 use crate::requests::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
@@ -28,18 +34,20 @@ impl Command for BeginDue {
                 continue;
             };
             if agreement.service == ServiceState::Processing {
-                decider.handle_overrun(&agreement);
-            } else if decider.awaits_word_of_cluster(&agreement) {
+                overrun::handle_overrun(decider, &agreement);
+            } else if late_starts::awaits_word_of_cluster(decider.view(), &agreement) {
                 // Its nodes may be its party's already.
             } else if agreement.has_nodes() {
-                decider.finish_reservation(agreement)?;
+                late_starts::finish_reservation(decider, agreement)?;
             } else if decider.plan.schedules.is_at_peer(&agreement) {
-                starting.extend(decider.begin_at_peer(agreement));
-            } else if agreement.slot().end <= now || agreement.is_too_late_by(decider.lateness(&agreement)) {
+                starting.extend(at_peer::begin_at_peer(decider, agreement));
+            } else if agreement.slot().end <= now
+                || agreement.is_too_late_by(late_starts::lateness(decider.view(), &agreement))
+            {
                 missed.push(agreement);
-            } else if agreement.job.is_none() && decider.lateness(&agreement) > 0 {
+            } else if agreement.job.is_none() && late_starts::lateness(decider.view(), &agreement) > 0 {
                 late.push(agreement.id);
-            } else if let Some(begun) = decider.begin(agreement) {
+            } else if let Some(begun) = decide::begin(decider, agreement) {
                 starting.push(begun);
             }
         }
@@ -47,13 +55,13 @@ impl Command for BeginDue {
         missed.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
         for agreement in missed {
             let agreement = decider.live_agreement(agreement.id)?;
-            decider.place_missed_slot(&agreement);
+            retry::place_missed_slot(decider, &agreement);
             let placed = decider.plan.agreements.get(agreement.id).cloned();
             // A second later it might be late again.
             if let Some(placed) =
                 placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
             {
-                starting.extend(decider.begin(placed));
+                starting.extend(decide::begin(decider, placed));
             }
         }
         // What has lost its whole slot comes before what has lost a little of it.
@@ -65,11 +73,11 @@ impl Command for BeginDue {
                 .filter(|plan| plan.is_waiting())
                 .cloned()
             {
-                let agreement = decider.prolong_late_slot(agreement);
-                starting.extend(decider.begin(agreement));
+                let agreement = late_starts::prolong_late_slot(decider, agreement);
+                starting.extend(decide::begin(decider, agreement));
             }
         }
-        decider.assess_due();
+        billing::assess_due(decider);
         Ok(DecisionStep::Done(starting))
     }
 }

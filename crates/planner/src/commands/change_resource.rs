@@ -2,6 +2,7 @@
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::resources::change;
 use crate::resources::orders::{ResourceChanges, ResourceVerb};
 use uuid::Uuid;
 
@@ -27,8 +28,8 @@ impl Command for ChangeResource {
     type Answer = ResourceChanges;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let next = decider.ordered_resource(&self.name, self.verb)?;
-        let mut changes = decider.set_resources(vec![next.clone()], (self.id, Some(self.party)));
+        let next = change::ordered_resource(decider.view(), &self.name, self.verb)?;
+        let mut changes = change::set_resources(decider, vec![next.clone()], (self.id, Some(self.party)));
         if changes.resources.is_empty() {
             // It was so before.
             changes.resources.push((next, String::new()));

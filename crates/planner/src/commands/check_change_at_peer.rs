@@ -6,6 +6,10 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, OfferLoss};
+use crate::lifecycle::at_peer;
+use crate::offers::hold;
+use crate::offers::replace;
+use crate::placement::transaction;
 
 /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for the
 /// answer in which the change was offered is free for it.
@@ -39,14 +43,15 @@ impl Command for CheckChangeAtPeer {
             Agreement { slots, ..old.clone() },
             decider.plan.placement.next_number(),
         );
-        let fits = decider.suppose_in_transaction(|this| {
+        let fits = transaction::suppose_in_transaction(&mut decider.search(), |search| {
             if self.answer.is_some() {
-                this.vacate_hold(self.agreement);
+                hold::vacate_hold(search, self.agreement);
             }
             if goes_on {
-                this.lift_replaced_agreement(old.id).is_ok() && this.try_put_rest((&next, number), at)
+                replace::lift_replaced_agreement(search, old.id).is_ok()
+                    && at_peer::try_put_rest(search, (&next, number), at)
             } else {
-                this.try_put_successor(Some(&old), (&next, number), at)
+                at_peer::try_put_successor(search, Some(&old), (&next, number), at)
             }
         });
         if fits {

@@ -5,8 +5,11 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::retry;
 use crate::lifecycle::retry::MISSES_MAX;
+use crate::placement::find;
 use crate::placement::find::RESTART;
+use crate::placement::transaction;
 
 /// The answer is whether there is another slot for the job of an agreement. Its slot has begun, and the job has not been started.
 ///
@@ -22,19 +25,19 @@ impl Command for CheckLaterStart {
         let Some(agreement) = decider.plan.agreements.get(self.0).cloned() else {
             return Ok(DecisionStep::Done(false));
         };
-        if !decider.may_retry_slot(&agreement, |job| job.missed < MISSES_MAX) {
+        if !retry::may_retry_slot(decider.view(), &agreement, |job| job.missed < MISSES_MAX) {
             return Ok(DecisionStep::Done(false));
         }
-        let (index, next) = (agreement.slots_over(), decider.second_after_loss());
+        let (index, next) = (agreement.slots_over(), retry::second_after_loss(decider.view()));
         let waits = Agreement {
             ready: agreement.ready.max(next),
             ..agreement.clone()
         };
-        let found = decider.suppose_in_transaction(|this| {
-            this.plan
+        let found = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+            search
                 .placement
-                .take_slot_out(&mut this.plan.schedules, &agreement, index, next);
-            this.find_place(&waits, index, RESTART, next).is_some()
+                .take_slot_out(search.schedules, &agreement, index, next);
+            find::find_place(search, &waits, index, RESTART, next).is_some()
         });
         Ok(DecisionStep::Done(found))
     }

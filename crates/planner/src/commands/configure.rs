@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::lifecycle::overruns::Overruns;
+use crate::resources::change;
 use crate::resources::orders::ResourceChanges;
 use crate::settings::Settings;
 
@@ -36,7 +37,9 @@ impl Command for Configure {
         if !self.is_start {
             for file in &self.settings.resources {
                 let before = all.iter().find(|before| before.name == file.name);
-                before.map_or(Ok(()), |before| decider.check_successor(before, file))?;
+                before.map_or(Ok(()), |before| {
+                    change::check_successor(decider.view(), before, file)
+                })?;
             }
         }
         let next = resources_as_configured(&all, std::mem::take(&mut self.settings.resources), decider.now);
@@ -58,7 +61,7 @@ impl Command for Configure {
             decider.plan.schedules.reprice(&settings);
         }
         decider.reconfigured = Some(settings);
-        let changes = decider.set_resources(next, (self.id, self.party));
+        let changes = change::set_resources(decider, next, (self.id, self.party));
         Ok(DecisionStep::Done(changes))
     }
 }

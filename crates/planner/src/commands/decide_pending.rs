@@ -6,10 +6,15 @@ use domain::change::{AcceptanceEndpoint, CallBack, Change};
 use uuid::Uuid;
 
 use super::{Accept, Command, Decision, Outcome};
+use crate::admission::refuse;
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
+use crate::lifecycle::at_peer;
 use crate::lifecycle::at_peer::MadeAtPeer;
+use crate::offers::accept;
 use crate::request::Request;
+use crate::reserving;
 
 /// A pending agreement is to be decided: it becomes Observed, with the first of its ways that has a place, or Rejected.
 ///
@@ -77,7 +82,7 @@ impl Command for DecidePending {
                 place_first_way(decider, &pending, ways).map(|step| step.map_request(PendingRequest::New))
             }
             Ok(PendingRequest::Offered(acceptance)) => {
-                match decider.make_accepted_agreement(*acceptance, Some(&pending)) {
+                match accept::make_accepted_agreement(decider, *acceptance, Some(&pending)) {
                     // It is decided later.
                     Err(Error::Unavailable) => return Err(Error::Unavailable),
                     accepted => accepted
@@ -85,10 +90,12 @@ impl Command for DecidePending {
                         .map_err(|why| why.to_string()),
                 }
             }
-            Ok(PendingRequest::AtPeer(made)) => match decider.make_agreement_at_peer(&pending, *made) {
-                Err(why @ (Error::Unavailable | Error::Unfit(_))) => return Err(why),
-                made => made.map(DecisionStep::Done).map_err(|why| why.to_string()),
-            },
+            Ok(PendingRequest::AtPeer(made)) => {
+                match at_peer::make_agreement_at_peer(decider, &pending, *made) {
+                    Err(why @ (Error::Unavailable | Error::Unfit(_))) => return Err(why),
+                    made => made.map(DecisionStep::Done).map_err(|why| why.to_string()),
+                }
+            }
             Err(why) => Err(why),
         };
         let (decided, words) = match placed {
@@ -129,7 +136,7 @@ fn place_first_way(
     while let Some(mut way) = ways.next() {
         way.id = pending.id;
         // In words only: its alternatives are not sent anywhere.
-        match decider.admit_reserved_or(&way, Decider::refuse_briefly) {
+        match reserving::admit_reserved_or(decider, &way, refuse::refuse_briefly) {
             Ok(None) => return Ok(DecisionStep::Wait([way].into_iter().chain(ways).collect())),
             Ok(Some((agreement, admitted, number))) => {
                 let agreement = Agreement {
@@ -138,9 +145,9 @@ fn place_first_way(
                     ..agreement
                 };
                 decider.plan.insert(agreement.clone(), number);
-                let event = decider.acceptance_event(&agreement, &admitted, way.spender);
-                let agreement = decider.update(agreement, vec![event]);
-                decider.apply_admission_moves(&admitted);
+                let event = decide::acceptance_event(decider, &agreement, &admitted, way.spender);
+                let agreement = decide::update(decider, agreement, vec![event]);
+                decide::apply_admission_moves(decider, &admitted);
                 return Ok(DecisionStep::Done(agreement));
             }
             Err(why) => refusal = refusal.or(Some(why.to_string())),
@@ -153,5 +160,5 @@ fn reject(decider: &mut Decider<'_>, mut pending: Agreement, why: &str) -> Resul
     let rejected = pending.state.to(AgreementState::Rejected);
     pending.state = rejected.ok_or(Error::Conflict(pending.state.word()))?;
     let event = decider.event(EventKind::Closed, format!("Rejected: {why}"));
-    Ok(decider.update(pending, vec![event]))
+    Ok(decide::update(decider, pending, vec![event]))
 }

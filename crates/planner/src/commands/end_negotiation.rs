@@ -6,6 +6,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::offers::negotiate;
 use crate::request::{Idempotency, Scope};
 
 /// A negotiation is to be ended before its time, and gives back its holds.
@@ -36,7 +37,7 @@ impl Command for EndNegotiation {
         if self.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
-        let ended = decider.end_any_negotiation(self.id)?;
+        let ended = negotiate::end_any_negotiation(decider, self.id)?;
         decider.remember(self.idempotency, &ended);
         Ok(DecisionStep::Done(ended))
     }

@@ -6,6 +6,8 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::lifecycle::pieces;
+use crate::resources::repair;
 
 /// An agreement without a place that no peer carries out is to be ended.
 ///
@@ -29,9 +31,9 @@ impl Command for EndSought {
                 .plan
                 .placement
                 .take_slot_out(&mut decider.plan.schedules, &agreement, 0, now);
-            decider.break_without_place(agreement, 0, why);
+            repair::break_without_place(decider, agreement, 0, why);
         } else {
-            decider.lose_agreement_because(agreement, EventKind::Broken, why.to_owned());
+            pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());
         }
         Ok(DecisionStep::Done(()))
     }

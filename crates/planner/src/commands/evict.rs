@@ -6,8 +6,11 @@ use domain::resources::{add_to_sums, penalties_of_provider};
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::lifecycle::billing;
+use crate::lifecycle::pieces;
 use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
 
@@ -75,14 +78,14 @@ impl Command for Evict {
         let note = Note::of_operator(decider.now, &self.by, self.id, words);
         decider.batch.push(Change::Note(note));
         if let Some(amount) = self.compensation {
-            let event = decider.compensate(&agreement, amount, &self.reason);
-            agreement = decider.update(agreement, vec![event]);
+            let event = billing::compensate(decider, &agreement, amount, &self.reason);
+            agreement = decide::update(decider, agreement, vec![event]);
         }
         let why = format!(
             "the operator of {} has ended it: {}",
             agreement.resource, self.reason
         );
-        let lost = decider.lose_agreement_because(agreement, EventKind::Broken, why);
+        let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
         // Its place would be held for the party that has to leave it.
         decider.plan.table.forget_suggestions_about(self.id);

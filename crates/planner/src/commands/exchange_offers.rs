@@ -6,7 +6,9 @@ use uuid::Uuid;
 use super::{Command, Decision, Initiate};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::offers::exchange;
 use crate::offers::messages::OfferWords;
+use crate::offers::negotiate;
 use crate::offers::propose::check_open_to_proposals;
 use crate::request::{Idempotency, Scope};
 
@@ -46,9 +48,9 @@ impl Command for ExchangeOffers {
         if let Some(opening) = bargain.opening.take() {
             let id = opening.negotiation.id;
             opening.decide(decider)?;
-            let put = decider.put_offers_on_the_table(bargain);
+            let put = exchange::put_offers_on_the_table(decider, bargain);
             if put.is_err() {
-                decider.end_any_negotiation(id)?;
+                negotiate::end_any_negotiation(decider, id)?;
             }
             return put.map(DecisionStep::Done);
         }
@@ -61,6 +63,6 @@ impl Command for ExchangeOffers {
         if !bargain.incoming.as_ref().is_some_and(rejects) {
             check_open_to_proposals(&talks.instance)?;
         }
-        decider.put_offers_on_the_table(bargain).map(DecisionStep::Done)
+        exchange::put_offers_on_the_table(decider, bargain).map(DecisionStep::Done)
     }
 }

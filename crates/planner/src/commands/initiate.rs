@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::offers::negotiate;
 use crate::request::{Idempotency, Scope};
 
 /// A negotiation is to be opened.
@@ -39,7 +40,7 @@ impl Command for Initiate {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let instance = self.negotiation;
         decider.check_key_is_new(self.idempotency.as_ref())?;
-        decider.check_opening(&instance)?;
+        negotiate::check_opening(decider.view(), &instance)?;
         decider.plan.table.open(instance.clone(), []);
         decider.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),

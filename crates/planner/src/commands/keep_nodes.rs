@@ -4,6 +4,8 @@ use domain::resources::KeptNodes;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::reserving;
+use crate::reserving::reserved_nodes;
 
 /// The nodes that a resource keeps for its agreements, all of them: those are bound when their slots begin.
 ///
@@ -23,15 +25,15 @@ impl Command for KeepNodes {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
         decider.plan.schedules.note_kept_nodes(&resource, kept);
-        decider.note_reserved(&resource);
-        decider.bind_as_held(&resource);
+        reserving::note_reserved(decider, &resource);
+        reserved_nodes::bind_as_held(decider, &resource);
         for agreement in decider
             .plan
             .life
             .nodes_not_handed_over(&decider.plan.agreements, &resource)
         {
-            if let Some(since) = decider.handed_over_nodes(&agreement) {
-                decider.note_handed_over(agreement, since);
+            if let Some(since) = reserved_nodes::handed_over_nodes(decider.view(), &agreement) {
+                reserved_nodes::note_handed_over(decider, agreement, since);
             }
         }
         Ok(DecisionStep::Done(()))

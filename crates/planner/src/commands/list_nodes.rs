@@ -2,6 +2,7 @@
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::resources::node_status;
 use crate::resources::resource_plan::NodeStatus;
 
 /// The answer is how the nodes of a resource stand, by their numbers; none of a retired resource on which nothing is planned.
@@ -19,6 +20,6 @@ impl Command for ListNodes {
     type Answer = Vec<NodeStatus>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.nodes(&self.resource).map(DecisionStep::Done)
+        node_status::nodes(decider.view(), &self.resource).map(DecisionStep::Done)
     }
 }

@@ -4,6 +4,7 @@ use domain::resources::ResourceAgreements;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::reserving::reserved_nodes;
 
 /// The answer is the agreements that are not over and have their place on a resource, in order of start, with their nodes. The agreements
 /// that commands wait for are among them.
@@ -20,6 +21,9 @@ impl Command for ListPlanned {
     type Answer = ResourceAgreements;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(decider.plan.planned_on(&self.resource)))
+        Ok(DecisionStep::Done(reserved_nodes::planned_on(
+            decider.view(),
+            &self.resource,
+        )))
     }
 }

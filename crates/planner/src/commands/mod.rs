@@ -105,9 +105,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use crate::admission::refusal_log;
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Refusal, Result};
 use crate::request::Scope;
+use crate::reserving;
 
 /// What is asked of the planner.
 pub trait Command: Sized + Send + Sync + 'static {
@@ -195,20 +198,22 @@ impl Decider<'_> {
         }
         let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
         if let Some(id) = awaited {
-            self.begin_waiting_command(id);
+            reserving::begin_waiting_command(self, id);
         }
         let mut decision = command.decide(self);
         match &mut decision {
-            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.keep_waiting(id)) => {
+            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.plan.waiting.keep(id)) => {
                 return Err(Error::Unavailable);
             }
             Err(Error::Refused(refusal)) => {
                 if let Some((party, subject)) = noted_for {
-                    self.note_refused(&party, subject, refusal);
+                    refusal_log::note_refused(self, &party, subject, refusal);
                 }
             }
             _ => {}
         }
+        // What it has placed may be due by now: else the moment of the next decision would say when it is.
+        decide::fix_those_who_have_waited(self);
         decision
     }
 }

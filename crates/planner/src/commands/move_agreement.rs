@@ -7,9 +7,13 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
+use crate::lifecycle::retry;
+use crate::placement::find;
 use crate::placement::find::rest_of_window;
+use crate::placement::transaction;
 use crate::request::{Idempotency, Scope};
 
 /// A waiting agreement is to be moved to another resource or start, inside its window and what else was agreed.
@@ -56,9 +60,9 @@ impl Command for MoveAgreement {
         let (at, window, start) = ordered_place(decider, &agreement, &self)?;
         let now = decider.present_second();
         let mut stays = false;
-        let found = decider.run_trial(|this| {
-            this.take_slots_out(&agreement, 0, now);
-            let placed = this.place_slots_in_turn(at, &agreement, 0, window, now)?;
+        let found = transaction::run_trial(&mut decider.search(), |search| {
+            find::take_slots_out(search, &agreement, 0, now);
+            let placed = find::place_slots_in_turn(search, at, &agreement, 0, window, now)?;
             let found = placed.placement().start;
             // It is left as it is, also in what may move of it.
             stays = placed == agreement && start.is_none_or(|wanted| wanted == found);
@@ -83,7 +87,7 @@ impl Command for MoveAgreement {
             let note = Note::of_operator(decider.now, &self.by, self.id, words);
             decider.batch.push(Change::Note(note));
             if !stays {
-                let taken = decider.take_found_place(placed, &format!("by the operator{why}"));
+                let taken = find::take_found_place(decider, placed, &format!("by the operator{why}"));
                 moved = taken.ok_or(Error::Unavailable)?;
             }
             moved = fix_ordered(decider, moved, self.start.is_some());
@@ -101,7 +105,7 @@ fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) 
     decider.plan.placement.fix(&mut decider.plan.schedules, &moved);
     moved.fixed = true;
     let event = decider.event(EventKind::Fixed, "its slot moves no more");
-    decider.update(moved, vec![event])
+    decide::update(decider, moved, vec![event])
 }
 
 /// The resource that an order names, the part of the window of its agreement that the order leaves, and the start that it is to
@@ -130,7 +134,7 @@ fn ordered_place(
     }
     let to = order.resource.as_deref().unwrap_or(&agreement.resource);
     let at = decider.plan.schedules.place_of(to);
-    let Some(at) = at.filter(|at| decider.may_go_to_resource(*at, agreement)) else {
+    let Some(at) = at.filter(|at| retry::may_go_to_resource(decider.view(), *at, agreement)) else {
         return unfit(format!(
             "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
         ));

@@ -5,9 +5,13 @@ use domain::change::Change;
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::admission::quotas;
+use crate::admission::refuse;
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Refusal, Result};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
+use crate::reserving;
 use crate::resources::need::Placement;
 
 /// A request is to be placed inside its window, where accepted agreements that may still move make room for it. Once this is answered,
@@ -39,24 +43,24 @@ impl Command for Place {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self(request) = self;
         decider.check_key_is_new(request.idempotency.as_ref())?;
-        decider.check_new_id(&request, &[])?;
-        decider.check_agreements_quota(&request.party, Some(request.id))?;
-        let mut moved = decider.moved_before_reserving(request.id);
+        decide::check_new_id(decider.view(), &request, &[])?;
+        quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
+        let mut moved = reserving::moved_before_reserving(decider, request.id);
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
         decider.plan.insert(agreement.clone(), number);
-        let event = decider.acceptance_event(&agreement, &admitted, request.spender);
+        let event = decide::acceptance_event(decider, &agreement, &admitted, request.spender);
         decider.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: request.document,
             events: vec![event],
         });
-        moved.extend(decider.apply_admission_moves(&admitted));
+        moved.extend(decide::apply_admission_moves(decider, &admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = AcceptedOffer { agreement, moved };
         decider.remember(request.idempotency, &accepted);
-        decider.note_booked(&accepted);
+        decide::note_booked(decider, &accepted);
         Ok(DecisionStep::Done(accepted))
     }
 }
@@ -66,10 +70,10 @@ fn admit(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    decider.admit_reserved_or(request, |this, need, reason| {
+    reserving::admit_reserved_or(decider, request, |search, need, reason| {
         // A refusal reveals something about the agreements of others, as a quote does.
-        match this.count_quota_question(need.payer.party) {
-            Ok(()) => this.make_refusal(need, reason),
+        match quotas::count_quota_question(search, need.payer.party) {
+            Ok(()) => refuse::make_refusal(search, need, reason),
             Err(exceeded) => exceeded,
         }
     })

@@ -4,8 +4,11 @@ use domain::agreement::{Agreement, AtPeer, EventKind, Stretch};
 use domain::change::Change;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::lifecycle::at_peer;
+use crate::placement::transaction;
 use crate::words::time_difference_in_words;
 
 /// A peer is to carry out an agreement without a place, in a slot that the peer has agreed to. Where it is over meanwhile, the peer's is
@@ -36,26 +39,23 @@ impl Command for PlaceSought {
         if let Some((agreement, at)) = sought.zip(at) {
             let now = decider.present_second();
             let before = agreement.slots[0].placement.start;
-            let placed = decider.run_trial(|this| {
-                this.plan
+            let placed = transaction::run_trial(&mut decider.search(), |search| {
+                search
                     .placement
-                    .take_slot_out(&mut this.plan.schedules, &agreement, 0, now);
-                let (_, number) =
-                    this.plan
-                        .placement
-                        .planned_slot(&mut this.plan.schedules, &agreement, 0)?;
+                    .take_slot_out(search.schedules, &agreement, 0, now);
+                let (_, number) = search.placement.planned_slot(search.schedules, &agreement, 0)?;
                 let mut placed = Agreement {
                     resource: row.peer.clone(),
                     fixed: true,
                     ..agreement.clone()
                 };
                 placed.place_slot(0, (slot, nodes));
-                this.try_put_at_peer(&placed, number, at).then_some(placed)
+                at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
             });
             let placed = placed.ok_or(Error::Unavailable)?;
             let moved = time_difference_in_words(slot.start - before);
             let event = decider.event(EventKind::Moved, format!("to {}, {moved}", row.peer));
-            decider.update(placed, vec![event]);
+            decide::update(decider, placed, vec![event]);
         }
         decider.batch.push(Change::PutAtPeer(row));
         Ok(DecisionStep::Done(()))

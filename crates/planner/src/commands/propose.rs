@@ -6,6 +6,8 @@ use domain::change::Change;
 use super::{Command, Decision, ExchangeOffers};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::offers::exchange;
+use crate::offers::negotiate;
 
 /// A negotiation of the provider's own is to be opened with its offers, which are held.
 ///
@@ -58,14 +60,14 @@ impl Command for Propose {
             negotiation: instance,
             document: self.document,
         });
-        let answered = decider.put_offers_on_the_table(self.offers);
+        let answered = exchange::put_offers_on_the_table(decider, self.offers);
         match answered {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => {
                 Ok(DecisionStep::Done(answered))
             }
             _ => {
                 // A place that cannot be kept is not proposed.
-                decider.end_any_negotiation(id)?;
+                negotiate::end_any_negotiation(decider, id)?;
                 Err(Error::Stale("its place has been taken meanwhile"))
             }
         }

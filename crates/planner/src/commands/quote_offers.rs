@@ -3,11 +3,19 @@
 use domain::agreement::Shape;
 
 use super::{Command, Decision, Outcome};
+use crate::admission::quotas;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::lifecycle::fees;
+use crate::offers::change_end;
+use crate::offers::hold;
 use crate::offers::messages::{OfferOrigin, Quote, Weights};
+use crate::offers::negotiate;
+use crate::offers::propose;
 use crate::offers::propose::check_open_to_proposals;
+use crate::offers::quote;
 use crate::offers::quote::QuoteContext;
+use crate::placement::transaction;
 use crate::request::Request;
 
 /// The possible offers for a request are to be told at present. Nothing is stored or kept.
@@ -41,7 +49,7 @@ impl Command for QuoteOffers {
     }
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let latest = decider.horizon_of(&self.proposal.party);
+        let latest = quotas::horizon_of(decider.view(), &self.proposal.party);
         let refused = |refusal| {
             let quote = Quote::refused(refusal);
             Ok(DecisionStep::Done(Quote { latest, ..quote }))
@@ -52,46 +60,50 @@ impl Command for QuoteOffers {
                 talks.instance.clone()
             }
             OfferOrigin::Opening(instance) => {
-                decider.check_opening(instance)?;
+                negotiate::check_opening(decider.view(), instance)?;
                 (**instance).clone()
             }
             OfferOrigin::Proposal(suggestion) => {
-                let proposed = decider.quote_proposal(&self, suggestion)?;
+                let proposed = propose::quote_proposal(&mut decider.search(), &self, suggestion)?;
                 return Ok(DecisionStep::Done(Quote { latest, ..proposed }));
             }
         };
         check_open_to_proposals(&instance)?;
-        if let Err(refusal) = decider.count_quota_question(&instance.party) {
+        if let Err(refusal) = quotas::count_quota_question(&mut decider.search(), &instance.party) {
             return refused(refusal);
         }
         // It could accept none of the offers.
         if instance.agreement.is_none()
-            && let Err(refusal) = decider.check_agreements_quota(&instance.party, None)
+            && let Err(refusal) = quotas::check_agreements_quota(decider.view(), &instance.party, None)
         {
             return refused(refusal);
         }
-        let quote = decider.suppose_in_transaction(|this| {
-            let replaced = this.lift_replaced(&instance)?;
+        let mut suggestion = None;
+        let quote = transaction::suppose_in_transaction(&mut decider.search(), |search| {
+            let replaced = propose::lift_replaced(search, &instance)?;
             // Of all offers for a change of it one can be taken.
             if let Some(choice) = instance.changed_agreement() {
-                this.vacate_hold(choice);
+                hold::vacate_hold(search, choice);
             }
             if let Some(old) = replaced
                 .as_ref()
                 .filter(|agreement| agreement.is_being_carried_out())
             {
-                return this.quote_begun(&self, instance.expires, old);
+                return change_end::quote_begun(search, &self, instance.expires, old);
             }
-            let until = (this.present_second() + this.settings.negotiation.hold).min(instance.expires);
+            let until = (search.present_second() + search.settings.negotiation.hold).min(instance.expires);
             let rebooking = replaced
                 .as_ref()
-                .and_then(|replaced| this.cheapest_rebooking(replaced));
-            let search = QuoteContext {
+                .and_then(|replaced| fees::cheapest_rebooking(search, replaced));
+            let context = QuoteContext {
                 rebooking,
-                ..this.quote_context(&self, until, replaced.as_ref())
+                ..quote::quote_context(search.view(), &self, until, replaced.as_ref())
             };
-            Ok(this.find_offers(&search))
+            Ok(quote::find_offers(search, &context, &mut suggestion))
         });
+        if let Some(suggestion) = suggestion {
+            decider.plan.table.note_suggestion(suggestion);
+        }
         let quote = quote?.unwrap_or_else(Quote::refused);
         Ok(DecisionStep::Done(Quote { latest, ..quote }))
     }

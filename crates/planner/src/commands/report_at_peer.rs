@@ -10,8 +10,16 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
+use crate::lifecycle::at_peer;
+use crate::lifecycle::billing;
+use crate::lifecycle::late_starts;
+use crate::lifecycle::pieces;
+use crate::lifecycle::retry;
+use crate::placement::transaction;
+use crate::reserving::reserved_nodes;
 use crate::words::time_difference_in_words;
 
 /// How an agreement stands at its peer is taken over: its slot here follows, it gets another place where the peer has lost it, and once it
@@ -49,7 +57,7 @@ impl Command for ReportAtPeer {
             is_ending && ours.service == ServiceState::Idle && (is_over || !ours.never_had_nodes())
         };
         if let Some(agreement) = ours.filter(was_awaited).cloned() {
-            decider.finish_reservation(agreement)?;
+            late_starts::finish_reservation(decider, agreement)?;
         } else if let Some(agreement) = ours.filter(|agreement| agreement.is_waiting()).cloned() {
             if let Some(why) = lost {
                 place_lost(decider, &agreement, &why);
@@ -65,7 +73,7 @@ impl Command for ReportAtPeer {
             && agreement.service == ServiceState::Idle
             && agreement.job.is_none()
         {
-            decider.lose_agreement_because(agreement, EventKind::Broken, why);
+            pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why);
         }
         if row.settled.is_some() {
             post(decider, &row);
@@ -82,7 +90,7 @@ fn note_started(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
     if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
         let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
         let since = started.clamp(start, decider.now.max(start));
-        decider.note_handed_over(agreement, since);
+        reserved_nodes::note_handed_over(decider, agreement, since);
     }
 }
 
@@ -91,8 +99,8 @@ fn end_work(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
     let mut agreement = decider.live_agreement(id)?;
     agreement.service = ServiceState::Processing;
     let event = decider.event(EventKind::Begun, format!("at {}", agreement.resource));
-    decider.update(agreement, vec![event]);
-    decider.record_end(id, end)
+    decide::update(decider, agreement, vec![event]);
+    decide::record_end(decider, id, end)
 }
 
 /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
@@ -110,23 +118,20 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
     else {
         return;
     };
-    let placed = decider.run_trial(|this| {
-        this.plan
+    let placed = transaction::run_trial(&mut decider.search(), |search| {
+        search
             .placement
-            .take_slot_out(&mut this.plan.schedules, agreement, 0, now);
-        let (_, number) = this
-            .plan
-            .placement
-            .planned_slot(&mut this.plan.schedules, agreement, 0)?;
+            .take_slot_out(search.schedules, agreement, 0, now);
+        let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
         let mut placed = agreement.clone();
         placed.place_slot(0, (slot, nodes));
-        this.try_put_at_peer(&placed, number, at).then_some(placed)
+        at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
     });
     // There is room again once another one has left.
     let Some(placed) = placed else { return };
     let moved = time_difference_in_words(slot.start - before.start);
     let event = decider.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
-    decider.update(placed, vec![event]);
+    decide::update(decider, placed, vec![event]);
 }
 
 /// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.
@@ -140,7 +145,7 @@ fn place_lost(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
         fixed: false,
         ..agreement.clone()
     };
-    decider.place_lost_slot(&movable, 0, why);
+    retry::place_lost_slot(decider, &movable, 0, why);
 }
 
 /// Posts what a peer has charged for an agreement and what it has paid back.
@@ -168,7 +173,7 @@ fn post(decider: &mut Decider<'_>, row: &AtPeer) {
     for (kind, from, to, micros, what) in both {
         if micros > 0 {
             let amount = Money::new(micros, currency);
-            decider.post(row.agreement, kind, (from, to), amount, what.to_owned());
+            billing::post(decider, row.agreement, kind, (from, to), amount, what.to_owned());
         }
     }
 }

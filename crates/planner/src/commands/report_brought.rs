@@ -4,7 +4,9 @@ use domain::agreement::{BroughtFiles, Run};
 use domain::clock::Micros;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::reports;
 
 /// An agreement's process has started, with the files that were brought for it, and since when they were.
 ///
@@ -25,9 +27,7 @@ impl Command for ReportBrought {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let id = decider.id_of_run(self.run)?;
-        decider
-            .record_start(id, self.since, Some(self.brought))
-            .map(DecisionStep::Done)
+        let id = reports::id_of_run(decider.view(), self.run)?;
+        decide::record_start(decider, id, self.since, Some(self.brought)).map(DecisionStep::Done)
     }
 }

@@ -3,7 +3,9 @@
 use domain::agreement::{JobEnd, Run};
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::reports;
 
 /// An agreement's work ended: its guarantees are assessed, it is complete, the rest of its slot is free, and its execution is kept, in
 /// one transaction.
@@ -23,7 +25,7 @@ impl Command for ReportEnded {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let id = decider.id_of_run(self.run)?;
-        decider.record_end(id, &self.end).map(DecisionStep::Done)
+        let id = reports::id_of_run(decider.view(), self.run)?;
+        decide::record_end(decider, id, &self.end).map(DecisionStep::Done)
     }
 }

@@ -4,7 +4,10 @@ use domain::agreement::{EventKind, Run};
 use domain::clock::Micros;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::billing;
+use crate::lifecycle::reports;
 
 /// Files are being brought for an agreement's job since an instant: its slot is used from then on.
 ///
@@ -23,7 +26,7 @@ impl Command for ReportStaging {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let mut agreement = decider.live_agreement(decider.id_of_run(self.run)?)?;
+        let mut agreement = decider.live_agreement(reports::id_of_run(decider.view(), self.run)?)?;
         if agreement.slot_started().is_some() || !agreement.is_being_brought() {
             return Ok(DecisionStep::Done(()));
         }
@@ -37,8 +40,8 @@ impl Command for ReportStaging {
         );
         agreement.note_started(Some(self.since));
         let mut events = vec![decider.event(EventKind::Staging, detail)];
-        events.extend(decider.assess(&mut agreement));
-        decider.update(agreement, events);
+        events.extend(billing::assess(decider, &mut agreement));
+        decide::update(decider, agreement, events);
         Ok(DecisionStep::Done(()))
     }
 }

@@ -4,7 +4,9 @@ use domain::agreement::Run;
 use domain::clock::Micros;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::lifecycle::reports;
 
 /// An agreement's process really started at an instant.
 ///
@@ -23,7 +25,7 @@ impl Command for ReportStarted {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let id = decider.id_of_run(self.run)?;
-        decider.record_start(id, self.at, None).map(DecisionStep::Done)
+        let id = reports::id_of_run(decider.view(), self.run)?;
+        decide::record_start(decider, id, self.at, None).map(DecisionStep::Done)
     }
 }

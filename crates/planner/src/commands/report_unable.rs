@@ -5,6 +5,8 @@ use domain::agreement::{CannotStart, EventKind, Run, ServiceState};
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::lifecycle::pieces;
+use crate::lifecycle::reports;
 
 /// An agreement with a job that can never be started, now or later, is to be ended: it is lost, and there is no restart.
 ///
@@ -23,12 +25,12 @@ impl Command for ReportUnable {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let agreement = decider.live_agreement(decider.id_of_run(self.run)?)?;
+        let agreement = decider.live_agreement(reports::id_of_run(decider.view(), self.run)?)?;
         if agreement.service != ServiceState::Processing {
             return Err(Error::NotFound);
         }
         let why = format!("its work cannot go on: {}", self.why.words());
-        decider.lose_agreement_because(agreement, EventKind::Ended, why);
+        pieces::lose_agreement_because(decider, agreement, EventKind::Ended, why);
         Ok(DecisionStep::Done(()))
     }
 }

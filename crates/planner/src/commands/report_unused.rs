@@ -5,6 +5,7 @@ use domain::resources::Unused;
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 
@@ -34,11 +35,16 @@ impl Command for ReportUnused {
                 let taken = "nobody has used its nodes: they are given to others".to_owned();
                 let mut events = vec![decider.event(EventKind::Unused, taken)];
                 agreement.outcome = Some(RunOutcome::Completed);
-                events.extend(decider.close(&mut agreement, AgreementState::Complete, decider.now)?);
+                events.extend(decide::close(
+                    decider,
+                    &mut agreement,
+                    AgreementState::Complete,
+                    decider.now,
+                )?);
                 events
             }
         };
-        decider.update(agreement, events);
+        decide::update(decider, agreement, events);
         Ok(DecisionStep::Done(()))
     }
 }

@@ -4,6 +4,7 @@ use domain::resources::{NodeReport, Repaired, Reporter};
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::resources::repair;
 
 /// A report about the nodes of a resource: the plan is repaired. Work on nodes that are gone is lost. A waiting agreement that no longer
 /// fits gets another place, or its party is told that there is none. Nodes that come back are used.
@@ -25,7 +26,7 @@ impl Command for SetNodes {
     type Answer = Repaired;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let repaired = decider.set_nodes(&self.resource, self.by, &self.report)?;
+        let repaired = repair::set_nodes(decider, &self.resource, self.by, &self.report)?;
         Ok(DecisionStep::Done(repaired))
     }
 }

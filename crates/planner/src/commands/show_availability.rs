@@ -3,6 +3,7 @@
 use scheduler::Interval;
 
 use super::{Command, Decision};
+use crate::admission::quotas;
 use crate::decider::{Decider, DecisionStep};
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
 
@@ -34,7 +35,7 @@ impl Command for ShowAvailability {
         if !decider.settings.refusals.availability {
             return Ok(DecisionStep::Done(None));
         }
-        decider.count_quota_question(&self.party)?;
+        quotas::count_quota_question(&mut decider.search(), &self.party)?;
         let now = decider.present_second();
         let within = Interval::new(
             self.within.start.max(now),

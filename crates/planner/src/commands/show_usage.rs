@@ -1,6 +1,7 @@
 //! What parties have is told.
 
 use super::{Command, Decision};
+use crate::admission::share;
 use crate::admission::share::PartyUsage;
 use crate::decider::{Decider, DecisionStep};
 
@@ -19,8 +20,8 @@ impl Command for ShowUsage {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         Ok(DecisionStep::Done(match self.party {
-            Some(party) => vec![decider.usage_of(party)],
-            None => decider.usage_of_all(),
+            Some(party) => vec![share::usage_of(decider.view(), party)],
+            None => share::usage_of_all(decider.view()),
         }))
     }
 }

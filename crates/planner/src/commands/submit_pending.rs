@@ -6,8 +6,12 @@ use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::admission::quotas;
+use crate::admission::spending;
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, bare_refusal};
+use crate::placement::admit;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::resources::need::Placement;
 
@@ -47,9 +51,9 @@ impl Command for SubmitPending {
         let at_peer = terms
             .filter(|terms| terms.peer.is_some())
             .map(|terms| terms.resource.clone());
-        decider.check_new_id(&proposal, &[replaced])?;
+        decide::check_new_id(decider.view(), &proposal, &[replaced])?;
         if replaced.is_none() {
-            decider.check_agreements_quota(&proposal.party, None)?;
+            quotas::check_agreements_quota(decider.view(), &proposal.party, None)?;
         }
         // It is on the first resource until it is decided, or on that of the peer that is asked.
         if decider.plan.schedules.get(0).is_none() {
@@ -63,7 +67,11 @@ impl Command for SubmitPending {
                 "at least one node for one second is expected".to_owned(),
             ));
         }
-        decider.check_cap(proposal.spender.filter(|_| at_peer.is_some()), at_price)?;
+        spending::check_cap(
+            decider.view(),
+            proposal.spender.filter(|_| at_peer.is_some()),
+            at_price,
+        )?;
         if decider.plan.pending_count() >= PENDING_MAX {
             return Err(Error::Unavailable);
         }
@@ -81,7 +89,12 @@ impl Command for SubmitPending {
             constraints: PlacementConstraints::default(),
             choices: Vec::new(),
             state: AgreementState::Pending,
-            ..decider.make_agreement(&proposal, window, &Placement::at(at, nowhere, None))
+            ..admit::make_agreement(
+                &mut decider.search(),
+                &proposal,
+                window,
+                &Placement::at(at, nowhere, None),
+            )
         };
         // What a peer is to carry out was not asked to be decided later.
         let taken = match &at_peer {
@@ -102,7 +115,7 @@ impl Command for SubmitPending {
         });
         let pending = AcceptedOffer::alone(agreement);
         decider.remember(proposal.idempotency, &pending);
-        decider.note_booked(&pending);
+        decide::note_booked(decider, &pending);
         Ok(DecisionStep::Done(pending))
     }
 }

@@ -1,6 +1,7 @@
 //! The contents of the plan are counted.
 
 use super::{Command, Decision};
+use crate::census;
 use crate::census::Census;
 use crate::decider::{Decider, DecisionStep};
 
@@ -15,6 +16,6 @@ impl Command for TakeCensus {
     type Answer = Census;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(decider.census()))
+        Ok(DecisionStep::Done(census::census(decider.view())))
     }
 }

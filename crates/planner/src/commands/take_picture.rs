@@ -2,6 +2,7 @@
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
+use crate::picture;
 use crate::picture::Picture;
 
 /// The answer is a picture of the plan: O(n log n) for n slots.
@@ -15,6 +16,6 @@ impl Command for TakePicture {
     type Answer = Picture;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(decider.picture()))
+        Ok(DecisionStep::Done(picture::picture(decider.view())))
     }
 }

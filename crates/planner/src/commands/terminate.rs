@@ -8,8 +8,14 @@ use domain::clock::second_after;
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
+use crate::lifecycle::billing;
+use crate::lifecycle::fees;
+use crate::lifecycle::late_starts;
+use crate::lifecycle::lost_work;
+use crate::offers::negotiate;
 use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
 
@@ -72,7 +78,7 @@ impl Command for Terminate {
             ));
         }
         let ending = if self.by_provider && !is_undecided(&agreement) {
-            decider.end_taken_back(agreement)?
+            lost_work::end_taken_back(decider, agreement)?
         } else {
             end_or_stop_job(decider, agreement, self.by_provider, self.charge_of_peer)?
         };
@@ -98,14 +104,19 @@ fn end_or_stop_job(
     match agreement.service {
         ServiceState::NotReady => return cancel(decider, agreement, events, charge_of_peer),
         // Its nodes may be its party's. What it owes is known when its peer tells.
-        ServiceState::Idle if decider.awaits_word_of_peer(&agreement) => {}
+        ServiceState::Idle if late_starts::awaits_word_of_peer(decider.view(), &agreement) => {}
         ServiceState::Idle => {
             agreement.outcome = Some(RunOutcome::Terminated);
-            events.extend(decider.close(&mut agreement, AgreementState::Terminated, decider.now)?);
+            events.extend(decide::close(
+                decider,
+                &mut agreement,
+                AgreementState::Terminated,
+                decider.now,
+            )?);
         }
         ServiceState::Processing | ServiceState::Completed => {}
     }
-    Ok(decider.update(agreement, events))
+    Ok(decide::update(decider, agreement, events))
 }
 
 /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
@@ -116,22 +127,22 @@ fn cancel(
     mut events: Vec<Event>,
     charge_of_peer: Option<Money>,
 ) -> Result<Agreement> {
-    let mut closed = decider.close(&mut agreement, AgreementState::Terminated, decider.now)?;
+    let mut closed = decide::close(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
     agreement.version += 1;
     decider.plan.replace(agreement.clone(), second_after(decider.now));
     let last = closed.pop();
     events.extend(closed);
-    let fee = decider.cancellation_fee(&agreement, charge_of_peer);
+    let fee = fees::cancellation_fee(&mut decider.search(), &agreement, charge_of_peer);
     events.extend(fee.and_then(|fee| {
         let why = fee.why.map_or_else(String::new, |why| format!(": {why}"));
         let what = format!("fee for ending it before its slot{why}");
-        decider.charge(&agreement, PostingKind::Cancellation, fee.amount, &what)
+        billing::charge(decider, &agreement, PostingKind::Cancellation, fee.amount, &what)
     }));
     events.extend(last);
     decider.batch.push(Change::UpdateAgreement {
         agreement: Box::new(agreement.clone()),
         events,
     });
-    decider.release_holds_about(agreement.id);
+    negotiate::release_holds_about(decider, agreement.id);
     Ok(agreement)
 }

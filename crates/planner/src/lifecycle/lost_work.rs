@@ -4,30 +4,30 @@ use domain::agreement::{Agreement, EventKind};
 
 use crate::decider::Decider;
 use crate::error::{Error, Result};
+use crate::lifecycle::pieces;
+use crate::offers::negotiate;
 use crate::plan::Plan;
 
-impl Decider<'_> {
-    /// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
-    /// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where it cannot be closed.
-    pub(crate) fn end_taken_back(&mut self, mut agreement: Agreement) -> Result<Agreement> {
-        if agreement.state.terminating().is_none() {
-            // Its party has ended it already.
-            return Ok(agreement);
-        }
-        if !self.settings.failures.taken_back_pays {
-            for guarantee in &mut agreement.guarantees {
-                guarantee.values.penalties.clear();
-            }
-        }
-        let detail = format!("the operator of {} has taken its time back", agreement.resource);
-        let lost = self.lose_agreement_because(agreement, EventKind::Broken, detail);
-        let lost = lost.ok_or(Error::Unavailable)?;
-        self.release_holds_about(lost.id);
-        Ok(lost)
+/// Ends an agreement at once because the provider takes its time back. Its work is lost, and nothing is charged. Its
+/// guarantees are judged as they are; where the provider has excused itself in general, they pay nothing.
+///
+/// # Errors
+/// [`Error::Unavailable`] where it cannot be closed.
+pub(crate) fn end_taken_back(decider: &mut Decider<'_>, mut agreement: Agreement) -> Result<Agreement> {
+    if agreement.state.terminating().is_none() {
+        // Its party has ended it already.
+        return Ok(agreement);
     }
+    if !decider.settings.failures.taken_back_pays {
+        for guarantee in &mut agreement.guarantees {
+            guarantee.values.penalties.clear();
+        }
+    }
+    let detail = format!("the operator of {} has taken its time back", agreement.resource);
+    let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Broken, detail);
+    let lost = lost.ok_or(Error::Unavailable)?;
+    negotiate::release_holds_about(decider, lost.id);
+    Ok(lost)
 }
 
 impl Plan {

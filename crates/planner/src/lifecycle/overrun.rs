@@ -3,118 +3,127 @@
 //! on in another slot, where its application can and there is one ([`saved`]). Otherwise it ends with its slot, and its
 //! timeline says why.
 
-mod saved_work;
+pub(crate) mod saved_work;
 
 use domain::agreement::{Agreement, EventKind};
 use scheduler::{Request, Time, counted};
 
+use crate::decide;
 use crate::decider::Decider;
 use crate::lifecycle::overruns::{LastLook, most_overrun_cost_in_words};
+use crate::offers::change_end;
+use crate::offers::negotiate;
+use crate::offers::replace;
+use crate::placement::transaction;
 
-impl Decider<'_> {
-    /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
-    /// changes nothing.
-    pub(crate) fn handle_overrun(&mut self, agreement: &Agreement) {
-        let now = self.present_second();
-        let (id, end) = (agreement.id, agreement.slot().end);
-        let before = self.plan.life.last_look(id);
-        let grace = self.plan.life.grace(agreement).filter(|_| before.is_none());
-        // As much time may have passed without a check.
-        let grace = grace.filter(|grace| end - *grace > now);
-        if agreement.slot_started().is_none() || end <= now + 1 {
-            // No work runs yet, or it was stopped before this check.
-            let begins = grace.map(|_| {
-                LastLook::Unsaved("its work had hardly begun when it was to be told to save itself")
-            });
-            self.plan.life.look_again(
-                &self.plan.schedules,
-                &self.plan.agreements,
-                id,
-                begins.or(Some(LastLook::Never)),
-            );
-            return;
-        }
-        let step = self.settings.overruns.step(agreement);
-        let longer = agreement.latest_end(end + step);
-        let why = if step <= 0 {
-            "it has been made longer by all that its template allows"
-        } else if longer <= end {
-            "it expires"
-        } else if self.prolong_slot(agreement, longer) {
-            return;
-        } else {
-            "its nodes are promised to others"
-        };
-        if let Some(grace) = grace {
-            if !self.try_save_work(agreement, grace) {
-                // Its nodes may become free until the last moment.
-                let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
-                self.plan
-                    .life
-                    .look_again(&self.plan.schedules, &self.plan.agreements, id, Some(unsaved));
-            }
-            return;
-        }
-        self.plan.life.look_again(
-            &self.plan.schedules,
-            &self.plan.agreements,
+/// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
+/// changes nothing.
+pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
+    let now = decider.present_second();
+    let (id, end) = (agreement.id, agreement.slot().end);
+    let before = decider.plan.life.last_look(id);
+    let grace = decider.plan.life.grace(agreement).filter(|_| before.is_none());
+    // As much time may have passed without a check.
+    let grace = grace.filter(|grace| end - *grace > now);
+    if agreement.slot_started().is_none() || end <= now + 1 {
+        // No work runs yet, or it was stopped before search check.
+        let begins = grace
+            .map(|_| LastLook::Unsaved("its work had hardly begun when it was to be told to save itself"));
+        decider.plan.life.look_again(
+            &decider.plan.schedules,
+            &decider.plan.agreements,
             id,
-            Some(LastLook::Never),
+            begins.or(Some(LastLook::Never)),
         );
-        let mut detail = format!("its work is not over, and its slot ends: {why}");
-        if let Some(LastLook::Unsaved(unsaved)) = before {
-            detail += &format!(", and {unsaved}");
-        }
-        let event = self.event(EventKind::Overrun, detail);
-        if let Some(agreement) = self.plan.agreements.get(id).cloned() {
-            self.update(agreement, vec![event]);
-        }
+        return;
     }
+    let step = decider.settings.overruns.step(agreement);
+    let longer = agreement.latest_end(end + step);
+    let why = if step <= 0 {
+        "it has been made longer by all that its template allows"
+    } else if longer <= end {
+        "it expires"
+    } else if prolong_slot(decider, agreement, longer) {
+        return;
+    } else {
+        "its nodes are promised to others"
+    };
+    if let Some(grace) = grace {
+        if !saved_work::try_save_work(decider, agreement, grace) {
+            // Its nodes may become free until the last moment.
+            let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
+            decider.plan.life.look_again(
+                &decider.plan.schedules,
+                &decider.plan.agreements,
+                id,
+                Some(unsaved),
+            );
+        }
+        return;
+    }
+    decider.plan.life.look_again(
+        &decider.plan.schedules,
+        &decider.plan.agreements,
+        id,
+        Some(LastLook::Never),
+    );
+    let mut detail = format!("its work is not over, and its slot ends: {why}");
+    if let Some(LastLook::Unsaved(unsaved)) = before {
+        detail += &format!(", and {unsaved}");
+    }
+    let event = decider.event(EventKind::Overrun, detail);
+    if let Some(agreement) = decider.plan.agreements.get(id).cloned() {
+        decide::update(decider, agreement, vec![event]);
+    }
+}
 
-    /// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
-    fn prolong_slot(&mut self, agreement: &Agreement, end: Time) -> bool {
-        let now = self.present_second();
-        // The offers in its place relied on its end.
-        self.release_holds_about(agreement.id);
-        let present =
-            self.plan
-                .placement
-                .planned_slot(&mut self.plan.schedules, agreement, agreement.slots_over());
-        let Some((at, number)) = present else {
-            return false;
+/// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
+fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
+    let now = decider.present_second();
+    // The offers in its place relied on its end.
+    negotiate::release_holds_about(decider, agreement.id);
+    let present =
+        decider
+            .plan
+            .placement
+            .planned_slot(&mut decider.plan.schedules, agreement, agreement.slots_over());
+    let Some((at, number)) = present else {
+        return false;
+    };
+    let longer = transaction::run_trial(&mut decider.search(), |search| {
+        search.schedules.vacate(at, now, number);
+        let end = change_end::reached_end(search, at, agreement, end);
+        let rest = replace::running_of(search.view(), at, agreement, number);
+        let longer = Request {
+            deadline: end,
+            duration: end - rest.ready,
+            ..rest
         };
-        let longer = self.run_trial(|this| {
-            this.plan.schedules.vacate(at, now, number);
-            let end = this.reached_end(at, agreement, end);
-            let rest = this.running_of(at, agreement, number);
-            let longer = Request {
-                deadline: end,
-                duration: end - rest.ready,
-                ..rest
-            };
-            let is_longer = end > agreement.placement().end;
-            let placed = is_longer.then(|| this.plan.schedules.submit(at, now, &longer));
-            placed.flatten().map(|(_, moves)| (end, moves))
-        });
-        let Some((end, moves)) = longer else {
-            return false;
-        };
-        self.hand_over_nodes(agreement, agreement.id, end);
-        let more = end - agreement.placement().end;
-        let mut longer = agreement.clone();
-        // Time beyond its deadline that the provider itself has added is not late.
-        longer.end_last_slot(end);
-        let mut detail = format!(
-            "its work is not over: its slot is {} longer",
-            counted(more, "second")
-        );
-        detail += &most_overrun_cost_in_words(agreement, more);
-        let event = self.event(EventKind::Overrun, detail);
-        self.plan
-            .life
-            .look_again(&self.plan.schedules, &self.plan.agreements, agreement.id, None);
-        self.update(longer, vec![event]);
-        self.apply_moves(&moves, "to let go on what is not over");
-        true
-    }
+        let is_longer = end > agreement.placement().end;
+        let placed = is_longer.then(|| search.schedules.submit(at, now, &longer));
+        placed.flatten().map(|(_, moves)| (end, moves))
+    });
+    let Some((end, moves)) = longer else {
+        return false;
+    };
+    replace::hand_over_nodes(decider, agreement, agreement.id, end);
+    let more = end - agreement.placement().end;
+    let mut longer = agreement.clone();
+    // Time beyond its deadline that the provider itself has added is not late.
+    longer.end_last_slot(end);
+    let mut detail = format!(
+        "its work is not over: its slot is {} longer",
+        counted(more, "second")
+    );
+    detail += &most_overrun_cost_in_words(agreement, more);
+    let event = decider.event(EventKind::Overrun, detail);
+    decider.plan.life.look_again(
+        &decider.plan.schedules,
+        &decider.plan.agreements,
+        agreement.id,
+        None,
+    );
+    decide::update(decider, longer, vec![event]);
+    decide::apply_moves(decider, &moves, "to let go on what is not over");
+    true
 }

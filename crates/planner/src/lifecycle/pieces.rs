@@ -8,43 +8,42 @@
 
 use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
 
+use crate::decide;
 use crate::decider::Decider;
+use crate::invariant;
+use crate::lifecycle::billing;
 
-impl Decider<'_> {
-    /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
-    pub(crate) fn end_piece(&mut self, mut agreement: Agreement, end: &JobEnd) {
-        let (number, slots) = (agreement.slot_number(), agreement.slots.len());
-        agreement.note_started(end.started);
-        agreement.end_slot(end.ended);
-        agreement.service = ServiceState::Idle;
-        let brought = end.staging.as_ref().and_then(|staging| staging.brought);
-        let mut events = self.note_brought_files(&mut agreement, brought);
-        let detail = format!("piece {number} of {slots} is over, its work saved");
-        events.push(self.event(EventKind::Checkpointed, detail));
-        events.extend(self.assess(&mut agreement));
-        self.update(agreement, events);
-    }
+/// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
+pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end: &JobEnd) {
+    let (number, slots) = (agreement.slot_number(), agreement.slots.len());
+    agreement.note_started(end.started);
+    agreement.end_slot(end.ended);
+    agreement.service = ServiceState::Idle;
+    let brought = end.staging.as_ref().and_then(|staging| staging.brought);
+    let mut events = decide::note_brought_files(decider.view(), &mut agreement, brought);
+    let detail = format!("piece {number} of {slots} is over, its work saved");
+    events.push(decider.event(EventKind::Checkpointed, detail));
+    events.extend(billing::assess(decider, &mut agreement));
+    decide::update(decider, agreement, events);
+}
 
-    /// Ends an agreement that cannot be carried out any more, and stops its running work.
-    pub(crate) fn lose_agreement_because(
-        &mut self,
-        mut agreement: Agreement,
-        kind: EventKind,
-        why: String,
-    ) -> Option<Agreement> {
-        let had_job = agreement.service == ServiceState::Processing;
-        agreement.outcome = Some(agreement.lose());
-        let mut events = vec![self.event(kind, why)];
-        events.extend(
-            self.must_close(&mut agreement, AgreementState::Complete, self.now)
-                .ok()?,
-        );
-        let lost = self.update(agreement, events);
-        if had_job {
-            self.plan.life.stop_lost_work_later(lost.clone());
-        }
-        Some(lost)
+/// Ends an agreement that cannot be carried out any more, and stops its running work.
+pub(crate) fn lose_agreement_because(
+    decider: &mut Decider<'_>,
+    mut agreement: Agreement,
+    kind: EventKind,
+    why: String,
+) -> Option<Agreement> {
+    let had_job = agreement.service == ServiceState::Processing;
+    agreement.outcome = Some(agreement.lose());
+    let mut events = vec![decider.event(kind, why)];
+    events
+        .extend(invariant::must_close(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?);
+    let lost = decide::update(decider, agreement, events);
+    if had_job {
+        decider.plan.life.stop_lost_work_later(lost.clone());
     }
+    Some(lost)
 }
 
 #[cfg(test)]

@@ -7,75 +7,73 @@ use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
 use uuid::Uuid;
 
+use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::lifecycle::retry::NEVER_STARTED;
 
-impl Decider<'_> {
-    /// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
-    /// its wait nor to its run.
-    pub(crate) fn record_execution(&mut self, agreement: &Agreement, end: &JobEnd) {
-        let (Some(job), Some(started)) = (agreement.job.as_ref(), agreement.started) else {
-            return;
-        };
-        let fetches = job.fetched().next().is_some();
-        if fetches && job.brought.is_none() {
-            return;
-        }
-        let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
-        let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        let staging = end.staging.as_deref();
-        let after = staging.map_or(0, |staging| staging.after);
-        let sent = staging.and_then(|staging| staging.sent).unwrap_or_default();
-        let (before, brought) = job
-            .brought
-            .map(|files| (files.before, files.moved))
-            .unwrap_or_default();
-        let waited = started - slot + before - brought.took - end.transfer_in;
-        self.batch.push(Change::RecordExecution(Box::new(Execution {
-            agreement: agreement.id,
-            application: job.application.clone(),
-            version: job.version.clone(),
-            arguments: job.arguments.clone(),
-            input_bytes: bytes(end.input_bytes),
-            output_bytes: bytes(end.output_bytes),
-            resource: agreement.resource.clone(),
-            nodes: agreement.mean_nodes(),
-            planned: agreement.placement(),
-            estimate: agreement.duration,
-            queue_time: waited.max(0),
-            run_time: (agreement.run_time().unwrap_or(0) - before - after).max(0),
-            transfer_in: end.transfer_in + brought.took,
-            transfer_out: end.transfer_out + sent.took,
-            // On a cluster they are moved twice: from their addresses, and to its disk.
-            moved_in: bytes(end.moved_in.max(brought.bytes)),
-            moved_out: bytes(end.moved_out.max(sent.bytes)),
-            outcome: end.outcome,
-            ended: end.ended,
-        })));
+/// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
+/// its wait nor to its run.
+pub(crate) fn record_execution(decider: &mut Decider<'_>, agreement: &Agreement, end: &JobEnd) {
+    let (Some(job), Some(started)) = (agreement.job.as_ref(), agreement.started) else {
+        return;
+    };
+    let fetches = job.fetched().next().is_some();
+    if fetches && job.brought.is_none() {
+        return;
     }
+    let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
+    let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
+    let staging = end.staging.as_deref();
+    let after = staging.map_or(0, |staging| staging.after);
+    let sent = staging.and_then(|staging| staging.sent).unwrap_or_default();
+    let (before, brought) = job
+        .brought
+        .map(|files| (files.before, files.moved))
+        .unwrap_or_default();
+    let waited = started - slot + before - brought.took - end.transfer_in;
+    decider.batch.push(Change::RecordExecution(Box::new(Execution {
+        agreement: agreement.id,
+        application: job.application.clone(),
+        version: job.version.clone(),
+        arguments: job.arguments.clone(),
+        input_bytes: bytes(end.input_bytes),
+        output_bytes: bytes(end.output_bytes),
+        resource: agreement.resource.clone(),
+        nodes: agreement.mean_nodes(),
+        planned: agreement.placement(),
+        estimate: agreement.duration,
+        queue_time: waited.max(0),
+        run_time: (agreement.run_time().unwrap_or(0) - before - after).max(0),
+        transfer_in: end.transfer_in + brought.took,
+        transfer_out: end.transfer_out + sent.took,
+        // On a cluster they are moved twice: from their addresses, and to its disk.
+        moved_in: bytes(end.moved_in.max(brought.bytes)),
+        moved_out: bytes(end.moved_out.max(sent.bytes)),
+        outcome: end.outcome,
+        ended: end.ended,
+    })));
+}
 
-    /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
-    /// runs.
-    pub(crate) fn id_of_run(&self, run: Run) -> Result<Uuid> {
-        let one_agreement = run.agreement;
-        let plan = &self.plan;
-        let own = plan
-            .life
-            .stopping_of(one_agreement)
-            .or_else(|| plan.agreements.get(one_agreement));
-        let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
-        let all = || plan.life.stopping().chain(plan.agreements.iter());
-        let agreement = own
-            .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
-            .ok_or(Error::NotFound)?;
-        let now = Run::from(agreement);
-        if now == run {
-            return Ok(agreement.id);
-        }
-        tracing::info!(%run, %now, "a report of another run of the agreement is ignored");
-        Err(Error::NotFound)
+/// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
+/// runs.
+pub(crate) fn id_of_run(view: View<'_>, run: Run) -> Result<Uuid> {
+    let one_agreement = run.agreement;
+    let own = view
+        .life
+        .stopping_of(one_agreement)
+        .or_else(|| view.agreements.get(one_agreement));
+    let own = own.filter(|agreement| agreement.execution_id() == one_agreement);
+    let all = || view.life.stopping().chain(view.agreements.iter());
+    let agreement = own
+        .or_else(|| all().find(|agreement| agreement.origin == Some(one_agreement)))
+        .ok_or(Error::NotFound)?;
+    let now = Run::from(agreement);
+    if now == run {
+        return Ok(agreement.id);
     }
+    tracing::info!(%run, %now, "a report of another run of the agreement is ignored");
+    Err(Error::NotFound)
 }
 
 /// An end between the `agreed` instant and now. Where its run time was `measured`, an end well after now came before the

@@ -268,6 +268,16 @@ impl Table {
         }
     }
 
+    /// The numbers for what is kept next.
+    pub(crate) fn hold_numbers(&self) -> std::ops::RangeFrom<u64> {
+        HOLDS + self.held + 1..
+    }
+
+    /// Takes note of the numbers that are left.
+    pub(crate) fn note_hold_numbers(&mut self, left: &std::ops::RangeFrom<u64>) {
+        self.held = left.start - HOLDS - 1;
+    }
+
     /// A number for something that is kept.
     pub(crate) fn next_hold(&mut self) -> u64 {
         self.held += 1;

@@ -3,9 +3,11 @@
 use domain::agreement::{OfferKind, Shape};
 use scheduler::Interval;
 
-use crate::decider::Decider;
+use crate::context::Search;
 use crate::offers::messages::Candidate;
+use crate::offers::quote;
 use crate::offers::quote::{CandidatePlacement, QuoteContext, ratio};
+use crate::placement::admit;
 use crate::resources::need::Need;
 
 /// Sizes tried on each side of the requested ones: each is a search among all resources.
@@ -17,43 +19,45 @@ const MOVING_MAX: usize = 2;
 /// A size that was not asked for, in which way it differs, and how far.
 type OtherSize = (Shape, (OfferKind, f64));
 
-impl Decider<'_> {
-    /// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
-    /// ones also where others would move. Nothing where the provider does not show relaxations.
-    pub(crate) fn quote_other_sizes(&mut self, search: &QuoteContext) -> Vec<Candidate> {
-        let told = self.settings.refusals.relaxations;
-        let Some(others) = search.ask.others.as_ref().filter(|_| told) else {
-            return Vec::new();
-        };
-        let mut found = Vec::new();
-        for side in sizes_below_and_above(&search.ask.proposal.shapes, others, search.phi_max) {
-            for (place, (shape, how)) in side.into_iter().enumerate() {
-                let mut proposal = search.ask.proposal.clone();
-                proposal.shapes = vec![shape];
-                let Ok((proposal, window)) = self.limit_quote(search, proposal) else {
-                    continue;
-                };
-                let need = Need::of(&proposal, search.number, window, search.now);
-                let place = match self.best_admission_to_pay(&need) {
-                    Ok((at, _, slot)) => Some((at, slot)),
-                    Err(_) if place < MOVING_MAX => self.quote_making_room(&need),
-                    Err(_) => None,
-                };
-                let candidate = place.and_then(|(at, slot)| {
-                    let stretch = (slot, shape.nodes);
-                    self.tellable_candidate(search, CandidatePlacement::new(at, stretch, window, how))
-                });
-                found.extend(candidate);
-            }
+/// Sizes other than the requested ones, in the requested window: where they fit as the plans stand, and the nearest
+/// ones also where others would move. Nothing where the provider does not show relaxations.
+pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &QuoteContext) -> Vec<Candidate> {
+    let told = search.settings.refusals.relaxations;
+    let Some(others) = context.ask.others.as_ref().filter(|_| told) else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    for side in sizes_below_and_above(&context.ask.proposal.shapes, others, context.phi_max) {
+        for (place, (shape, how)) in side.into_iter().enumerate() {
+            let mut proposal = context.ask.proposal.clone();
+            proposal.shapes = vec![shape];
+            let Ok((proposal, window)) = quote::limit_quote(search.view(), context, proposal) else {
+                continue;
+            };
+            let need = Need::of(&proposal, context.number, window, context.now);
+            let place = match admit::best_admission_to_pay(search.view(), &need) {
+                Ok((at, _, slot)) => Some((at, slot)),
+                Err(_) if place < MOVING_MAX => quote_making_room(search, &need),
+                Err(_) => None,
+            };
+            let candidate = place.and_then(|(at, slot)| {
+                let stretch = (slot, shape.nodes);
+                quote::tellable_candidate(
+                    search.view(),
+                    context,
+                    CandidatePlacement::new(at, stretch, window, how),
+                )
+            });
+            found.extend(candidate);
         }
-        found
     }
+    found
+}
 
-    /// Where others would make room for it, on the first of the most hopeful resources that has a place.
-    fn quote_making_room(&mut self, need: &Need<'_>) -> Option<(usize, Interval)> {
-        let mut requests = self.requests(need).into_iter();
-        requests.find_map(|(at, request)| Some((at, self.place_of_quote(at, need, &request)?)))
-    }
+/// Where others would make room for it, on the first of the most hopeful resources that has a place.
+fn quote_making_room(search: &mut Search<'_>, need: &Need<'_>) -> Option<(usize, Interval)> {
+    let mut requests = admit::requests(search.view(), need).into_iter();
+    requests.find_map(|(at, request)| Some((at, quote::place_of_quote(search, at, need, &request)?)))
 }
 
 /// The sizes below and above the requested ones, from the nearest outward; where there are many within `phi_max`, some of

@@ -5,6 +5,7 @@
 
 use scheduler::Time;
 
+use crate::decide;
 use crate::decider::Decider;
 use crate::plan::Plan;
 
@@ -16,21 +17,19 @@ impl Plan {
     }
 }
 
-impl Decider<'_> {
-    /// One slice: some waiting agreements move up into free time.
-    pub fn move_some_up(&mut self) {
-        let most = self.settings.improving.moves_per_hour;
-        let now = self.present_second();
-        let Plan {
-            placement,
-            schedules,
-            agreements,
-            waiting,
-            ..
-        } = &mut *self.plan;
-        let moves = placement.move_some_up(schedules, (agreements, waiting), now, most);
-        self.apply_moves(&moves, "into time that became free");
-    }
+/// One slice: some waiting agreements move up into free time.
+pub(crate) fn move_some_up(decider: &mut Decider<'_>) {
+    let most = decider.settings.improving.moves_per_hour;
+    let now = decider.present_second();
+    let Plan {
+        placement,
+        schedules,
+        agreements,
+        waiting,
+        ..
+    } = &mut *decider.plan;
+    let moves = placement.move_some_up(schedules, (agreements, waiting), now, most);
+    decide::apply_moves(decider, &moves, "into time that became free");
 }
 
 #[cfg(test)]

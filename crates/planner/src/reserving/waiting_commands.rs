@@ -100,6 +100,28 @@ pub(crate) struct WaitingCommands {
 }
 
 impl WaitingCommands {
+    /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
+    pub(crate) fn take_decidable(&mut self, now: Micros) -> Vec<Uuid> {
+        let mut commands = Vec::new();
+        for (id, waiting) in &mut self.waiting {
+            let is_settled = matches!(
+                waiting.outcome,
+                ReservationState::Reserved | ReservationState::RefusedAndReported
+            );
+            if is_settled || now - waiting.tried.since > PATIENCE {
+                waiting.is_kept = false;
+                commands.push(*id);
+            }
+        }
+        commands
+    }
+
+    /// Notes that the command about an agreement is kept to be decided again; false where it does not wait for its cluster.
+    pub(crate) fn keep(&mut self, id: Uuid) -> bool {
+        let waiting = self.waiting.get_mut(&id);
+        waiting.map(|waiting| waiting.is_kept = true).is_some()
+    }
+
     /// Whether a command waits for an agreement that it would make.
     pub(crate) fn has(&self, id: Uuid) -> bool {
         self.waiting.contains_key(&id)

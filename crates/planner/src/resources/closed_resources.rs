@@ -3,32 +3,30 @@
 
 use domain::resources::Resource;
 
-use crate::decider::Decider;
+use crate::context::View;
 
-impl Decider<'_> {
-    /// Names the resources that are closed, in words; `None` where all are open.
-    pub(crate) fn closed_resources_in_words(&self) -> Option<String> {
-        let closed: Vec<&str> = self.plan.schedules.closed().collect();
-        (!closed.is_empty()).then(|| {
-            format!(
-                "nothing is promised on {} before it has been checked; no other resource takes what is asked for",
-                closed.join(", ")
-            )
-        })
-    }
+/// Names the resources that are closed, in words; `None` where all are open.
+pub(crate) fn closed_resources_in_words(view: View<'_>) -> Option<String> {
+    let closed: Vec<&str> = view.schedules.closed().collect();
+    (!closed.is_empty()).then(|| {
+        format!(
+            "nothing is promised on {} before it has been checked; no other resource takes what is asked for",
+            closed.join(", ")
+        )
+    })
+}
 
-    /// Names the frozen resources that would take something, in words; `None` where there are none.
-    pub(crate) fn frozen_resources_in_words(&self, takes: impl Fn(&Resource) -> bool) -> Option<String> {
-        let frozen = self.plan.schedules.frozen().filter(|frozen| takes(frozen));
-        let frozen: Vec<&str> = frozen.map(|frozen| frozen.name.as_str()).collect();
-        (!frozen.is_empty()).then(|| {
-            let is = if frozen.len() == 1 { "is" } else { "are" };
-            format!(
-                "{} {is} frozen by the operator, and no other resource takes what is asked for",
-                frozen.join(", ")
-            )
-        })
-    }
+/// Names the frozen resources that would take something, in words; `None` where there are none.
+pub(crate) fn frozen_resources_in_words(view: View<'_>, takes: impl Fn(&Resource) -> bool) -> Option<String> {
+    let frozen = view.schedules.frozen().filter(|frozen| takes(frozen));
+    let frozen: Vec<&str> = frozen.map(|frozen| frozen.name.as_str()).collect();
+    (!frozen.is_empty()).then(|| {
+        let is = if frozen.len() == 1 { "is" } else { "are" };
+        format!(
+            "{} {is} frozen by the operator, and no other resource takes what is asked for",
+            frozen.join(", ")
+        )
+    })
 }
 
 #[cfg(test)]
@@ -39,6 +37,7 @@ mod tests {
     use crate::Plan;
     use crate::commands::OpenResource;
     use crate::error::Error;
+    use crate::resources::repair;
     use crate::tests::harness::{Domain, proposal};
 
     fn closed(name: &str) -> Resource {
@@ -98,7 +97,8 @@ mod tests {
             states: vec![NodeState::Drained; 4],
             ..NodeReport::default()
         };
-        let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+        let repaired =
+            domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
         assert_eq!(repaired.unwrap().moved, 1);
         assert_eq!(domain.of(promised.id).resource, "cluster");
         domain.check();

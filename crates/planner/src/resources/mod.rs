@@ -18,7 +18,7 @@ mod look_queue;
 pub(super) mod machines;
 mod maintenance;
 pub(super) mod members;
-mod nodes_out_of_use;
+pub(super) mod nodes_out_of_use;
 pub(super) mod resource_plan;
 pub(super) mod undo;
 
@@ -34,7 +34,6 @@ use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
 use scheduler::{
     Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Seconds, Time, counted,
 };
-use uuid::Uuid;
 
 use crate::fault::Impossible;
 use crate::resources::foresight::Foresight;
@@ -680,13 +679,6 @@ impl Schedules {
             }
         }
         self.undo.depth = depth;
-    }
-
-    /// Notes a fault where an agreement is changed in a trial: its stored change would not be taken back.
-    pub(crate) fn check_settled(&mut self, agreement: Uuid) {
-        let open = self.undo.is_open();
-        self.impossible
-            .unless(!open, || format!("agreement {agreement} is changed in a trial"));
     }
 
     /// Puts requests where they are told to go, all or none; whether there was room.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use scheduler::{Interval, Placement, Schedule, Seconds, Time, counted};
 
-use crate::decider::Decider;
+use crate::context::Search;
 use crate::resources::Schedules;
 use crate::resources::failures::Failures;
 use crate::resources::nodes::FAR;
@@ -133,13 +133,11 @@ impl Schedules {
     }
 }
 
-impl Decider<'_> {
-    /// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
-    pub(crate) fn keep_freed_out_of_use(&mut self, resource: &str) {
-        if let Some(at) = self.plan.schedules.place_of(resource) {
-            let (now, failures) = (self.present_second(), &self.settings.failures);
-            self.plan.schedules.keep_freed_out_of_use(at, now, failures);
-        }
+/// Takes the nodes of a resource out of use that are free sooner than was known, before anything is placed on them.
+pub(crate) fn keep_freed_out_of_use(search: &mut Search<'_>, resource: &str) {
+    if let Some(at) = search.schedules.place_of(resource) {
+        let (now, failures) = (search.present_second(), &search.settings.failures);
+        search.schedules.keep_freed_out_of_use(at, now, failures);
     }
 }
 

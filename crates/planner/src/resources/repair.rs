@@ -12,11 +12,23 @@ use domain::resources::{NodeReport, NodeRow, Repaired, Reporter};
 use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
+use crate::admission::refuse;
+use crate::context::Search;
+use crate::decide;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
+use crate::lifecycle::overrun::saved_work;
+use crate::lifecycle::pieces;
+use crate::lifecycle::place_at_peer;
+use crate::lifecycle::reports;
+use crate::lifecycle::retry;
 use crate::lifecycle::retry::RetryReason;
+use crate::offers::hold;
+use crate::placement::admit;
+use crate::placement::find;
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
+use crate::reserving;
 use crate::resources::need::Need;
 use crate::resources::resource_plan::ResourcePlan;
 use crate::words::{piece_in_words, time_difference_in_words};
@@ -68,312 +80,328 @@ struct DisplacedSlots {
     resource: String,
 }
 
-impl Decider<'_> {
-    /// Takes a report about the nodes of a resource and repairs the plan.
-    pub(crate) fn set_nodes(
-        &mut self,
-        resource: &str,
-        by: Reporter,
-        report: &NodeReport,
-    ) -> Result<Repaired> {
-        let at = self.plan.schedules.place_of(resource).ok_or(Error::NotFound)?;
-        let now = self.present_second();
-        let settle = self.settings.failures.settle;
-        let hear = |resource_plan: &mut ResourcePlan| {
-            let extent = resource_plan.extent();
-            resource_plan.nodes.apply_report(by, report, extent, now, settle)
-        };
-        let changed = self.plan.schedules.change_bindings(at, hear).unwrap_or_default();
-        for (node, _) in changed {
-            let said = self
-                .plan
-                .schedules
-                .get(at)
-                .and_then(|resource| resource.nodes.report_on(node, by));
-            let resource = resource.to_owned();
-            self.batch.push(match said {
-                Some(said) => Change::SetNode(NodeRow {
-                    resource,
-                    node,
-                    reporter: by.word().to_owned(),
-                    state: said.state.word().to_owned(),
-                    since: said.since,
-                    reason: said.reason.clone(),
-                }),
-                None => Change::ForgetNode {
-                    resource,
-                    node,
-                    reporter: by.word(),
-                },
-            });
-        }
-        let repaired = self.repair(at, DisplacementCause::OutOfUse);
-        if by == Reporter::Executor {
-            self.note_reported(resource);
-        }
-        Ok(repaired)
-    }
-
-    /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
-    pub fn look_after_nodes(&mut self) {
-        for at in self.plan.schedules.places_to_look_at(self.present_second()) {
-            self.repair(at, DisplacementCause::OutOfUse);
-        }
-    }
-
-    /// Fits the plan of a resource to its nodes.
-    pub(crate) fn repair(&mut self, at: usize, cause: DisplacementCause) -> Repaired {
-        let now = self.present_second();
-        let mut repaired = Repaired::default();
-        let lost: Vec<Uuid> =
-            self.plan
-                .life
-                .begun_on_lost_nodes(&self.plan.schedules, &self.plan.agreements, at, now);
-        let mut again = Vec::new();
-        for id in lost {
-            let agreement = self
-                .plan
-                .agreements
-                .get(id)
-                .filter(|plan| self.may_restart(plan))
-                .cloned();
-            if let Some(agreement) = agreement {
-                self.vacate(&agreement);
-                again.push(agreement);
-            } else {
-                self.lose_and_note(id, &mut repaired);
-            }
-        }
-        // Looking at all that wait is left for when nodes have come or gone.
-        let changed = self.plan.schedules.changes_use(at, now, &self.settings.failures);
-        let mut known = BTreeMap::new();
-        if changed {
-            known = self
-                .plan
-                .placement
-                .waiting_on(&self.plan.schedules, &self.plan.agreements, at, now);
-        }
-        let resource = self.plan.schedules.name(at);
-        // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
-        let held = if changed {
-            self.plan.table.held_on(&resource)
-        } else {
-            BTreeMap::new()
-        };
-        known.extend(held.keys().map(|number| (*number, 0)));
-        // Slots of waiting commands leave, too: the commands try another slot.
-        known.extend(self.plan.waiting.numbers_on(&resource).map(|number| (number, 0)));
-        let homeless = self
+/// Takes a report about the nodes of a resource and repairs the plan.
+pub(crate) fn set_nodes(
+    decider: &mut Decider<'_>,
+    resource: &str,
+    by: Reporter,
+    report: &NodeReport,
+) -> Result<Repaired> {
+    let at = decider.plan.schedules.place_of(resource).ok_or(Error::NotFound)?;
+    let now = decider.present_second();
+    let settle = decider.settings.failures.settle;
+    let hear = |resource_plan: &mut ResourcePlan| {
+        let extent = resource_plan.extent();
+        resource_plan.nodes.apply_report(by, report, extent, now, settle)
+    };
+    let changed = decider
+        .plan
+        .schedules
+        .change_bindings(at, hear)
+        .unwrap_or_default();
+    for (node, _) in changed {
+        let said = decider
             .plan
             .schedules
-            .put_out_of_use(at, now, &self.settings.failures, &known);
-        again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
-        for agreement in again {
-            let (id, end) = (agreement.id, self.end_of_lost_work(&agreement));
-            let why = format!("its nodes of {} are gone", agreement.resource);
-            if self.run_again(&agreement, &end, RetryReason::Lost(&why)) {
-                repaired.note(&agreement, self.plan.agreements.get(id));
-            } else {
-                self.lose_and_note(id, &mut repaired);
-            }
-        }
-        if let Some(homeless) = homeless {
-            let leaving = DisplacedSlots {
-                numbers: homeless.into_iter().map(|(number, _)| number).collect(),
-                known,
-                held,
-                cause,
+            .get(at)
+            .and_then(|resource| resource.nodes.report_on(node, by));
+        let resource = resource.to_owned();
+        decider.batch.push(match said {
+            Some(said) => Change::SetNode(NodeRow {
                 resource,
-            };
-            self.place_homeless_again(leaving, &mut repaired);
-        }
-        repaired.count_moved();
-        repaired
+                node,
+                reporter: by.word().to_owned(),
+                state: said.state.word().to_owned(),
+                since: said.since,
+                reason: said.reason.clone(),
+            }),
+            None => Change::ForgetNode {
+                resource,
+                node,
+                reporter: by.word(),
+            },
+        });
     }
+    let repaired = repair(decider, at, DisplacementCause::OutOfUse);
+    if by == Reporter::Executor {
+        reserving::note_reported(decider, resource);
+    }
+    Ok(repaired)
+}
 
-    /// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
-    /// for. Returns what became of it.
-    pub(crate) fn send_waiting_away(&mut self, at: usize) -> Repaired {
-        let now = self.present_second();
-        let mut repaired = Repaired::default();
-        let Some(resource_plan) = self.plan.schedules.get(at) else {
-            return repaired;
-        };
-        let (resource, is_retired) = (
-            resource_plan.resource.name.clone(),
-            resource_plan.resource.is_retired(),
-        );
-        let mut known = self
+/// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
+pub(crate) fn look_after_nodes(decider: &mut Decider<'_>) {
+    for at in decider.plan.schedules.places_to_look_at(decider.present_second()) {
+        repair(decider, at, DisplacementCause::OutOfUse);
+    }
+}
+
+/// Fits the plan of a resource to its nodes.
+pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCause) -> Repaired {
+    let now = decider.present_second();
+    let mut repaired = Repaired::default();
+    let lost: Vec<Uuid> =
+        decider
+            .plan
+            .life
+            .begun_on_lost_nodes(&decider.plan.schedules, &decider.plan.agreements, at, now);
+    let mut again = Vec::new();
+    for id in lost {
+        let agreement = decider
+            .plan
+            .agreements
+            .get(id)
+            .filter(|plan| retry::may_restart(decider.view(), plan))
+            .cloned();
+        if let Some(agreement) = agreement {
+            retry::vacate(decider, &agreement);
+            again.push(agreement);
+        } else {
+            lose_and_note(decider, id, &mut repaired);
+        }
+    }
+    // Looking at all that wait is left for when nodes have come or gone.
+    let changed = decider
+        .plan
+        .schedules
+        .changes_use(at, now, &decider.settings.failures);
+    let mut known = BTreeMap::new();
+    if changed {
+        known = decider
             .plan
             .placement
-            .waiting_on(&self.plan.schedules, &self.plan.agreements, at, now);
-        known.retain(|number, _| {
-            let waits = self
-                .plan
-                .placement
-                .waiting_slot_by_number(&self.plan.agreements, *number);
-            waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
-        });
-        let cause = if is_retired {
-            DisplacementCause::Retired
+            .waiting_on(&decider.plan.schedules, &decider.plan.agreements, at, now);
+    }
+    let resource = decider.plan.schedules.name(at);
+    // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
+    let held = if changed {
+        decider.plan.table.held_on(&resource)
+    } else {
+        BTreeMap::new()
+    };
+    known.extend(held.keys().map(|number| (*number, 0)));
+    // Slots of waiting commands leave, too: the commands try another slot.
+    known.extend(
+        decider
+            .plan
+            .waiting
+            .numbers_on(&resource)
+            .map(|number| (number, 0)),
+    );
+    let homeless = decider
+        .plan
+        .schedules
+        .put_out_of_use(at, now, &decider.settings.failures, &known);
+    again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
+    for agreement in again {
+        let (id, end) = (agreement.id, retry::end_of_lost_work(decider.view(), &agreement));
+        let why = format!("its nodes of {} are gone", agreement.resource);
+        if retry::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
+            repaired.note(&agreement, decider.plan.agreements.get(id));
         } else {
-            DisplacementCause::Unlike
-        };
-        // Offers keep again what they may still have, and waiting commands try another slot.
-        let held = self.plan.table.held_on(&resource);
-        let commands = self.plan.waiting.numbers_on(&resource);
-        known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
-        for number in known.keys() {
-            self.plan.schedules.vacate(at, now, *number);
+            lose_and_note(decider, id, &mut repaired);
         }
+    }
+    if let Some(homeless) = homeless {
         let leaving = DisplacedSlots {
-            numbers: known.keys().copied().collect(),
+            numbers: homeless.into_iter().map(|(number, _)| number).collect(),
             known,
             held,
             cause,
             resource,
         };
-        self.place_homeless_again(leaving, &mut repaired);
-        repaired.count_moved();
-        repaired
+        place_homeless_again(decider, leaving, &mut repaired);
     }
+    repaired.count_moved();
+    repaired
+}
 
-    /// Finds other places for slots that have left the plan.
-    fn place_homeless_again(&mut self, leaving: DisplacedSlots, repaired: &mut Repaired) {
-        let now = self.present_second();
-        let DisplacedSlots {
-            mut numbers,
-            known,
-            held,
-            cause,
-            resource,
-        } = leaving;
-        let why = cause.words(&resource);
-        numbers.sort_by_key(|number| (known.get(number).copied(), *number));
-        let mut answers = BTreeSet::new();
-        for number in numbers {
-            answers.extend(held.get(&number));
-            let waits = self
-                .plan
-                .placement
-                .waiting_slot_by_number(&self.plan.agreements, number);
-            let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
-                continue;
-            };
-            // They count on its place.
-            answers.extend(self.plan.table.choice_about(agreement.id));
-            // It may have gone along with one before it that was lost, also to another resource.
-            let lies = self.plan.schedules.place_of(&agreement.resource);
-            if lies.is_some_and(|lies| self.plan.schedules.has_request(lies, number)) {
-                continue;
-            }
-            let found = self.find_before_offers(&agreement, index, REPAIR, now, &mut answers);
-            let Some((placed, moves)) = found else {
-                if let Some(sought) = self.seek_at_peers(&agreement, index, &why) {
-                    repaired.note(&agreement, Some(&sought));
-                    continue;
-                }
-                repaired.note(&agreement, None);
-                self.end_without_place(agreement, index, &why);
-                repaired.broken += 1;
-                continue;
-            };
-            if placed != agreement {
-                repaired.note(&agreement, Some(&placed));
-                self.take_found_place(placed, &format!("because {why}"));
-            } else if placed.fixed {
-                // Others may have made room for it in its old place.
-                self.plan.placement.fix(&mut self.plan.schedules, &placed);
-            }
-            // Others may also have moved out of the place that it had.
-            let before: Vec<_> = moves
-                .iter()
-                .filter_map(|one_move| {
-                    self.plan
-                        .placement
-                        .slot_by_number(&self.plan.agreements, one_move.id)
-                })
-                .collect();
-            let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
-            for (before, after) in before.iter().zip(self.apply_moves(&moves, REPAIR.others)) {
-                repaired.note(before, Some(&after));
-            }
-        }
-        // An agreement counts more than an offer: offers keep the rest.
-        for answer in answers {
-            repaired.withdrawn += self.hold_offers_again(answer, &cause.words_before(&resource));
-        }
+/// Has all that waits on a resource leave it that it may not have any more: because it is retired, or is not what was asked
+/// for. Returns what became of it.
+pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaired {
+    let now = decider.present_second();
+    let mut repaired = Repaired::default();
+    let Some(resource_plan) = decider.plan.schedules.get(at) else {
+        return repaired;
+    };
+    let (resource, is_retired) = (
+        resource_plan.resource.name.clone(),
+        resource_plan.resource.is_retired(),
+    );
+    let mut known =
+        decider
+            .plan
+            .placement
+            .waiting_on(&decider.plan.schedules, &decider.plan.agreements, at, now);
+    known.retain(|number, _| {
+        let waits = decider
+            .plan
+            .placement
+            .waiting_slot_by_number(&decider.plan.agreements, *number);
+        waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
+    });
+    let cause = if is_retired {
+        DisplacementCause::Retired
+    } else {
+        DisplacementCause::Unlike
+    };
+    // Offers keep again what they may still have, and waiting commands try another slot.
+    let held = decider.plan.table.held_on(&resource);
+    let commands = decider.plan.waiting.numbers_on(&resource);
+    known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
+    for number in known.keys() {
+        decider.plan.schedules.vacate(at, now, *number);
     }
+    let leaving = DisplacedSlots {
+        numbers: known.keys().copied().collect(),
+        known,
+        held,
+        cause,
+        resource,
+    };
+    place_homeless_again(decider, leaving, &mut repaired);
+    repaired.count_moved();
+    repaired
+}
 
-    /// Ends the work that ran on nodes that are gone, and notes it.
-    fn lose_and_note(&mut self, id: Uuid, repaired: &mut Repaired) {
-        let before = self.plan.agreements.get(id).cloned();
-        if self.lose(id).is_some() {
-            repaired.lost += 1;
-            if let Some(before) = before {
-                repaired.note(&before, None);
-            }
-        }
-    }
-
-    /// Ends the work that ran on nodes that are gone.
-    pub(crate) fn lose(&mut self, id: Uuid) -> Option<Agreement> {
-        let agreement = self.plan.agreements.get(id).cloned()?;
-        let detail = format!("its nodes of {} are gone", agreement.resource);
-        let had_job = agreement.service == ServiceState::Processing;
-        let end = self.end_of_lost_work(&agreement);
-        let lost = self.lose_agreement_because(agreement, EventKind::Ended, detail)?;
-        if had_job {
-            self.record_execution(&lost, &end);
-        }
-        Some(lost)
-    }
-
-    /// Ends an agreement with a slot that has no place any more, unless peers can be asked for one.
-    pub(crate) fn end_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
-        if self.seek_at_peers(&agreement, index, why).is_none() {
-            self.break_without_place(agreement, index, why);
-        }
-    }
-
-    /// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
-    /// Leaves the agreement at its contract where that slot would have added to it.
-    pub(crate) fn break_without_place(&mut self, agreement: Agreement, index: usize, why: &str) {
-        if agreement.adds_to_contract(index) {
-            self.give_up_rest_of_saved(&agreement, why);
-            return;
-        }
-        let mut lost = format!("{why}, and there is no other place in its window");
-        let piece = piece_in_words(&agreement, index);
-        if !piece.is_empty() {
-            lost += &format!(" for {}", piece.trim_end());
-        }
-        if agreement.slots_begun() == 0 {
-            lost = self.loss_in_words(&agreement, &lost);
-        }
-        self.lose_agreement_because(agreement, EventKind::Broken, lost);
-    }
-
-    /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
-    fn loss_in_words(&mut self, agreement: &Agreement, lost: &str) -> String {
-        let now = self.present_second();
-        let window = Interval::new(agreement.ready.max(now), agreement.deadline);
-        let need = Need {
-            submitted: now,
-            is_new: true,
-            ..Need::of_agreement(agreement, window)
+/// Finds other places for slots that have left the plan.
+fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repaired: &mut Repaired) {
+    let now = decider.present_second();
+    let DisplacedSlots {
+        mut numbers,
+        known,
+        held,
+        cause,
+        resource,
+    } = leaving;
+    let why = cause.words(&resource);
+    numbers.sort_by_key(|number| (known.get(number).copied(), *number));
+    let mut answers = BTreeSet::new();
+    for number in numbers {
+        answers.extend(held.get(&number));
+        let waits = decider
+            .plan
+            .placement
+            .waiting_slot_by_number(&decider.plan.agreements, number);
+        let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
+            continue;
         };
-        let requests = self.requests(&need);
-        let slots: Vec<String> = self
-            .alternatives(&need, &requests)
+        // They count on its place.
+        answers.extend(decider.plan.table.choice_about(agreement.id));
+        // It may have gone along with one before it that was lost, also to another resource.
+        let lies = decider.plan.schedules.place_of(&agreement.resource);
+        if lies.is_some_and(|lies| decider.plan.schedules.has_request(lies, number)) {
+            continue;
+        }
+        let found = find::find_before_offers(decider, &agreement, index, REPAIR, now, &mut answers);
+        let Some((placed, moves)) = found else {
+            if let Some(sought) = place_at_peer::seek_at_peers(decider, &agreement, index, &why) {
+                repaired.note(&agreement, Some(&sought));
+                continue;
+            }
+            repaired.note(&agreement, None);
+            end_without_place(decider, agreement, index, &why);
+            repaired.broken += 1;
+            continue;
+        };
+        if placed != agreement {
+            repaired.note(&agreement, Some(&placed));
+            find::take_found_place(decider, placed, &format!("because {why}"));
+        } else if placed.fixed {
+            // Others may have made room for it in its old place.
+            decider.plan.placement.fix(&mut decider.plan.schedules, &placed);
+        }
+        // Others may also have moved out of the place that it had.
+        let before: Vec<_> = moves
             .iter()
-            .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))
+            .filter_map(|one_move| {
+                decider
+                    .plan
+                    .placement
+                    .slot_by_number(&decider.plan.agreements, one_move.id)
+            })
             .collect();
-        if slots.is_empty() {
-            lost.to_owned()
-        } else {
-            format!("{lost}; there is room {}", slots.join(", "))
+        let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
+        for (before, after) in before
+            .iter()
+            .zip(decide::apply_moves(decider, &moves, REPAIR.others))
+        {
+            repaired.note(before, Some(&after));
         }
+    }
+    // An agreement counts more than an offer: offers keep the rest.
+    for answer in answers {
+        repaired.withdrawn += hold::hold_offers_again(decider, answer, &cause.words_before(&resource));
+    }
+}
+
+/// Ends the work that ran on nodes that are gone, and notes it.
+fn lose_and_note(decider: &mut Decider<'_>, id: Uuid, repaired: &mut Repaired) {
+    let before = decider.plan.agreements.get(id).cloned();
+    if lose(decider, id).is_some() {
+        repaired.lost += 1;
+        if let Some(before) = before {
+            repaired.note(&before, None);
+        }
+    }
+}
+
+/// Ends the work that ran on nodes that are gone.
+pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
+    let agreement = decider.plan.agreements.get(id).cloned()?;
+    let detail = format!("its nodes of {} are gone", agreement.resource);
+    let had_job = agreement.service == ServiceState::Processing;
+    let end = retry::end_of_lost_work(decider.view(), &agreement);
+    let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Ended, detail)?;
+    if had_job {
+        reports::record_execution(decider, &lost, &end);
+    }
+    Some(lost)
+}
+
+/// Ends an agreement with a slot that has no place any more, unless peers can be asked for one.
+pub(crate) fn end_without_place(decider: &mut Decider<'_>, agreement: Agreement, index: usize, why: &str) {
+    if place_at_peer::seek_at_peers(decider, &agreement, index, why).is_none() {
+        break_without_place(decider, agreement, index, why);
+    }
+}
+
+/// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
+/// Leaves the agreement at its contract where that slot would have added to it.
+pub(crate) fn break_without_place(decider: &mut Decider<'_>, agreement: Agreement, index: usize, why: &str) {
+    if agreement.adds_to_contract(index) {
+        saved_work::give_up_rest_of_saved(decider, &agreement, why);
+        return;
+    }
+    let mut lost = format!("{why}, and there is no other place in its window");
+    let piece = piece_in_words(&agreement, index);
+    if !piece.is_empty() {
+        lost += &format!(" for {}", piece.trim_end());
+    }
+    if agreement.slots_begun() == 0 {
+        lost = loss_in_words(&mut decider.search(), &agreement, &lost);
+    }
+    pieces::lose_agreement_because(decider, agreement, EventKind::Broken, lost);
+}
+
+/// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
+fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> String {
+    let now = search.present_second();
+    let window = Interval::new(agreement.ready.max(now), agreement.deadline);
+    let need = Need {
+        submitted: now,
+        is_new: true,
+        ..Need::of_agreement(agreement, window)
+    };
+    let requests = admit::requests(search.view(), &need);
+    let slots: Vec<String> = refuse::alternatives(search, &need, &requests)
+        .iter()
+        .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))
+        .collect();
+    if slots.is_empty() {
+        lost.to_owned()
+    } else {
+        format!("{lost}; there is room {}", slots.join(", "))
     }
 }
 

@@ -10,6 +10,8 @@ use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
+use crate::admission::refuse;
+use crate::placement::admit;
 use crate::resources::need::Need;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
@@ -113,12 +115,19 @@ fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
     domain.decide(|decider| {
         let needs: Vec<Need<'_>> = requests
             .iter()
-            .map(|request| Need::of(request, 1 << 40, decider.window(request).unwrap(), Time(0)))
+            .map(|request| {
+                Need::of(
+                    request,
+                    1 << 40,
+                    refuse::window(decider.view(), request).unwrap(),
+                    Time(0),
+                )
+            })
             .collect();
         let started = Instant::now();
         let found = needs
             .iter()
-            .filter(|need| black_box(decider.best_place(need)).is_ok());
+            .filter(|need| black_box(admit::best_place(decider.view(), need)).is_ok());
         let found = found.count();
         (started.elapsed(), found)
     })

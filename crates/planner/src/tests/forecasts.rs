@@ -16,7 +16,9 @@ use uuid::Uuid;
 use super::harness::{Domain, machines_of, proposal, rated};
 use crate::commands::QuoteOffers;
 use crate::offers::messages::{OfferOrigin, Weights};
+use crate::offers::quote;
 use crate::resources::need::Need;
+use crate::resources::repair;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: Seconds = 3_600;
@@ -358,7 +360,7 @@ fn a_repair_sizes_predicted_work_again_and_leaves_what_was_stated() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
         .unwrap();
     domain.check();
     domain.check_rebuilt();
@@ -412,8 +414,8 @@ fn quotes_are_for_the_places_that_requests_get() {
                 weights: Weights::default(),
             };
             let quoted = domain.decide(|decider| {
-                let search = decider.quote_context(&ask, Time(HOUR), None);
-                decider.find_offers(&search)
+                let context = quote::quote_context(decider.view(), &ask, Time(HOUR), None);
+                quote::find_offers(&mut decider.search(), &context, &mut None)
             });
             let quoted = quoted.unwrap().candidates[0].clone();
             let placed = place(&mut domain, proposal);

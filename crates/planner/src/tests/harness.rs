@@ -18,7 +18,10 @@ use super::super::{
 };
 use super::stories::Trace;
 use crate::commands::{BeginDue, Place};
+use crate::decide;
+use crate::placement::move_up;
 use crate::resources::machines::machines_of_rows;
+use crate::resources::repair;
 
 pub(crate) const HORIZON: Seconds = 4_000;
 
@@ -77,7 +80,7 @@ impl Domain {
     /// One slice of moves into free time.
     pub(crate) fn improve(&mut self) {
         self.decide(|decider| {
-            decider.move_some_up();
+            move_up::move_some_up(decider);
         });
     }
 
@@ -93,7 +96,7 @@ impl Domain {
         );
         let result = verb(&mut decider);
         while self.moves_up && decider.plan.may_move_up(Time(self.now)) {
-            decider.move_some_up();
+            move_up::move_some_up(&mut decider);
         }
         assert_eq!(self.plan.why_impossible(), None);
         if let Some(trace) = &mut self.trace {
@@ -291,7 +294,7 @@ impl Domain {
     pub(crate) fn begin(&mut self, at: i64) {
         self.now = at;
         self.decide(|decider| {
-            decider.look_after_nodes();
+            repair::look_after_nodes(decider);
             decider.decide(BeginDue)
         })
         .unwrap();
@@ -300,7 +303,8 @@ impl Domain {
 
     pub(crate) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
         let end = ended_at(outcome, self.micros());
-        self.decide(|decider| decider.record_end(id, &end)).unwrap();
+        self.decide(|decider| decide::record_end(decider, id, &end))
+            .unwrap();
         self.check();
     }
 
@@ -310,7 +314,8 @@ impl Domain {
             started: None,
             ..ended_at(RunOutcome::Lost, self.micros())
         };
-        self.decide(|decider| decider.record_end(id, &end)).unwrap();
+        self.decide(|decider| decide::record_end(decider, id, &end))
+            .unwrap();
         self.check();
     }
 
@@ -321,7 +326,7 @@ impl Domain {
             states,
             ..NodeReport::default()
         };
-        self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        self.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
             .unwrap();
         self.check();
     }
@@ -351,7 +356,8 @@ impl Domain {
             });
             for id in begun.map(|begun| begun.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decider.record_start(id, at, None)).unwrap();
+                self.decide(|decider| decide::record_start(decider, id, at, None))
+                    .unwrap();
             }
         }
     }

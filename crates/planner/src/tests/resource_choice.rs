@@ -27,6 +27,8 @@ use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
 use crate::commands::BeginDue;
+use crate::decide;
+use crate::resources::repair;
 use crate::{Pricing, Request, Settings};
 
 const HOUR: Seconds = 3_600;
@@ -288,14 +290,14 @@ impl Simulation {
     /// Begins what is due: each process starts at once.
     fn begin(&mut self) {
         let begun = self.domain.decide(|decider| {
-            decider.look_after_nodes();
+            repair::look_after_nodes(decider);
             decider.decide(BeginDue)
         });
         for agreement in begun.unwrap() {
             let now = self.domain.now;
             let at = now * MICROS_PER_SECOND;
             self.domain
-                .decide(|decider| decider.record_start(agreement.id, at, None))
+                .decide(|decider| decide::record_start(decider, agreement.id, at, None))
                 .unwrap();
             let (end, _) = self.fate(&agreement, now);
             self.ends.push(Reverse((end, agreement.id)));
@@ -331,7 +333,7 @@ impl Simulation {
         assert_eq!(end, self.domain.now);
         let job = JobEnd::new(outcome, Some(started), end * MICROS_PER_SECOND);
         self.domain
-            .decide(|decider| decider.record_end(id, &job))
+            .decide(|decider| decide::record_end(decider, id, &job))
             .unwrap();
         let offered = &self.offered[&id];
         if offered.at < self.watched_from {

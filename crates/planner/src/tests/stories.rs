@@ -50,6 +50,7 @@ use super::super::decider::Decider;
 use super::super::{Error, ImprovementSettings, Pricing, Quotas, Settings};
 use super::harness::{Domain, rated};
 use crate::commands::{BeginDue, Place, ReportEnded, ReportStarted};
+use crate::resources::change;
 
 pub(crate) use self::trace::Trace;
 
@@ -240,9 +241,7 @@ impl Story {
     /// Has something decided as the writer does: what is due comes first.
     fn decide<R>(&mut self, verb: impl FnOnce(&mut Decider<'_>) -> R) -> R {
         self.domain.decide(|decider| {
-            decider.lapse_negotiations();
-            decider.fix_those_who_have_waited();
-            decider.look_after_nodes();
+            decider.catch_up();
             verb(decider)
         })
     }
@@ -351,7 +350,7 @@ impl Story {
             let dry = request.clone();
             self.ask(
                 &format!("dry {asked}"),
-                |decider| decider.decide_on_copy_of_plan(|copy| copy.decide(Place(dry))),
+                |decider| change::decide_on_copy_of_plan(decider, |copy| copy.decide(Place(dry))),
                 |accepted| agreement_in_words(&accepted.agreement),
             );
         }

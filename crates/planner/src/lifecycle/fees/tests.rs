@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::commands::BeginDue;
+use crate::lifecycle::fees;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::{
     ExchangeOffers, OfferOrigin, OfferWords, Plan, Pricing, Quote, QuoteOffers, Request, Settings, Weights,
@@ -51,9 +52,9 @@ proptest! {
         let placed = domain.plan.agreements.get(mine.id).unwrap().placement();
         let now = wait.min(placed.start.seconds() - 1).max(0);
         let (change, _) = domain.decide(now, |decider| {
-            let same = decider.cheapest_rebooking(&mine);
+            let same = fees::cheapest_rebooking(&mut decider.search(), &mine);
             let next = Money { micros: price.micros - cheaper_by(price, same.as_ref()), ..price };
-            (next, decider.change_fee(&mine, Some(next), same.as_ref()).unwrap().amount)
+            (next, fees::change_fee(decider.view(), &mine, Some(next), same.as_ref()).unwrap().amount)
         });
         let (next, fee) = change;
         prop_assert!(next.micros + fee.micros >= price.micros, "a change to the same: {next} and {fee}, not {price}");

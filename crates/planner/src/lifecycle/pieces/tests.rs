@@ -20,6 +20,8 @@ mod other_resources;
 mod sizes;
 mod windows;
 
+use crate::decide;
+use crate::resources::repair;
 use sizes::cut_to_size;
 
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -263,7 +265,7 @@ fn a_piece_that_loses_its_nodes_waits_until_others_are_free() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
         .unwrap();
     domain.check();
     let after = domain.of(agreement.id);
@@ -370,7 +372,7 @@ fn a_piece_that_nobody_could_start_in_its_time_gets_another_whatever_its_templat
     assert_eq!(slots(domain.of(id)), [(30, 39), (39, 60)]);
     domain.begin(30);
     domain
-        .decide(|decider| decider.record_start(id, 30 * MICROS_PER_SECOND, None))
+        .decide(|decider| decide::record_start(decider, id, 30 * MICROS_PER_SECOND, None))
         .unwrap();
     domain.now = 33;
     domain.end(id, RunOutcome::Lost);

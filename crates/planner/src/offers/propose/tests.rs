@@ -7,6 +7,8 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 
 use super::*;
 use crate::commands::Place;
+use crate::offers::propose;
+use crate::offers::replace;
 use crate::requests::request_of_agreement;
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
 use crate::{OfferOrigin, Plan, Pricing, Request, Weights};
@@ -111,7 +113,9 @@ fn what_there_is_instead_of_a_broken_promise_is_offered_however_dear_it_has_beco
         others: None,
         weights: Weights::default(),
     };
-    let (quote, _) = domain.decide(0, |decider| decider.quote_proposal(&ask, &suggestion));
+    let (quote, _) = domain.decide(0, |decider| {
+        propose::quote_proposal(&mut decider.search(), &ask, &suggestion)
+    });
     let prices: Vec<_> = quote
         .unwrap()
         .candidates
@@ -167,7 +171,7 @@ proptest! {
             prop_assert!(agreement.party != party && slot.start >= Time(10));
             let (admitted, _) = domain.decide(0, |decider| {
                 let at = decider.plan.schedules.place_of(&agreement.resource).unwrap();
-                let lifted = decider.lift_replaced_agreement(agreement.id).unwrap();
+                let lifted = replace::lift_replaced_agreement(&mut decider.search(), agreement.id).unwrap();
                 let request = request_of_agreement(&lifted, u64::MAX);
                 let moved = decider.plan.schedules.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
                 let admitted = decider.decide(Place(proposal)).is_ok();

@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::commands::BeginDue;
+use crate::resources::repair;
 use crate::tests::harness::{Domain, HORIZON, arm, proposal, rated};
 use crate::{Plan, Pricing, Request, Settings, Terminate};
 
@@ -165,7 +166,8 @@ fn what_a_cluster_would_refuse_goes_elsewhere_or_is_refused_in_its_words_and_nev
         states: vec![NodeState::Drained; 4],
         ..NodeReport::default()
     };
-    let repaired = domain.decide(|decider| decider.set_nodes("cluster", Reporter::Operator, &report));
+    let repaired =
+        domain.decide(|decider| repair::set_nodes(decider, "cluster", Reporter::Operator, &report));
     let repaired = repaired.unwrap();
     assert_eq!((repaired.moved, repaired.broken), (0, 1));
 }

@@ -7,6 +7,7 @@ use scheduler::Interval;
 use scheduler::{Request, Time};
 
 use super::*;
+use crate::decider::Decider;
 use crate::request::RememberedAnswers;
 use crate::resources::Schedules;
 use crate::tests::harness::{Domain, proposal};
@@ -82,12 +83,12 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Takes steps on a plan at the time `now`; new requests are numbered from `next` on.
-fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
+fn take(search: &mut Search<'_>, steps: &[Step], now: Time, next: &mut u64) {
     let mut rest = steps;
     while let Some((step, after)) = rest.split_first() {
         rest = after;
         *next += 2;
-        let resources = &mut decider.plan.schedules;
+        let resources = &mut *search.schedules;
         match *step {
             Step::Submit(at, nodes, length, start) => {
                 let request = request(*next, (nodes, length), (start, start + 2 * length));
@@ -117,12 +118,12 @@ fn take(decider: &mut Decider<'_>, steps: &[Step], now: Time, next: &mut u64) {
                 let (inner, after) = rest.split_at(steps.min(rest.len()));
                 rest = after;
                 let before = whole(resources);
-                decider.run_trial(|this| {
-                    take(this, inner, now, next);
+                run_trial(search, |search| {
+                    take(search, inner, now, next);
                     stays.then_some(())
                 });
                 if !stays {
-                    assert_eq!(whole(&decider.plan.schedules), before);
+                    assert_eq!(whole(search.schedules), before);
                 }
             }
         }
@@ -164,14 +165,14 @@ proptest! {
         let before = whole(&domain.plan.schedules);
         let mut next = 1_000;
         domain.decide(|decider| {
-            let failed = decider.run_trial(|this| {
-                take(this, &steps, Time(20), &mut next);
+            let failed = run_trial(&mut decider.search(), |search| {
+                take(search, &steps, Time(20), &mut next);
                 None::<()>
             });
             assert_eq!(failed, None);
         });
         prop_assert_eq!(&whole(&domain.plan.schedules), &before);
-        domain.decide(|decider| decider.suppose_in_transaction(|this| take(this, &steps, Time(20), &mut next)));
+        domain.decide(|decider| suppose_in_transaction(&mut decider.search(), |search| take(search, &steps, Time(20), &mut next)));
         prop_assert_eq!(&whole(&domain.plan.schedules), &before);
         domain.check();
     }
@@ -187,12 +188,12 @@ proptest! {
             let mut next = 1_000;
             domain.decide(|decider| {
                 if is_trial {
-                    decider.run_trial(|this| {
-                        take(this, &steps, Time(20), &mut next);
+                    run_trial(&mut decider.search(), |search| {
+                        take(search, &steps, Time(20), &mut next);
                         Some(())
                     });
                 } else {
-                    take(decider, &steps, Time(20), &mut next);
+                    take(&mut decider.search(), &steps, Time(20), &mut next);
                 }
             });
             whole(&domain.plan.schedules)
@@ -216,10 +217,10 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         &mut batch,
         RememberedAnswers::new(),
     );
-    decider.suppose_in_transaction(|this| {
-        this.plan.schedules.vacate(0, Time(20), number);
+    suppose_in_transaction(&mut decider.search(), |search| {
+        search.schedules.vacate(0, Time(20), number);
         // Behind the back of the log.
-        this.plan.schedules.change_schedule(0, |schedule| {
+        search.schedules.change_schedule(0, |schedule| {
             let stranger = request(7_000, (1, 10), (60, 70));
             (schedule.restore(&stranger, Time(60)).unwrap(), Vec::new())
         });
@@ -229,24 +230,4 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         .why_impossible()
         .expect("there is no room to come back to");
     assert!(why.contains("taken by others: 4 nodes"), "{why}");
-}
-
-#[test]
-fn an_agreement_that_is_changed_in_a_trial_makes_the_plan_impossible() {
-    let mut domain = domain(&[(4, 30, 50, 0)]);
-    let agreement = domain.known.values().next().unwrap().clone();
-    let mut batch = Vec::new();
-    let mut decider = Decider::new(
-        &domain.settings,
-        &mut domain.plan,
-        20_000_000,
-        &mut batch,
-        RememberedAnswers::new(),
-    );
-    decider.suppose_in_transaction(|this| this.update(agreement, Vec::new()));
-    let why = domain
-        .plan
-        .why_impossible()
-        .expect("what is stored is not taken back");
-    assert!(why.contains("in a trial"), "{why}");
 }

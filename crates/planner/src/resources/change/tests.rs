@@ -10,6 +10,8 @@ use super::*;
 use crate::Request;
 use crate::commands::{ChangeResource, Configure, OpenResource};
 use crate::plan::Plan;
+use crate::resources::change;
+use crate::resources::repair;
 use crate::settings::Settings;
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
 
@@ -37,7 +39,7 @@ fn nodes(capacity: u32) -> ResourceVerb {
 fn set(domain: &mut Domain, name: &str, verb: ResourceVerb) -> Result<ResourceChanges, Error> {
     let asked = order(name, verb.clone());
     let known = domain.known.clone();
-    let would = domain.decide(|decider| decider.decide_on_copy_of_plan(|copy| copy.decide(asked)));
+    let would = domain.decide(|decider| change::decide_on_copy_of_plan(decider, |copy| copy.decide(asked)));
     assert_eq!(domain.known, known, "asking changes nothing");
     domain.check();
     let done = domain.decide(|decider| decider.decide(order(name, verb)));
@@ -280,7 +282,7 @@ fn lost_work_of_a_retired_resource_is_run_again_elsewhere() {
         states: vec![NodeState::Down; 2],
         ..NodeReport::default()
     };
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &down));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &down));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(domain.of(runs.id).resource, "other");
     domain.check();
@@ -548,7 +550,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
     assert_eq!((lies(domain.of(stays.id)).1, lies(domain.of(wide.id)).1), before);
     let again = set(&mut domain, "local", ResourceVerb::Freeze).unwrap();
     assert_eq!(again.resources[0].1, "");
-    // Only it could take this.
+    // Only it could take search.
     let refusal = domain.place(proposal(3, 50, (0, 400))).unwrap_err();
     assert_eq!(refusal.reason, Reason::SizeExceedsCapacity);
     assert!(
@@ -567,7 +569,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
         ..NodeReport::default()
     };
     domain.now = 1;
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &down(1)));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &down(1)));
     assert!(
         repaired
             .unwrap()
@@ -579,7 +581,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
     domain.check();
     let waits = domain.place(proposal(2, 100, (200, 400))).unwrap().agreement;
     assert_eq!(waits.resource, "other");
-    let repaired = domain.decide(|decider| decider.set_nodes("other", Reporter::Operator, &down(2)));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "other", Reporter::Operator, &down(2)));
     assert_eq!(repaired.unwrap().changes[&waits.id].to, None);
     let thawed = set(&mut domain, "local", ResourceVerb::Thaw).unwrap();
     assert_eq!(thawed.resources[0].1, "thawed");

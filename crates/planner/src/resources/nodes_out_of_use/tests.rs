@@ -5,6 +5,8 @@ use domain::resources::Resource;
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
+use crate::decide;
+use crate::offers::replace;
 use crate::tests::harness::{Domain, work};
 
 /// A resource of two nodes that is to have one. Work runs on the other until 50 at the latest, and on that one until 200. Returns the
@@ -45,10 +47,10 @@ fn a_node_that_is_to_leave_is_gone_when_the_slot_on_it_is_made_shorter_and_over(
             .unwrap();
         let mut shorter = old.clone();
         shorter.place_slot(0, (Interval::new(Time(0), Time(30)), 1));
-        decider.take_out(&old);
-        decider.put_slot_back(at, &shorter, 0, number);
-        decider.hand_over_nodes(&old, leaves, Time(30));
-        decider.update(shorter, Vec::new());
+        replace::take_out(&mut decider.search(), &old);
+        replace::put_slot_back(&mut decider.search(), at, &shorter, 0, number);
+        replace::hand_over_nodes(decider, &old, leaves, Time(30));
+        decide::update(decider, shorter, Vec::new());
     });
     domain.check();
     let refusal = domain.place(work(1, 15, (30, 48))).unwrap_err();

@@ -10,6 +10,11 @@ use scheduler::{Seconds, Time};
 use super::super::failures::Failures;
 use super::*;
 use crate::commands::BeginDue;
+use crate::decide;
+use crate::decider::Decider;
+use crate::lifecycle::retry;
+use crate::offers::propose;
+use crate::resources::repair;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Plan, Request};
 
@@ -41,7 +46,7 @@ fn states(state: NodeState, nodes: &[u32]) -> NodeReport {
 
 fn set(domain: &mut Domain, state: NodeState, nodes: &[u32]) -> Repaired {
     let report = states(state, nodes);
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
     domain.check();
     let mut repaired = repaired.unwrap();
     let changes = std::mem::take(&mut repaired.changes);
@@ -220,7 +225,7 @@ fn nodes_that_come_back_are_used_again_and_what_waits_moves_up() {
     );
     domain.now = 500;
     domain.decide(|decider| {
-        decider.look_after_nodes();
+        repair::look_after_nodes(decider);
     });
     assert_eq!(
         domain.of(waiting.id).placement().start,
@@ -245,7 +250,7 @@ fn who_waits_makes_room_also_where_before_him_only_what_runs_stands_in_the_way()
         node: 0,
         interval: Interval::new(Time(50), Time(120)),
     }];
-    let repaired = domain.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report));
+    let repaired = domain.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report));
     assert_eq!(repaired.unwrap().moved, 1);
     assert_eq!(
         domain.of(waiting.id).placement().start,
@@ -261,7 +266,7 @@ fn maintenance_is_planned_around() {
     resource.maintenance = vec![(Interval::new(Time(100), Time(200)), 3)];
     let mut domain = domain(vec![resource]);
     domain.decide(|decider| {
-        decider.look_after_nodes();
+        repair::look_after_nodes(decider);
     });
     let large = domain.place(proposal(2, 50, (60, 1_000))).unwrap().agreement;
     assert_eq!(large.placement().start, Time(200));
@@ -304,7 +309,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         .decide(|decider| decider.decide(BeginDue).map(drop))
         .unwrap();
     domain
-        .decide(|decider| decider.record_start(one.id, 1_000_000, None))
+        .decide(|decider| decide::record_start(decider, one.id, 1_000_000, None))
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
@@ -342,7 +347,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         ended: None,
         proposed: None,
     };
-    let lift = |decider: &mut Decider<'_>| decider.lift_replaced(&change).map(drop);
+    let lift = |decider: &mut Decider<'_>| propose::lift_replaced(&mut decider.search(), &change).map(drop);
     assert!(
         domain.decide(lift).is_err(),
         "what is left of that might run beside the job of another agreement in its place"
@@ -353,7 +358,8 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
     let lost = |decider: &mut Decider<'_>| {
-        decider.record_end(
+        decide::record_end(
+            decider,
             other.id,
             &domain::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
         )
@@ -379,9 +385,11 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
     domain.now = 10;
     let end = domain.decide(|decider| {
         let agreement = decider.live_agreement(one.id).unwrap();
-        decider.end_of_lost_work(&agreement)
+        retry::end_of_lost_work(decider.view(), &agreement)
     });
-    domain.decide(|decider| decider.record_end(one.id, &end)).unwrap();
+    domain
+        .decide(|decider| decide::record_end(decider, one.id, &end))
+        .unwrap();
     domain.check();
     assert!(!domain.known.contains_key(&one.id));
     assert_eq!(domain.of(later.id), &later);
@@ -398,11 +406,13 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
             .decide(|decider| decider.decide(BeginDue).map(drop))
             .unwrap();
         let end = domain.decide(|decider| {
-            decider.record_start(one.id, decider.now, None).unwrap();
+            decide::record_start(decider, one.id, decider.now, None).unwrap();
             let agreement = decider.live_agreement(one.id).unwrap();
-            decider.end_of_lost_work(&agreement)
+            retry::end_of_lost_work(decider.view(), &agreement)
         });
-        domain.decide(|decider| decider.record_end(one.id, &end)).unwrap();
+        domain
+            .decide(|decider| decide::record_end(decider, one.id, &end))
+            .unwrap();
         domain.now += 2;
     }
     assert_eq!(times, 11, "the first time and ten more");

@@ -13,6 +13,8 @@ use uuid::Uuid;
 use super::trace::{agreement_in_words, repaired_in_words};
 use super::{RESTARTING, Story, euro};
 use crate::commands::{EndSought, PlaceSought, ReportAtPeer};
+use crate::resources::change;
+use crate::resources::repair;
 use crate::tests::harness::proposal;
 use crate::{ChangeResource, Evict, MoveAgreement, Request, ResourceVerb, ResourceWish, Terminate};
 
@@ -195,7 +197,7 @@ impl Story {
         };
         self.ask(
             &asked,
-            |decider| decider.set_nodes(resource, by, &report),
+            |decider| repair::set_nodes(decider, resource, by, &report),
             repaired_in_words,
         );
     }
@@ -327,7 +329,9 @@ impl Story {
         if let Some(id) = self.any_agreement() {
             self.ask(
                 &format!("dry terminate {id}"),
-                |decider| decider.decide_on_copy_of_plan(|copy| copy.decide(Terminate::of(id, None))),
+                |decider| {
+                    change::decide_on_copy_of_plan(decider, |copy| copy.decide(Terminate::of(id, None)))
+                },
                 agreement_in_words,
             );
         }
@@ -365,7 +369,7 @@ impl Story {
             &asked,
             |decider| {
                 if is_dry {
-                    decider.decide_on_copy_of_plan(|copy| copy.decide(order))
+                    change::decide_on_copy_of_plan(decider, |copy| copy.decide(order))
                 } else {
                     decider.decide(order)
                 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::resources::failures::Failures;
+use crate::resources::repair;
 use crate::tests::harness::{Domain, HORIZON, proposal};
 use crate::{Overruns, Plan, Request, Terminate};
 
@@ -429,7 +430,7 @@ impl Domain {
             states,
             ..NodeReport::default()
         };
-        self.decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+        self.decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
             .unwrap();
         self.check();
     }

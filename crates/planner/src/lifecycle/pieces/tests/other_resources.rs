@@ -3,6 +3,7 @@
 use domain::agreement::Filter;
 
 use super::*;
+use crate::resources::repair;
 
 /// Thirty seconds of work in two pieces on the first of two resources; the second is taken until 60.
 fn in_two(work: Request) -> (Domain, Agreement, Uuid) {
@@ -92,7 +93,7 @@ fn what_runs_does_not_go_to_another_resource_with_the_piece_that_follows() {
         ..NodeReport::default()
     };
     domain
-        .decide(|decider| decider.set_nodes("local", Reporter::Operator, &drained))
+        .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &drained))
         .unwrap();
     domain.check();
     let nowhere = "no other place in its window for piece 2 of 2";

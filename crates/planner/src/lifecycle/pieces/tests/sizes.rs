@@ -5,6 +5,7 @@ use domain::resources::Scaling;
 
 use super::*;
 use crate::Pricing;
+use crate::resources::repair;
 
 /// The same with several sizes, where the law of scaling is constant work, with one size for each piece or one for all.
 pub(super) fn cut_to_size(
@@ -101,7 +102,7 @@ fn a_piece_that_loses_its_nodes_goes_on_fewer_for_longer_where_pieces_may_differ
             ..NodeReport::default()
         };
         domain
-            .decide(|decider| decider.set_nodes("local", Reporter::Operator, &report))
+            .decide(|decider| repair::set_nodes(decider, "local", Reporter::Operator, &report))
             .unwrap();
         domain.check();
         if independent {

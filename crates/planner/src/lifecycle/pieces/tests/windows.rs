@@ -1,6 +1,9 @@
 //! Pieces that move for others, and others that move for pieces.
 
 use super::*;
+use crate::offers::change_end;
+use crate::offers::replace;
+use crate::placement::transaction;
 use crate::{OfferOrigin, QuoteOffers, Weights};
 
 fn said(domain: &Domain, id: uuid::Uuid, words: &str) -> bool {
@@ -179,9 +182,9 @@ fn last_ends(domain: &mut Domain, id: uuid::Uuid, seconds: i64) -> Result<Vec<(i
         weights: Weights::default(),
     };
     let quote = domain.decide(|decider| {
-        decider.suppose_in_transaction(|decider| {
-            let lifted = decider.lift_replaced_agreement(id).unwrap();
-            decider.quote_begun(&ask, Time(1_000), &lifted).unwrap()
+        transaction::suppose_in_transaction(&mut decider.search(), |search| {
+            let lifted = replace::lift_replaced_agreement(search, id).unwrap();
+            change_end::quote_begun(search, &ask, Time(1_000), &lifted).unwrap()
         })
     });
     let quote = quote.map_err(|refusal| refusal.binding)?;

@@ -1,0 +1,84 @@
+//! What a decision may look at and change: a [`View`] looks, a [`Search`] changes the schedules in trials, and a
+//! [`Decider`](crate::decider::Decider) changes everything.
+
+use domain::agreement::{Event, EventKind};
+use domain::clock::{Micros, second_of};
+use scheduler::Time;
+
+use crate::admission::limits::Limits;
+use crate::commands::CommandOptions;
+use crate::lifecycle::life::Life;
+use crate::live_agreements::Agreements;
+use crate::offers::open::Table;
+use crate::placement::places::Places;
+use crate::reserving::waiting_commands::WaitingCommands;
+use crate::resources::Schedules;
+use crate::settings::Settings;
+
+/// What can be looked at for a decision.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) options: &'a CommandOptions,
+    pub(crate) now: Micros,
+    pub(crate) life: &'a Life,
+    pub(crate) table: &'a Table,
+    pub(crate) waiting: &'a WaitingCommands,
+    pub(crate) placement: &'a Places,
+    pub(crate) limits: &'a Limits,
+    pub(crate) agreements: &'a Agreements,
+    pub(crate) schedules: &'a Schedules,
+}
+
+impl View<'_> {
+    /// The present second.
+    pub(crate) fn present_second(&self) -> Time {
+        second_of(self.now)
+    }
+
+    /// A line of a timeline, as of now.
+    pub(crate) fn event(&self, kind: EventKind, detail: impl Into<String>) -> Event {
+        Event {
+            at: self.now,
+            kind,
+            detail: detail.into(),
+        }
+    }
+}
+
+/// A search for a place: it looks at everything, changes the schedules in trials, and counts what is asked.
+pub(crate) struct Search<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) options: &'a CommandOptions,
+    pub(crate) now: Micros,
+    pub(crate) life: &'a Life,
+    pub(crate) table: &'a Table,
+    pub(crate) waiting: &'a WaitingCommands,
+    pub(crate) placement: &'a Places,
+    pub(crate) agreements: &'a Agreements,
+    pub(crate) limits: &'a mut Limits,
+    pub(crate) schedules: &'a mut Schedules,
+}
+
+impl Search<'_> {
+    /// What the search looks at.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            settings: self.settings,
+            options: self.options,
+            now: self.now,
+            life: self.life,
+            table: self.table,
+            waiting: self.waiting,
+            placement: self.placement,
+            limits: self.limits,
+            agreements: self.agreements,
+            schedules: self.schedules,
+        }
+    }
+
+    /// The present second.
+    pub(crate) fn present_second(&self) -> Time {
+        second_of(self.now)
+    }
+}
