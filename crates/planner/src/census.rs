@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use domain::agreement::{Agreement, AgreementState};
 use scheduler::{Interval, Seconds};
 
-use crate::admission::quotas;
 use crate::context::View;
+use crate::limits::quotas;
 
 /// The times ahead of which it is counted how much is taken: a word for each, and its seconds.
 pub const AHEAD: [(&str, Seconds); 2] = [("day", 86_400), ("week", 7 * 86_400)];

@@ -5,15 +5,15 @@ use domain::agreement::{Event, EventKind};
 use domain::clock::{Micros, second_of};
 use scheduler::Time;
 
-use crate::admission::limits::Limits;
+use crate::agreements::Agreements;
 use crate::commands::CommandOptions;
-use crate::lifecycle::life::Life;
-use crate::live_agreements::Agreements;
-use crate::offers::open::Table;
-use crate::placement::places::Places;
-use crate::reserving::waiting_commands::WaitingCommands;
-use crate::resources::Schedules;
+use crate::life::Life;
+use crate::limits::Limits;
+use crate::placement::Places;
+use crate::schedules::Schedules;
 use crate::settings::Settings;
+use crate::table::Table;
+use crate::waiting::waiting_commands::WaitingCommands;
 
 /// What can be looked at for a decision.
 #[derive(Clone, Copy)]

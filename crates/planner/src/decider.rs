@@ -13,12 +13,12 @@ use crate::commands::CommandOptions;
 use crate::context::{Search, View};
 use crate::decide;
 use crate::error::{Error, Result};
-use crate::offers::negotiate;
 use crate::placement::move_up;
 use crate::plan::Plan;
 use crate::request::RememberedAnswers;
 use crate::resources::{change, repair};
 use crate::settings::Settings;
+use crate::table::negotiate;
 
 /// The data of a decision: the plan, the present, and the changes that the batch has so far.
 pub struct Decider<'a> {

@@ -5,7 +5,7 @@
 //! commands, each of which is a struct that is a [`Command`]. Where something is found in the plan that must never happen, the plan is made anew
 //! from the store before anything else is decided.
 
-mod admission;
+mod agreements;
 mod census;
 mod commands;
 mod context;
@@ -17,26 +17,24 @@ mod faults;
 mod free_time;
 mod idempotency;
 mod invariant;
-mod lifecycle;
-mod live_agreements;
-mod offers;
+mod life;
+mod limits;
 mod picture;
 mod placement;
 mod plan;
 mod recall;
 mod request;
 mod requests;
-mod reserving;
 mod resources;
+mod schedules;
 mod settings;
 mod slot_numbers;
+mod table;
 mod timetable;
 mod trial;
+mod waiting;
 mod words;
 
-pub use admission::energy::{Energy, Kwh, Watts};
-pub use admission::price_list::Pricing;
-pub use admission::share::{PartyUsage, ResourceUsage};
 pub use census::{AHEAD, Census, ResourceCensus};
 pub use commands::{
     Accept, AddFeesOfChange, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer, CheckClosed,
@@ -51,20 +49,23 @@ pub use commands::{
 pub use decider::{Decider, DecisionStep};
 pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
 pub use fault::IMPOSSIBLE;
-pub use lifecycle::at_peer::MadeAtPeer;
-pub use lifecycle::overruns::Overruns;
-pub use offers::messages::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
-pub use offers::ranking::best_candidates;
-pub use offers::suggestion::{SUGGESTIONS_MAX, Suggestion};
+pub use life::at_peer::MadeAtPeer;
+pub use life::overruns::Overruns;
+pub use limits::energy::{Energy, Kwh, Watts};
+pub use limits::price_list::Pricing;
+pub use limits::share::{PartyUsage, ResourceUsage};
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
 pub use plan::Plan;
 pub use request::{AcceptedOffer, Idempotency, RememberedAnswers, Request, Scope};
-pub use resources::failures::Failures;
-pub use resources::foresight::Foresight;
 pub use resources::machines::{machines_as_configured, machines_of_rows};
 pub use resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
-pub use resources::resource_plan::NodeStatus;
+pub use schedules::failures::Failures;
+pub use schedules::foresight::Foresight;
+pub use schedules::resource_plan::NodeStatus;
 pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};
+pub use table::messages::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
+pub use table::ranking::best_candidates;
+pub use table::suggestion::{SUGGESTIONS_MAX, Suggestion};
 pub use trial::{TrialResult, TriedPlace, try_request};
 
 #[cfg(test)]

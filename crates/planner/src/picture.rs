@@ -7,12 +7,12 @@ use domain::resources::{NodeCounts, UnusedNodes};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
-use crate::admission::payer::Payer;
-use crate::admission::price_list::{Priced, Pricing};
 use crate::context::View;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
+use crate::limits::payer::Payer;
+use crate::limits::price_list::{Priced, Pricing};
 use crate::plan::is_undecided;
-use crate::resources::resource_plan::{NodeStatus, ResourcePlan};
+use crate::schedules::resource_plan::{NodeStatus, ResourcePlan};
 use crate::settings::Policies;
 
 /// The most nodes of a resource that are all on a picture. A longer list does not help to find the nodes that are not up.

@@ -7,18 +7,18 @@ use domain::resources::{Binding, CLUSTER, Resource};
 use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
-use crate::admission::limits::Limits;
+use crate::agreements::Agreements;
 use crate::error::Inconsistent;
-use crate::lifecycle::life::Life;
-use crate::live_agreements::Agreements;
-use crate::offers::open::Table;
-use crate::placement::places::Places;
+use crate::life::Life;
+use crate::limits::Limits;
+use crate::placement::Places;
 use crate::requests::requests_of_agreement;
-use crate::reserving::waiting_commands::WaitingCommands;
-use crate::resources::Schedules;
-use crate::resources::members::new_resource_plan;
-use crate::resources::resource_plan::ResourcePlan;
+use crate::schedules::Schedules;
+use crate::schedules::members::new_resource_plan;
+use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Settings;
+use crate::table::Table;
+use crate::waiting::waiting_commands::WaitingCommands;
 
 /// The plan in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]

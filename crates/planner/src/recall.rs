@@ -7,9 +7,9 @@ use domain::resources::{NodeRow, Resource};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::offers::suggestion::Suggestion;
 use crate::plan::Plan;
-use crate::resources::foresight::Foresight;
+use crate::schedules::foresight::Foresight;
+use crate::table::suggestion::Suggestion;
 
 impl Plan {
     /// Takes back how nodes stand.

@@ -8,9 +8,9 @@ use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Order, Seconds};
 
-use crate::admission::price_list::Pricing;
-use crate::lifecycle::overruns::Overruns;
-use crate::resources::failures::Failures;
+use crate::life::overruns::Overruns;
+use crate::limits::price_list::Pricing;
+use crate::schedules::failures::Failures;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]

@@ -4,15 +4,15 @@ use domain::agreement::Agreement;
 use domain::clock::Micros;
 use scheduler::{Interval, Time};
 
-use crate::admission::refuse;
 use crate::context::View;
 use crate::decide;
 use crate::decider::Decider;
 use crate::error::Refusal;
+use crate::limits::refuse;
 use crate::plan::Plan;
 use crate::request::{RememberedAnswers, Request};
-use crate::resources::domain_id;
-use crate::resources::need::Need;
+use crate::schedules::domain_id;
+use crate::schedules::need::Need;
 use crate::settings::Settings;
 
 /// What a proposal would get.

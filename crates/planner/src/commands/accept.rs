@@ -4,11 +4,11 @@ use domain::agreement::BarredResource;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::admission::quotas;
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::offers::accept;
+use crate::limits::quotas;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
+use crate::table::accept;
 
 /// An agreement is to be made of an offer that is held, which takes over its place; where it replaces another agreement, that one is
 /// complete from then on.

@@ -6,11 +6,11 @@ use domain::change::Change;
 use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::lifecycle::at_peer;
-use crate::lifecycle::billing;
-use crate::lifecycle::late_starts;
-use crate::lifecycle::overrun;
-use crate::lifecycle::retry;
+use crate::life::at_peer;
+use crate::life::billing;
+use crate::life::late_starts;
+use crate::life::overrun;
+use crate::life::retry;
 use crate::requests::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is

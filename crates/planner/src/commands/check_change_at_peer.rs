@@ -6,10 +6,10 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, OfferLoss};
-use crate::lifecycle::at_peer;
-use crate::offers::hold;
-use crate::offers::replace;
+use crate::life::at_peer;
 use crate::placement::transaction;
+use crate::table::hold;
+use crate::table::replace;
 
 /// Makes sure that there is room here for a change of an agreement at its peer, before the peer is asked for that. What is held for the
 /// answer in which the change was offered is free for it.

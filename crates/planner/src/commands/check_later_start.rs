@@ -5,8 +5,8 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::lifecycle::retry;
-use crate::lifecycle::retry::MISSES_MAX;
+use crate::life::retry;
+use crate::life::retry::MISSES_MAX;
 use crate::placement::find;
 use crate::placement::find::RESTART;
 use crate::placement::transaction;

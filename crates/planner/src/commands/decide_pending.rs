@@ -6,15 +6,15 @@ use domain::change::{AcceptanceEndpoint, CallBack, Change};
 use uuid::Uuid;
 
 use super::{Accept, Command, Decision, Outcome};
-use crate::admission::refuse;
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::lifecycle::at_peer;
-use crate::lifecycle::at_peer::MadeAtPeer;
-use crate::offers::accept;
+use crate::life::at_peer;
+use crate::life::at_peer::MadeAtPeer;
+use crate::limits::refuse;
 use crate::request::Request;
-use crate::reserving;
+use crate::table::accept;
+use crate::waiting;
 
 /// A pending agreement is to be decided: it becomes Observed, with the first of its ways that has a place, or Rejected.
 ///
@@ -136,7 +136,7 @@ fn place_first_way(
     while let Some(mut way) = ways.next() {
         way.id = pending.id;
         // In words only: its alternatives are not sent anywhere.
-        match reserving::admit_reserved_or(decider, &way, refuse::refuse_briefly) {
+        match waiting::admit_reserved_or(decider, &way, refuse::refuse_briefly) {
             Ok(None) => return Ok(DecisionStep::Wait([way].into_iter().chain(ways).collect())),
             Ok(Some((agreement, admitted, number))) => {
                 let agreement = Agreement {

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::offers::negotiate;
 use crate::request::{Idempotency, Scope};
+use crate::table::negotiate;
 
 /// A negotiation is to be ended before its time, and gives back its holds.
 ///

@@ -6,7 +6,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::lifecycle::pieces;
+use crate::life::pieces;
 use crate::resources::repair;
 
 /// An agreement without a place that no peer carries out is to be ended.

@@ -9,8 +9,8 @@ use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::lifecycle::billing;
-use crate::lifecycle::pieces;
+use crate::life::billing;
+use crate::life::pieces;
 use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
 

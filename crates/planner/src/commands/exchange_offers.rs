@@ -6,11 +6,11 @@ use uuid::Uuid;
 use super::{Command, Decision, Initiate};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::offers::exchange;
-use crate::offers::messages::OfferWords;
-use crate::offers::negotiate;
-use crate::offers::propose::check_open_to_proposals;
 use crate::request::{Idempotency, Scope};
+use crate::table::exchange;
+use crate::table::messages::OfferWords;
+use crate::table::negotiate;
+use crate::table::propose::check_open_to_proposals;
 
 /// One step of a negotiation: an offer of the requester is to be stored with the answers to it, of which the Acceptable ones are kept. It
 /// opens the negotiation where it says so. The answer is the answers in their new states.

@@ -4,8 +4,8 @@ use domain::resources::KeptNodes;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::reserving;
-use crate::reserving::reserved_nodes;
+use crate::waiting;
+use crate::waiting::reserved_nodes;
 
 /// The nodes that a resource keeps for its agreements, all of them: those are bound when their slots begin.
 ///
@@ -25,7 +25,7 @@ impl Command for KeepNodes {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
         decider.plan.schedules.note_kept_nodes(&resource, kept);
-        reserving::note_reserved(decider, &resource);
+        waiting::note_reserved(decider, &resource);
         reserved_nodes::bind_as_held(decider, &resource);
         for agreement in decider
             .plan

@@ -3,7 +3,7 @@
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::resources::node_status;
-use crate::resources::resource_plan::NodeStatus;
+use crate::schedules::resource_plan::NodeStatus;
 
 /// The answer is how the nodes of a resource stand, by their numbers; none of a retired resource on which nothing is planned.
 ///

@@ -4,7 +4,7 @@ use domain::resources::ResourceAgreements;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::reserving::reserved_nodes;
+use crate::waiting::reserved_nodes;
 
 /// The answer is the agreements that are not over and have their place on a resource, in order of start, with their nodes. The agreements
 /// that commands wait for are among them.

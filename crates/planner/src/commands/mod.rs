@@ -105,12 +105,12 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::admission::refusal_log;
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Refusal, Result};
+use crate::limits::refusal_log;
 use crate::request::Scope;
-use crate::reserving;
+use crate::waiting;
 
 /// What is asked of the planner.
 pub trait Command: Sized + Send + Sync + 'static {
@@ -198,7 +198,7 @@ impl Decider<'_> {
         }
         let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
         if let Some(id) = awaited {
-            reserving::begin_waiting_command(self, id);
+            waiting::begin_waiting_command(self, id);
         }
         let mut decision = command.decide(self);
         match &mut decision {

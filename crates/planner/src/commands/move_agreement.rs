@@ -10,7 +10,7 @@ use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::lifecycle::retry;
+use crate::life::retry;
 use crate::placement::find;
 use crate::placement::find::rest_of_window;
 use crate::placement::transaction;

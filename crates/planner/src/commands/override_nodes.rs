@@ -12,7 +12,7 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::resources::node_status;
 use crate::resources::repair;
-use crate::resources::resource_plan::NodeStatus;
+use crate::schedules::resource_plan::NodeStatus;
 
 /// The word of an operator about nodes of a resource, from now on: the plan is repaired as by [`SetNodes`](super::SetNodes), and nodes that
 /// are not named stand as before. The answer is what followed, and how the named ones stand then.

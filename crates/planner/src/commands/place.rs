@@ -5,14 +5,14 @@ use domain::change::Change;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::admission::quotas;
-use crate::admission::refuse;
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Refusal, Result};
+use crate::limits::quotas;
+use crate::limits::refuse;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::reserving;
-use crate::resources::need::Placement;
+use crate::schedules::need::Placement;
+use crate::waiting;
 
 /// A request is to be placed inside its window, where accepted agreements that may still move make room for it. Once this is answered,
 /// the agreement is stored, and every move with it.
@@ -45,7 +45,7 @@ impl Command for Place {
         decider.check_key_is_new(request.idempotency.as_ref())?;
         decide::check_new_id(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
-        let mut moved = reserving::moved_before_reserving(decider, request.id);
+        let mut moved = waiting::moved_before_reserving(decider, request.id);
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
@@ -70,7 +70,7 @@ fn admit(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    reserving::admit_reserved_or(decider, request, |search, need, reason| {
+    waiting::admit_reserved_or(decider, request, |search, need, reason| {
         // A refusal reveals something about the agreements of others, as a quote does.
         match quotas::count_quota_question(search, need.payer.party) {
             Ok(()) => refuse::make_refusal(search, need, reason),

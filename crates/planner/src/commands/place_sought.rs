@@ -7,7 +7,7 @@ use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::lifecycle::at_peer;
+use crate::life::at_peer;
 use crate::placement::transaction;
 use crate::words::time_difference_in_words;
 

@@ -6,8 +6,8 @@ use domain::change::Change;
 use super::{Command, Decision, ExchangeOffers};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::offers::exchange;
-use crate::offers::negotiate;
+use crate::table::exchange;
+use crate::table::negotiate;
 
 /// A negotiation of the provider's own is to be opened with its offers, which are held.
 ///

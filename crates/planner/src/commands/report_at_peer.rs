@@ -13,13 +13,13 @@ use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
-use crate::lifecycle::at_peer;
-use crate::lifecycle::billing;
-use crate::lifecycle::late_starts;
-use crate::lifecycle::pieces;
-use crate::lifecycle::retry;
+use crate::life::at_peer;
+use crate::life::billing;
+use crate::life::late_starts;
+use crate::life::pieces;
+use crate::life::retry;
 use crate::placement::transaction;
-use crate::reserving::reserved_nodes;
+use crate::waiting::reserved_nodes;
 use crate::words::time_difference_in_words;
 
 /// How an agreement stands at its peer is taken over: its slot here follows, it gets another place where the peer has lost it, and once it

@@ -6,7 +6,7 @@ use domain::clock::Micros;
 use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::lifecycle::reports;
+use crate::life::reports;
 
 /// An agreement's process has started, with the files that were brought for it, and since when they were.
 ///

@@ -5,7 +5,7 @@ use domain::agreement::{JobEnd, Run};
 use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::lifecycle::reports;
+use crate::life::reports;
 
 /// An agreement's work ended: its guarantees are assessed, it is complete, the rest of its slot is free, and its execution is kept, in
 /// one transaction.

@@ -6,8 +6,8 @@ use domain::clock::Micros;
 use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::lifecycle::billing;
-use crate::lifecycle::reports;
+use crate::life::billing;
+use crate::life::reports;
 
 /// Files are being brought for an agreement's job since an instant: its slot is used from then on.
 ///

@@ -5,8 +5,8 @@ use domain::agreement::{CannotStart, EventKind, Run, ServiceState};
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::lifecycle::pieces;
-use crate::lifecycle::reports;
+use crate::life::pieces;
+use crate::life::reports;
 
 /// An agreement with a job that can never be started, now or later, is to be ended: it is lost, and there is no restart.
 ///

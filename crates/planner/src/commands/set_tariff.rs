@@ -1,8 +1,8 @@
 //! A tariff of energy is taken over.
 
 use super::{Command, Decision};
-use crate::admission::energy::Kwh;
 use crate::decider::{Decider, DecisionStep};
+use crate::limits::energy::Kwh;
 
 /// A tariff of energy is to be taken over, where the power of nodes is known. What is planned stays where it is.
 ///

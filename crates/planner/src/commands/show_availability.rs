@@ -3,9 +3,9 @@
 use scheduler::Interval;
 
 use super::{Command, Decision};
-use crate::admission::quotas;
 use crate::decider::{Decider, DecisionStep};
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
+use crate::limits::quotas;
 
 /// Gaps of one resource, and intervals of an answer, at most. The ones beyond are left out at the end.
 const GAPS_MAX: usize = 1_000;

@@ -1,9 +1,9 @@
 //! What parties have is told.
 
 use super::{Command, Decision};
-use crate::admission::share;
-use crate::admission::share::PartyUsage;
 use crate::decider::{Decider, DecisionStep};
+use crate::limits::share;
+use crate::limits::share::PartyUsage;
 
 /// The answer is what a party has; what all have where none is named, by their names.
 ///

@@ -6,14 +6,14 @@ use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::admission::quotas;
-use crate::admission::spending;
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, bare_refusal};
+use crate::limits::quotas;
+use crate::limits::spending;
 use crate::placement::admit;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::resources::need::Placement;
+use crate::schedules::need::Placement;
 
 /// Agreements that may wait for their decision: they are decided within moments, so that more are a flood.
 const PENDING_MAX: usize = 10_000;

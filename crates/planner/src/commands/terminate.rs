@@ -11,13 +11,13 @@ use super::{Command, Decision};
 use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::lifecycle::billing;
-use crate::lifecycle::fees;
-use crate::lifecycle::late_starts;
-use crate::lifecycle::lost_work;
-use crate::offers::negotiate;
+use crate::life::billing;
+use crate::life::fees;
+use crate::life::late_starts;
+use crate::life::lost_work;
 use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
+use crate::table::negotiate;
 
 /// An agreement is to be ended before its time: at once when nothing of it runs, else as soon as its job has been stopped.
 ///

@@ -6,20 +6,20 @@ use domain::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, S
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, Time, counted};
 
-use crate::admission::budget;
-use crate::admission::budget::is_within_budget;
-use crate::admission::price_list::Priced;
-use crate::admission::pricing;
 use crate::context::Search;
 use crate::context::View;
 use crate::decider::Decider;
-use crate::lifecycle::retry;
+use crate::life::retry;
+use crate::limits::budget;
+use crate::limits::budget::is_within_budget;
+use crate::limits::price_list::Priced;
+use crate::limits::pricing;
 use crate::placement::find;
 use crate::placement::transaction;
 use crate::request::Request;
 use crate::requests::revenue_of_price;
-use crate::resources::IN_THE_WAY_MAX;
-use crate::resources::need::{Need, Placement, Transfer};
+use crate::schedules::IN_THE_WAY_MAX;
+use crate::schedules::need::{Need, Placement, Transfer};
 
 /// Resources on which others are asked to move for one request, and sizes of the request that are tried there: admission to a
 /// crowded resource may take milliseconds, and all commands wait meanwhile.

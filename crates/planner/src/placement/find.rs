@@ -19,12 +19,12 @@ use crate::context::Search;
 use crate::context::View;
 use crate::decide;
 use crate::decider::Decider;
-use crate::lifecycle::retry;
-use crate::offers::hold;
+use crate::life::retry;
 use crate::placement::admit;
 use crate::placement::transaction;
 use crate::requests::{request_of_slot, request_of_stretch};
-use crate::resources::need::{Need, may_take_shape};
+use crate::schedules::need::{Need, may_take_shape};
+use crate::table::hold;
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.

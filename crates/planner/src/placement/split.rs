@@ -13,13 +13,13 @@ use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use crate::admission::pricing;
 use crate::context::Search;
 use crate::context::View;
+use crate::limits::pricing;
 use crate::placement::admit;
 use crate::placement::transaction;
-use crate::resources::Schedules;
-use crate::resources::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
+use crate::schedules::Schedules;
+use crate::schedules::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
 
 /// Resources on which pieces are looked for.
 const RESOURCES_MAX: usize = 4;

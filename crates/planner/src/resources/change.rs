@@ -17,11 +17,11 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Error;
 use crate::request::RememberedAnswers;
-use crate::reserving::reserved_nodes;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair;
 use crate::resources::repair::DisplacementCause;
+use crate::waiting::reserved_nodes;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]

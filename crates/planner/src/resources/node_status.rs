@@ -2,7 +2,7 @@
 
 use crate::context::View;
 use crate::error::{Error, Result};
-use crate::resources::resource_plan::NodeStatus;
+use crate::schedules::resource_plan::NodeStatus;
 
 /// The names of some nodes of a resource, for people.
 pub(crate) fn names_of(view: View<'_>, resource: &str, nodes: &[u32]) -> String {

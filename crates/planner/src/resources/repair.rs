@@ -12,25 +12,25 @@ use domain::resources::{NodeReport, NodeRow, Repaired, Reporter};
 use scheduler::{Interval, Seconds};
 use uuid::Uuid;
 
-use crate::admission::refuse;
 use crate::context::Search;
 use crate::decide;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::lifecycle::overrun::saved_work;
-use crate::lifecycle::pieces;
-use crate::lifecycle::place_at_peer;
-use crate::lifecycle::reports;
-use crate::lifecycle::retry;
-use crate::lifecycle::retry::RetryReason;
-use crate::offers::hold;
+use crate::life::overrun::saved_work;
+use crate::life::pieces;
+use crate::life::place_at_peer;
+use crate::life::reports;
+use crate::life::retry;
+use crate::life::retry::RetryReason;
+use crate::limits::refuse;
 use crate::placement::admit;
 use crate::placement::find;
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
-use crate::reserving;
-use crate::resources::need::Need;
-use crate::resources::resource_plan::ResourcePlan;
+use crate::schedules::need::Need;
+use crate::schedules::resource_plan::ResourcePlan;
+use crate::table::hold;
+use crate::waiting;
 use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Why something has to leave its place.
@@ -124,7 +124,7 @@ pub(crate) fn set_nodes(
     }
     let repaired = repair(decider, at, DisplacementCause::OutOfUse);
     if by == Reporter::Executor {
-        reserving::note_reported(decider, resource);
+        waiting::note_reported(decider, resource);
     }
     Ok(repaired)
 }

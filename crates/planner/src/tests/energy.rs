@@ -8,7 +8,7 @@ use scheduler::{Fraction, Interval, Rate, Time};
 
 use super::harness::{Domain, proposal};
 use crate::decider::Decider;
-use crate::resources::need::Need;
+use crate::schedules::need::Need;
 use crate::{Energy, Kwh, Pricing, Settings, Terminate, Watts};
 
 const HOUR: i64 = 3_600;

@@ -10,9 +10,9 @@ use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
-use crate::admission::refuse;
+use crate::limits::refuse;
 use crate::placement::admit;
-use crate::resources::need::Need;
+use crate::schedules::need::Need;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: i64 = 3_600;

@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal, rated};
 use crate::commands::QuoteOffers;
-use crate::offers::messages::{OfferOrigin, Weights};
-use crate::offers::quote;
-use crate::resources::need::Need;
 use crate::resources::repair;
+use crate::schedules::need::Need;
+use crate::table::messages::{OfferOrigin, Weights};
+use crate::table::quote;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
 const HOUR: Seconds = 3_600;

@@ -9,7 +9,7 @@ use scheduler::{Request, Time};
 use super::*;
 use crate::decider::Decider;
 use crate::request::RememberedAnswers;
-use crate::resources::Schedules;
+use crate::schedules::Schedules;
 use crate::tests::harness::{Domain, proposal};
 
 /// The requests in the schedules of both resources, with their starts, and the free nodes at each second.

@@ -7,14 +7,14 @@ use domain::agreement::{
 use domain::resources::{NodeState, Resource, Scaling};
 use scheduler::{Seconds, Time};
 
-use super::super::failures::Failures;
+use crate::schedules::failures::Failures;
 use super::*;
 use crate::commands::BeginDue;
 use crate::decide;
 use crate::decider::Decider;
-use crate::lifecycle::retry;
-use crate::offers::propose;
+use crate::life::retry;
 use crate::resources::repair;
+use crate::table::propose;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Plan, Request};
 

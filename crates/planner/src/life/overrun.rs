@@ -1,0 +1,129 @@
+//! A job that is not over as its slot nears its end: the slot is made longer, a step at a time, where its template allows
+//! it and its nodes are free or others can move inside their windows. Otherwise it is told to save its work, and the rest goes
+//! on in another slot, where its application can and there is one ([`saved`]). Otherwise it ends with its slot, and its
+//! timeline says why.
+
+pub(crate) mod saved_work;
+
+use domain::agreement::{Agreement, EventKind};
+use scheduler::{Request, Time, counted};
+
+use crate::decide;
+use crate::decider::Decider;
+use crate::life::overruns::{LastLook, most_overrun_cost_in_words};
+use crate::placement::transaction;
+use crate::table::change_end;
+use crate::table::negotiate;
+use crate::table::replace;
+
+/// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
+/// changes nothing.
+pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
+    let now = decider.present_second();
+    let (id, end) = (agreement.id, agreement.slot().end);
+    let before = decider.plan.life.last_look(id);
+    let grace = decider.plan.life.grace(agreement).filter(|_| before.is_none());
+    // As much time may have passed without a check.
+    let grace = grace.filter(|grace| end - *grace > now);
+    if agreement.slot_started().is_none() || end <= now + 1 {
+        // No work runs yet, or it was stopped before search check.
+        let begins = grace
+            .map(|_| LastLook::Unsaved("its work had hardly begun when it was to be told to save itself"));
+        decider.plan.life.look_again(
+            &decider.plan.schedules,
+            &decider.plan.agreements,
+            id,
+            begins.or(Some(LastLook::Never)),
+        );
+        return;
+    }
+    let step = decider.settings.overruns.step(agreement);
+    let longer = agreement.latest_end(end + step);
+    let why = if step <= 0 {
+        "it has been made longer by all that its template allows"
+    } else if longer <= end {
+        "it expires"
+    } else if prolong_slot(decider, agreement, longer) {
+        return;
+    } else {
+        "its nodes are promised to others"
+    };
+    if let Some(grace) = grace {
+        if !saved_work::try_save_work(decider, agreement, grace) {
+            // Its nodes may become free until the last moment.
+            let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
+            decider.plan.life.look_again(
+                &decider.plan.schedules,
+                &decider.plan.agreements,
+                id,
+                Some(unsaved),
+            );
+        }
+        return;
+    }
+    decider.plan.life.look_again(
+        &decider.plan.schedules,
+        &decider.plan.agreements,
+        id,
+        Some(LastLook::Never),
+    );
+    let mut detail = format!("its work is not over, and its slot ends: {why}");
+    if let Some(LastLook::Unsaved(unsaved)) = before {
+        detail += &format!(", and {unsaved}");
+    }
+    let event = decider.event(EventKind::Overrun, detail);
+    if let Some(agreement) = decider.plan.agreements.get(id).cloned() {
+        decide::update(decider, agreement, vec![event]);
+    }
+}
+
+/// Makes a slot that has begun longer, to `end` where that can be had; whether it is longer now.
+fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
+    let now = decider.present_second();
+    // The offers in its place relied on its end.
+    negotiate::release_holds_about(decider, agreement.id);
+    let present =
+        decider
+            .plan
+            .placement
+            .planned_slot(&mut decider.plan.schedules, agreement, agreement.slots_over());
+    let Some((at, number)) = present else {
+        return false;
+    };
+    let longer = transaction::run_trial(&mut decider.search(), |search| {
+        search.schedules.vacate(at, now, number);
+        let end = change_end::reached_end(search, at, agreement, end);
+        let rest = replace::running_of(search.view(), at, agreement, number);
+        let longer = Request {
+            deadline: end,
+            duration: end - rest.ready,
+            ..rest
+        };
+        let is_longer = end > agreement.placement().end;
+        let placed = is_longer.then(|| search.schedules.submit(at, now, &longer));
+        placed.flatten().map(|(_, moves)| (end, moves))
+    });
+    let Some((end, moves)) = longer else {
+        return false;
+    };
+    replace::hand_over_nodes(decider, agreement, agreement.id, end);
+    let more = end - agreement.placement().end;
+    let mut longer = agreement.clone();
+    // Time beyond its deadline that the provider itself has added is not late.
+    longer.end_last_slot(end);
+    let mut detail = format!(
+        "its work is not over: its slot is {} longer",
+        counted(more, "second")
+    );
+    detail += &most_overrun_cost_in_words(agreement, more);
+    let event = decider.event(EventKind::Overrun, detail);
+    decider.plan.life.look_again(
+        &decider.plan.schedules,
+        &decider.plan.agreements,
+        agreement.id,
+        None,
+    );
+    decide::update(decider, longer, vec![event]);
+    decide::apply_moves(decider, &moves, "to let go on what is not over");
+    true
+}

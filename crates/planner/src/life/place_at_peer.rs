@@ -1,0 +1,54 @@
+//! Agreements that have lost their place here and have no other: before they are broken, peers are asked to carry them out
+//! (paper 004, section 3).
+//!
+//! Until their word has come, such an agreement lies on the resource of a peer, with no agreement of the peer's behind it. So it is
+//! known after a restart, too.
+
+use domain::agreement::{Agreement, EventKind};
+use scheduler::{Interval, Seconds};
+
+use crate::decide;
+use crate::decider::Decider;
+use crate::life::at_peer;
+
+/// Seconds that peers have at least to be asked, before the slot begins.
+const ASKED_WITHIN: Seconds = 15;
+
+/// Lets peers be asked for an agreement that has lost its only slot and has no other place; whether they can be.
+pub(crate) fn seek_at_peers(
+    decider: &mut Decider<'_>,
+    agreement: &Agreement,
+    index: usize,
+    why: &str,
+) -> Option<Agreement> {
+    let is_whole = index == 0 && !agreement.slots.is_split();
+    if !is_whole || !agreement.is_waiting() {
+        return None;
+    }
+    let (slot, nodes) = agreement.slots[0].stretch();
+    let start = slot.start.max(decider.present_second() + ASKED_WITHIN);
+    let later = Interval::of(start, slot.duration());
+    if later.end > agreement.deadline {
+        return None;
+    }
+    let (_, number) = decider
+        .plan
+        .placement
+        .planned_slot(&mut decider.plan.schedules, agreement, 0)?;
+    let all = decider.plan.schedules.plans().enumerate();
+    let peers = all.filter(|(_, each)| each.resource.is_peer() && !each.resource.is_retired());
+    let peers: Vec<(usize, String)> = peers.map(|(at, peer)| (at, peer.resource.name.clone())).collect();
+    let placed = peers.into_iter().find_map(|(at, resource)| {
+        let mut placed = Agreement {
+            resource,
+            fixed: true,
+            ..agreement.clone()
+        };
+        placed.place_slot(0, (later, nodes));
+        placed.keep_promised_start(agreement, decider.present_second());
+        at_peer::try_put_at_peer(&mut decider.search(), &placed, number, at).then_some(placed)
+    })?;
+    let detail = format!("{why}, and there is no other place in its window here: other domains are asked");
+    let event = decider.event(EventKind::Forwarded, detail);
+    Some(decide::update(decider, placed, vec![event]))
+}

@@ -1,0 +1,358 @@
+//! Refusals: the reason why an offer has no place, and its alternatives.
+//!
+//! A requester learns of its own possibilities only. The agreements in the way are not shown. A provider that does not
+//! want to show how busy it is can show less, or nothing.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use domain::agreement::{BarredResource, Filter, Money, RESOURCE};
+use scheduler::alternatives::AlternativeLimits;
+use scheduler::domain::Attribute;
+use scheduler::refusal::{Bounds, Relaxation};
+use scheduler::{Interval, Reason, Seconds, Time, counted};
+
+use crate::context::Search;
+use crate::context::View;
+use crate::error::{AlternativeSlot, Refusal, bare_refusal};
+use crate::limits::budget;
+use crate::limits::quotas;
+use crate::limits::share;
+use crate::placement::admit;
+use crate::request::Request;
+use crate::resources::closed_resources;
+use crate::schedules::need::{Need, may_take_shape};
+
+/// The most alternatives that a refusal names: a list that a person can choose from.
+const ALTERNATIVES_MAX: usize = 6;
+/// Values of an attribute that a refusal lists.
+const VALUES_MAX: usize = 10;
+
+/// The window that an offer asks for, from now on and within the horizon.
+pub(crate) fn window(view: View<'_>, proposal: &Request) -> Result<Interval, Refusal> {
+    let now = view.present_second();
+    let horizon = now + view.settings.horizon;
+    let ready = proposal.ready.unwrap_or(now).max(now);
+    let deadline = proposal.deadline_within(horizon);
+    let (capacity, rate) = view
+        .schedules
+        .largest_and_fastest(&proposal.filters)
+        .unwrap_or_default();
+    let nodes = proposal.shapes.iter().map(|shape| shape.nodes).min().unwrap_or(0);
+    // Of the sizes that there are nodes for.
+    let durations = proposal.shapes.iter().filter(|shape| shape.nodes <= capacity);
+    let durations = durations.map(|shape| {
+        let foreseen = view.schedules.least_hold(proposal, *shape);
+        foreseen.unwrap_or(proposal.scaling.shape(*shape, rate).duration)
+    });
+    let duration = durations.min().unwrap_or(Seconds::MAX);
+    let (reason, binding) = if capacity == 0 {
+        (
+            Reason::ResourceNotOffered,
+            unmet_condition_in_words(view, &proposal.filters),
+        )
+    } else if nodes > capacity {
+        (
+            Reason::SizeExceedsCapacity,
+            format!(
+                "the largest resource has {}, and {nodes} are asked for",
+                counted(capacity, "node")
+            ),
+        )
+    } else if deadline > horizon || ready + duration > horizon {
+        let days = view.settings.horizon / 86_400;
+        (
+            Reason::HorizonExceeded,
+            format!("the provider plans {} ahead", counted(days, "day")),
+        )
+    } else if deadline - duration < now {
+        (
+            Reason::WindowInThePast,
+            "the window ends too soon from now for the duration".to_owned(),
+        )
+    } else if deadline - ready < duration {
+        (
+            Reason::WindowContradictory,
+            "the window is shorter than the duration".to_owned(),
+        )
+    } else {
+        return Ok(Interval::new(ready, deadline));
+    };
+    Err(bare_refusal(reason, binding))
+}
+
+/// The condition that no resource meets, and the values of the nodes, in words.
+fn unmet_condition_in_words(view: View<'_>, filters: &[Filter]) -> String {
+    if view.schedules.in_service().next().is_none() {
+        return "no resource is in service".to_owned();
+    }
+    let wanting = filters.iter().find(|filter| {
+        view.schedules
+            .largest_and_fastest(std::slice::from_ref(filter))
+            .is_none()
+    });
+    // Each alone may be met, and a total not by as many nodes as are asked for.
+    let Some(filter) = wanting.or_else(|| filters.iter().find(|filter| filter.is_total())) else {
+        return "no resource has all of what is asked for together".to_owned();
+    };
+    let attribute = filter.attribute();
+    let values: Vec<String> = view
+        .schedules
+        .values(attribute)
+        .iter()
+        .take(VALUES_MAX)
+        .map(|value| match value {
+            Attribute::Word(word) => word.clone(),
+            Attribute::Number(number) => number.to_string(),
+        })
+        .collect();
+    if attribute == RESOURCE {
+        format!(
+            "there is no resource of search name; there are {}",
+            values.join(", ")
+        )
+    } else if values.is_empty() {
+        format!("no resource says what its {attribute} is")
+    } else {
+        format!(
+            "no resource has the {attribute} that is asked for; nodes have {}",
+            values.join(", ")
+        )
+    }
+}
+
+/// The refusal of an offer that no resource takes, without a search for anything else.
+pub(crate) fn refuse_briefly(search: &mut Search<'_>, need: &Need<'_>, reason: Reason) -> Refusal {
+    let cut_short = reason == Reason::NoCapacityInWindow && search.schedules.is_cut_short();
+    let is_missing = matches!(reason, Reason::ResourceNotOffered | Reason::SizeExceedsCapacity);
+    let frozen = closed_resources::frozen_resources_in_words(search.view(), |each| {
+        let mut fits = need.shapes.iter().filter(|shape| shape.nodes <= each.capacity);
+        fits.any(|shape| may_take_shape(each, *shape, need.filters, need.barred))
+    });
+    let closed = closed_resources::closed_resources_in_words(search.view()).or(frozen);
+    let closed = closed.filter(|_| is_missing);
+    let barred = barred_in_words(need.barred);
+    let binding = closed.or_else(|| barred.clone().filter(|_| is_missing));
+    let mut binding = binding.unwrap_or_else(|| match reason {
+        Reason::NoCapacityInWindow => no_room_in_words(need, cut_short),
+        Reason::ResourceNotOffered => unmet_condition_in_words(search.view(), need.filters),
+        Reason::SizeExceedsCapacity => "no resource with what is asked for has so many nodes".to_owned(),
+        _ => "the window is too short on every resource that has the nodes".to_owned(),
+    });
+    if let Some(barred) = barred.filter(|barred| *barred != binding) {
+        binding += &format!("; {barred}");
+    }
+    Refusal {
+        cut_short,
+        ..bare_refusal(reason, binding)
+    }
+}
+
+/// The refusal of an offer that no resource takes.
+pub(crate) fn make_refusal(search: &mut Search<'_>, need: &Need<'_>, reason: Reason) -> Refusal {
+    let briefly = refuse_briefly(search, need, reason);
+    if reason != Reason::NoCapacityInWindow {
+        return briefly;
+    }
+    let requests = admit::requests(search.view(), need);
+    // The search for alternatives has the budget of work of a decision of its own.
+    search.schedules.share_work(requests.len());
+    let refusal = refuse_with_advice(search, need, briefly, &requests);
+    search.schedules.share_work(1);
+    refusal
+}
+
+/// The refusal of an offer that has no room, with its alternatives.
+fn refuse_with_advice(
+    search: &mut Search<'_>,
+    need: &Need<'_>,
+    briefly: Refusal,
+    requests: &[(usize, scheduler::Request)],
+) -> Refusal {
+    let (payer, to_pay) = (need.payer, admit::requests_to_pay(search.view(), need));
+    let lowest = budget::lowest_budget(search.view(), payer, &to_pay);
+    if lowest.is_some() || !budget::can_payer_pay(search.view(), payer, &to_pay) {
+        return refuse_too_dear(search, need, lowest, requests);
+    }
+    Refusal {
+        alternatives: alternatives(search, need, requests),
+        relaxations: relaxations(search.view(), need, requests),
+        ..briefly
+    }
+}
+
+/// Whether the price alone keeps an offer without room from a place.
+pub(crate) fn is_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
+    let to_pay = admit::requests_to_pay(view, need);
+    budget::lowest_budget(view, need.payer, &to_pay).is_some()
+        || !budget::can_payer_pay(view, need.payer, &to_pay)
+}
+
+/// The refusal of an offer with a budget that is too low for all of its possible places.
+fn refuse_too_dear(
+    search: &mut Search<'_>,
+    need: &Need<'_>,
+    lowest: Option<Money>,
+    requests: &[(usize, scheduler::Request)],
+) -> Refusal {
+    let binding = match need.payer.budget {
+        Some(budget) => format!("every placement in the window costs more than {budget}"),
+        None => "it would cost more than any amount that can be written".to_owned(),
+    };
+    Refusal {
+        alternatives: alternatives(search, need, requests),
+        lowest_budget: lowest.filter(|_| search.settings.refusals.relaxations),
+        ..bare_refusal(Reason::BudgetTooLow, binding)
+    }
+}
+
+/// Slots outside the window that the offer could have before it expires, the nearest first: those for which others would move as they
+/// would have inside, and the nearest ones that are free as the plan stands; none where the provider tells of none.
+pub(crate) fn alternatives(
+    search: &mut Search<'_>,
+    need: &Need<'_>,
+    requests: &[(usize, scheduler::Request)],
+) -> Vec<AlternativeSlot> {
+    let now = search.present_second();
+    let latest = need.latest_end(quotas::horizon_of(search.view(), need.payer.party));
+    let told = &search.settings.refusals;
+    if told.alternatives_phi.numerator == 0 {
+        return Vec::new();
+    }
+    let phi_max = need
+        .deviation_max
+        .map_or(told.alternatives_phi, |own| own.min(told.alternatives_phi));
+    let limits = AlternativeLimits {
+        phi_max,
+        count_max: ALTERNATIVES_MAX,
+    };
+    let step = told.coarsen;
+    // By how far they lie outside the window.
+    let mut found = BTreeSet::new();
+    for (resource, request) in requests {
+        let duration = request.duration;
+        // A slot that starts before the window's start ends before `start + duration`; one that ends after the
+        // window's end starts after `end − duration`.
+        let before = Interval::new(now, request.ready + duration - 1);
+        let after = Interval::new(request.deadline - duration + 1, latest);
+        let starts = search.schedules.change_schedule(*resource, |schedule| {
+            let near = schedule.alternatives(now, request, limits);
+            let mut starts: Vec<Time> = near.into_iter().map(|alternative| alternative.start).collect();
+            let tree = schedule.tree();
+            starts.extend(tree.latest_fit(request.nodes, duration, before));
+            starts.extend(tree.earliest_fit(request.nodes, duration, after));
+            (starts, Vec::new())
+        });
+        for start in starts.unwrap_or_default() {
+            let deviation = (request.ready - start).max(start + duration - request.deadline);
+            let told = start + duration <= latest && start.seconds() % step == 0;
+            // The nearest that are free may lie further out than the provider looks, not than the requester wants.
+            let near = need
+                .deviation_max
+                .is_none_or(|most| deviation <= most.rounded_down(duration));
+            let fixed = request.fixed_to(start);
+            let stretch = (Interval::of(start, duration), request.nodes);
+            let may = share::may_have(search.view(), need.payer.party, *resource, stretch, need.of);
+            if told && near && may && budget::can_payer_pay(search.view(), need.payer, &[(*resource, fixed)])
+            {
+                found.insert((deviation, start, duration, Reverse(request.nodes)));
+            }
+        }
+    }
+    found
+        .into_iter()
+        .take(ALTERNATIVES_MAX)
+        .map(|(_, start, duration, Reverse(nodes))| AlternativeSlot {
+            slot: Interval::of(start, duration),
+            nodes: (need.shapes.len() > 1).then_some(nodes),
+        })
+        .collect()
+}
+
+/// The smallest changes with which the offer would have been accepted before it expires, on the resource that has most of them. For an offer
+/// that leaves its size open, the smallest changes of its window over all sizes and resources.
+fn relaxations(view: View<'_>, need: &Need<'_>, requests: &[(usize, scheduler::Request)]) -> Vec<Relaxation> {
+    let told = &view.settings.refusals;
+    if !told.relaxations {
+        return Vec::new();
+    }
+    let bounds = Bounds {
+        times: Interval::new(
+            view.present_second(),
+            need.latest_end(quotas::horizon_of(view, need.payer.party)),
+        ),
+        nodes_min: 1,
+        duration_min: 1,
+    };
+    let coarsened = |(resource, request): &(usize, scheduler::Request)| -> Option<Vec<Relaxation>> {
+        let found = view
+            .schedules
+            .get(*resource)?
+            .schedule
+            .relaxations(request, &bounds);
+        let found = found.into_iter();
+        Some(
+            found
+                .filter_map(|relaxation| relaxation.coarsened(told.coarsen, 1, &bounds))
+                .filter(|relaxation| {
+                    budget::is_payable(view, need.payer, &[(*resource, relaxation.applied(request))])
+                })
+                .collect(),
+        )
+    };
+    let each = requests.iter().filter_map(coarsened);
+    if need.shapes.len() > 1 {
+        return least_changes_of_window(each.flatten());
+    }
+    // Of equal ones the most hopeful resource's, which comes first.
+    each.rev().max_by_key(Vec::len).unwrap_or_default()
+}
+
+/// The least change of each end of the window.
+fn least_changes_of_window(relaxations: impl Iterator<Item = Relaxation>) -> Vec<Relaxation> {
+    let (mut deadline, mut ready) = (None, None);
+    for relaxation in relaxations {
+        match relaxation {
+            Relaxation::Deadline(at) => deadline = Some(deadline.map_or(at, |before: Time| before.min(at))),
+            Relaxation::Ready(at) => ready = ready.max(Some(at)),
+            _ => {}
+        }
+    }
+    let deadline = deadline.map(Relaxation::Deadline);
+    deadline.into_iter().chain(ready.map(Relaxation::Ready)).collect()
+}
+
+/// The resources where the cluster would refuse a job, with the cluster's own words; none where there are none.
+pub(crate) fn barred_in_words(barred: &[BarredResource]) -> Option<String> {
+    let words = barred
+        .iter()
+        .map(|resource| format!("{} would refuse the job: {}", resource.resource, resource.why));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+/// The binding constraint where only room is missing, in words.
+fn no_room_in_words(need: &Need<'_>, cut_short: bool) -> String {
+    let whatever = if cut_short {
+        "as the plan stands; the search for agreements that could make room was cut short, and a longer one might find room"
+    } else {
+        "whatever moves inside its own"
+    };
+    match &*need.shapes {
+        [shape] if need.is_sized() => format!(
+            "no resource has {} free for as long as the work is predicted to take there, anywhere in the window, {whatever}",
+            counted(shape.nodes, "node")
+        ),
+        [shape] => format!(
+            "no resource has {} free for {} anywhere in the window, {whatever}",
+            counted(shape.nodes, "node"),
+            counted(shape.duration, "second")
+        ),
+        shapes => format!(
+            "no resource has room for any of {} sizes, {} to {} nodes, anywhere in the window, {whatever}",
+            shapes.len(),
+            shapes.last().map_or(0, |shape| shape.nodes),
+            shapes.first().map_or(0, |shape| shape.nodes)
+        ),
+    }
+}

@@ -1,0 +1,344 @@
+//! An offer that was held becomes an agreement, which takes over its place; and where it replaces another agreement,
+//! that one ends in the same breath.
+
+use domain::agreement::{
+    Agreement, AgreementState, Event, EventKind, NegotiationInstance, NegotiationOffer, OfferState,
+    OfferTerms, PostingKind, ServiceState, Slot, Spender,
+};
+use domain::change::Change;
+use scheduler::{Interval, Reason, Time};
+use uuid::Uuid;
+
+use crate::commands::Accept;
+use crate::context::View;
+use crate::decide;
+use crate::decider::Decider;
+use crate::decider::DecisionStep;
+use crate::error::{Error, OfferLoss, Result, bare_refusal};
+use crate::invariant;
+use crate::life::billing;
+use crate::limits::pricing;
+use crate::limits::refuse::barred_in_words;
+use crate::limits::spending;
+use crate::placement::admit;
+use crate::request::Request;
+use crate::schedules::need::Placement;
+use crate::table::hold;
+use crate::table::messages::refusal_in_short;
+use crate::table::propose;
+use crate::table::replace;
+use crate::waiting;
+use crate::waiting::acceptances;
+use crate::waiting::reserved_starts;
+
+/// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
+/// have to hold its nodes first.
+pub(crate) fn make_accepted_agreement(
+    decider: &mut Decider<'_>,
+    mut acceptance: Accept,
+    pending: Option<&Agreement>,
+) -> Result<DecisionStep<Agreement, Accept>> {
+    if let Some(pending) = pending {
+        name_as_pending(&mut acceptance.proposal, pending);
+    }
+    let proposal = &acceptance.proposal;
+    let (offer, instance) = offer_in_negotiation(
+        decider.view(),
+        &proposal.party,
+        acceptance.negotiation,
+        acceptance.offer,
+    )?;
+    let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
+        return Err(Error::Lost(OfferLoss::NotHeld));
+    };
+    if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
+        return Err(Error::Lost(why));
+    }
+    decide::check_new_id(
+        decider.view(),
+        proposal,
+        &[instance.agreement, pending.map(|pending| pending.id)],
+    )?;
+    let resource = decider.plan.schedules.required_place_of(&terms.resource);
+    let resource = resource.ok_or(Error::Unavailable)?;
+    let replaced = propose::agreement_to_replace(&mut decider.search(), &instance)?;
+    let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
+    // Running work is not submitted again.
+    if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
+        withdraw(decider, &offer, Reason::ResourceNotOffered, why.clone());
+        return Err(Error::Lost(OfferLoss::Barred(why)));
+    }
+    let mut admitted = place_held_for_offer(decider.view(), resource, &terms);
+    if let Some(old) = replaced.as_ref().filter(|_| begun) {
+        let end = terms.slots.placement().end;
+        if let Some(why) = why_not_as_offered(decider.view(), old, &terms) {
+            withdraw(decider, &offer, Reason::NoCapacityInWindow, why.to_owned());
+            return Err(Error::Lost(OfferLoss::Withdrawn));
+        }
+        // A slot that is over by now stays as it was.
+        admitted.slots = old.slots.ending(end);
+    }
+    let mut agreement = admit::make_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
+    keep_promise(&mut agreement, &terms);
+    admit::settle_room(decider.view(), &mut agreement);
+    let spender = acceptance.proposal.spender;
+    if acceptances::waits_to_accept(
+        decider,
+        &offer,
+        (&agreement, spender),
+        &admitted,
+        replaced.as_ref(),
+    )? {
+        return Ok(DecisionStep::Wait(acceptance));
+    }
+    if let Some(reserved) = decider.plan.waiting.take(agreement.id) {
+        agreement.slots = reserved.admitted.slots;
+    }
+    let mut old = propose::lift_replaced(&mut decider.search(), &instance)?;
+    if let Some(old) = old.as_ref().filter(|_| begun) {
+        agreement.slots = old.slots.ending(agreement.slots.placement().end);
+    }
+    hold::take_hold_out(decider, decider.plan.table.choice_of(offer.negotiation, answer));
+    let number = decider.plan.placement.next_number();
+    if let Some(pending) = pending {
+        (agreement.created, agreement.version) = (pending.created, pending.version + 1);
+    }
+    // Its place was held.
+    let mut settled = Vec::new();
+    if let Some(old) = old.as_mut().filter(|_| begun) {
+        settled = go_on_with(decider, old, (&mut agreement, number), resource);
+    } else {
+        waiting::put_reserved_slot(&mut decider.search(), &agreement, number, resource);
+    }
+    decider.plan.insert(agreement.clone(), number);
+    let mut events = vec![event_of_offer_accepted(decider, &agreement, spender)];
+    // One that could not be kept is over already.
+    let broken = instance.agreement.filter(|_| old.is_none());
+    if let Some(old) = instance.agreement {
+        let why = broken.map_or("", |_| ", which could not be kept");
+        events.push(decider.event(EventKind::Superseded, format!("in place of {old}{why}")));
+    }
+    // The work that it takes over follows.
+    let stored = Box::new(Agreement {
+        service: ServiceState::NotReady,
+        ..agreement.clone()
+    });
+    decider.batch.push(match pending {
+        Some(_) => Change::UpdateAgreement {
+            agreement: stored,
+            events,
+        },
+        None => Change::CreateAgreement {
+            agreement: stored,
+            document: acceptance.proposal.document,
+            events,
+        },
+    });
+    if let Some(old) = broken {
+        let new = agreement.id;
+        decider.batch.push(Change::Supersede { old, new });
+    }
+    // Before its siblings, so that none of them counts on a place that is no longer there.
+    note_offer_accepted(decider, &offer, agreement.id);
+    if let Some(old) = old {
+        if begun {
+            agreement = replace::take_over(decider, &old, agreement);
+        }
+        supersede_offers(decider, old, settled, agreement.id, &terms)?;
+    }
+    let siblings = sibling_offers(decider.view(), &offer);
+    hold::release(decider, siblings);
+    Ok(DecisionStep::Done(agreement))
+}
+
+/// Has an agreement take over the work of another one that has begun, and the rest of its slots. Returns the lines for the other one's
+/// timeline.
+fn go_on_with(
+    decider: &mut Decider<'_>,
+    old: &mut Agreement,
+    (agreement, number): (&mut Agreement, u64),
+    at: usize,
+) -> Vec<Event> {
+    let settled = replace::settle_guarantees(decider, old, agreement);
+    (agreement.service, agreement.started) = (old.service, old.started);
+    agreement.origin = Some(old.execution_id());
+    agreement.job.clone_from(&old.job);
+    let slots = (0..agreement.slots.len()).zip(number..);
+    for (index, number) in slots.skip(agreement.slots_over()) {
+        replace::put_slot_back(&mut decider.search(), at, agreement, index, number);
+    }
+    settled
+}
+
+/// Why another end of an agreement that has begun cannot be had as it was offered, if so.
+fn why_not_as_offered(view: View<'_>, old: &Agreement, terms: &OfferTerms) -> Option<&'static str> {
+    if !lies_as_offered(old, terms) {
+        return Some("the agreement that it changes has moved");
+    }
+    let keeps = view
+        .life
+        .may_keep_until(view.schedules, old, terms.slots.placement().end);
+    (!keeps).then_some("its nodes are no longer there after its slot")
+}
+
+/// The place that is held for an offer: as offered, or from now on where that time has come.
+fn place_held_for_offer(view: View<'_>, resource: usize, terms: &OfferTerms) -> Placement {
+    let mut slots = terms.slots.clone();
+    let placement = slots.placement();
+    let latest = terms.kept_until - placement.duration();
+    let later =
+        reserved_starts::reservable_start(view, &terms.resource, placement.start, latest) - placement.start;
+    for slot in slots.iter_mut() {
+        slot.placement = Interval::of(slot.placement.start + later, slot.placement.duration());
+    }
+    Placement::at(resource, slots, terms.price)
+}
+
+/// An offer of a party's negotiation, and the negotiation.
+fn offer_in_negotiation(
+    view: View<'_>,
+    party: &str,
+    negotiation: Uuid,
+    id: Uuid,
+) -> Result<(NegotiationOffer, NegotiationInstance)> {
+    let talks = view.table.get(negotiation);
+    let talks = talks.ok_or(Error::Lost(OfferLoss::Expired))?;
+    if talks.instance.party != party {
+        return Err(Error::NotFound);
+    }
+    let offer = talks.offers.get(&id).ok_or(Error::NotFound)?;
+    Ok((offer.clone(), talks.instance.clone()))
+}
+
+/// The line of the timeline for an acceptance, which is counted against the cap of its key.
+fn event_of_offer_accepted(
+    decider: &mut Decider<'_>,
+    agreement: &Agreement,
+    spender: Option<Spender>,
+) -> Event {
+    spending::spend(decider, spender, agreement);
+    decider.event(
+        EventKind::Accepted,
+        acceptance_in_words(decider.view(), agreement),
+    )
+}
+
+/// How an agreement came to its place and its price, in words for its party.
+fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
+    let detail = format!("placed on {} as it was offered", agreement.resource);
+    // The price of work that goes on under another agreement includes the time that has passed.
+    let price = agreement
+        .origin
+        .is_none()
+        .then(|| pricing::price_in_words(view, agreement));
+    match price.flatten() {
+        Some(price) => format!("{detail}; {price}"),
+        None => detail,
+    }
+}
+
+/// Lets go of an offer that cannot be kept, for a reason in words.
+pub(crate) fn withdraw(decider: &mut Decider<'_>, offer: &NegotiationOffer, reason: Reason, binding: String) {
+    hold::release(
+        decider,
+        vec![NegotiationOffer {
+            state: OfferState::Rejected,
+            refusal: Some(refusal_in_short(&bare_refusal(reason, binding))),
+            ..offer.clone()
+        }],
+    );
+}
+
+/// Notes that an offer has been accepted.
+fn note_offer_accepted(decider: &mut Decider<'_>, offer: &NegotiationOffer, agreement: Uuid) {
+    let taken = NegotiationOffer {
+        agreement: Some(agreement),
+        released: Some(decider.now),
+        ..offer.clone()
+    };
+    decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
+    decider.plan.table.put(taken);
+}
+
+/// The other held offers of the choice of an offer.
+pub(crate) fn sibling_offers(view: View<'_>, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
+    let Some(answer) = offer.parent else {
+        return Vec::new();
+    };
+    let choice = view.table.choice_of(offer.negotiation, answer);
+    let offers = view.table.held_offers_of(choice);
+    offers.filter(|other| other.id != offer.id).cloned().collect()
+}
+
+/// Ends an agreement that another one has taken the place of, for the fee that was quoted.
+pub(crate) fn supersede_offers(
+    decider: &mut Decider<'_>,
+    mut old: Agreement,
+    mut events: Vec<Event>,
+    by: Uuid,
+    terms: &OfferTerms,
+) -> Result<()> {
+    events.push(decider.event(EventKind::Superseded, format!("by {by}")));
+    if let Some(fee) = terms.fee {
+        let why = terms.fee_why.as_ref();
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        events.extend(billing::charge(
+            decider,
+            &old,
+            PostingKind::Change,
+            fee,
+            &format!("change{why}"),
+        ));
+    }
+    events.extend(invariant::must_close(
+        decider,
+        &mut old,
+        AgreementState::Complete,
+        decider.now,
+    )?);
+    decider.batch.push(Change::Supersede { old: old.id, new: by });
+    decide::update(decider, old, events);
+    Ok(())
+}
+
+/// Gives a request the names of the agreement that has been pending for it: they are in the words that accepted the offer.
+fn name_as_pending(request: &mut Request, pending: &Agreement) {
+    request.id = pending.id;
+    request.name.clone_from(&pending.name);
+    request.initiator_id.clone_from(&pending.initiator_id);
+}
+
+/// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
+pub(crate) fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+    if let Some(promise) = terms.promise.as_deref().cloned() {
+        agreement.template = promise.template;
+        agreement.constraints = promise.constraints;
+        agreement.job = promise.job;
+        agreement.guarantees = promise.guarantees;
+    }
+}
+
+/// Whether the slots of an agreement that are not over lie where they did when a change of its end was offered.
+fn lies_as_offered(old: &Agreement, terms: &OfferTerms) -> bool {
+    let place = |slot: &Slot| (slot.placement.start, slot.nodes);
+    let [now, then] = [&old.slots, &terms.slots].map(|slots| slots.iter().map(place));
+    let over = old.slots_over();
+    now.skip(over).eq(then.skip(over))
+}
+
+/// Why an offer cannot be accepted, if so.
+fn why_offer_is_lost(offer: &NegotiationOffer, now: Time) -> Option<OfferLoss> {
+    if offer.agreement.is_some() {
+        Some(OfferLoss::Accepted)
+    } else if offer.is_withdrawn() {
+        Some(OfferLoss::Withdrawn)
+    } else if offer.state == OfferState::Rejected {
+        Some(OfferLoss::Rejected)
+    } else if offer.is_expired(now) {
+        Some(OfferLoss::Expired)
+    } else if offer.is_held() {
+        None
+    } else {
+        Some(OfferLoss::NotHeld)
+    }
+}

@@ -1,0 +1,89 @@
+//! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
+
+use domain::agreement::{NegotiationInstance, NegotiationOffer};
+use domain::change::Change;
+use scheduler::{Time, counted};
+use uuid::Uuid;
+
+use crate::context::View;
+use crate::decider::Decider;
+use crate::error::{Error, Result, quota_exceeded};
+use crate::table::hold;
+
+/// Negotiations about prices alone that a party may have for each other one: they cost memory only.
+const QUOTES_PER_NEGOTIATION: usize = 10;
+
+/// Whether a negotiation may be opened.
+pub(crate) fn check_opening(view: View<'_>, instance: &NegotiationInstance) -> Result<()> {
+    if let Some(agreement) = instance.agreement {
+        let replaced = view.agreements.get(agreement).ok_or(Error::NotFound)?;
+        if replaced.party != instance.party {
+            return Err(Error::NotFound);
+        }
+    }
+    let most = view.settings.negotiation.open_max;
+    let (open, quotes) = view.table.count(&instance.party);
+    if quotes >= most.saturating_mul(QUOTES_PER_NEGOTIATION) {
+        let binding =
+            "a party may have more quotes when some have expired; they do where a request names no end";
+        return Err(quota_exceeded(binding).into());
+    }
+    if open >= most {
+        let binding = format!(
+            "a party may have {} going on at a time",
+            counted(most, "negotiation")
+        );
+        return Err(quota_exceeded(binding).into());
+    }
+    Ok(())
+}
+
+/// Ends a negotiation of any party.
+pub(crate) fn end_any_negotiation(decider: &mut Decider<'_>, id: Uuid) -> Result<NegotiationInstance> {
+    release_all_holds(decider, id, |_| true);
+    let talks = decider.plan.table.close(id).ok_or(Error::NotFound)?;
+    decider.batch.push(Change::EndNegotiation {
+        negotiation: id,
+        at: decider.now,
+    });
+    Ok(NegotiationInstance {
+        ended: Some(decider.now),
+        ..talks.instance
+    })
+}
+
+/// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
+/// lapsed offer.
+pub(crate) fn lapse_negotiations(decider: &mut Decider<'_>) {
+    let now: Time = decider.present_second();
+    for id in decider.plan.table.lapsing_by(now) {
+        let Some(talks) = decider.plan.table.get(id) else {
+            continue;
+        };
+        let over = talks.instance.expires <= now;
+        release_all_holds(decider, id, |offer| over || offer.is_expired(now));
+        if over {
+            decider.plan.table.close(id);
+        }
+    }
+    decider.plan.table.expire(now);
+}
+
+/// Lets go of those offers of a negotiation that are held.
+fn release_all_holds(decider: &mut Decider<'_>, id: Uuid, predicate: impl Fn(&NegotiationOffer) -> bool) {
+    let Some(talks) = decider.plan.table.get(id) else {
+        return;
+    };
+    let held = talks
+        .offers
+        .values()
+        .filter(|offer| offer.is_held() && predicate(offer));
+    let held: Vec<NegotiationOffer> = held.cloned().collect();
+    hold::release(decider, held);
+}
+
+/// Lets go of the holds that rely on the place of an agreement that has begun or is over.
+pub(crate) fn release_holds_about(decider: &mut Decider<'_>, agreement: Uuid) {
+    let held: Vec<NegotiationOffer> = decider.plan.table.held_offers_about(agreement).cloned().collect();
+    hold::release(decider, held);
+}
