@@ -13,7 +13,7 @@ use crate::placement::Places;
 use crate::schedules::Schedules;
 use crate::settings::Settings;
 use crate::table::Table;
-use crate::waiting::waiting_commands::WaitingCommands;
+use crate::waiting::WaitingCommands;
 
 /// What can be looked at for a decision.
 #[derive(Clone, Copy)]

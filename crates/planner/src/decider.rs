@@ -7,13 +7,10 @@ use domain::clock::{Micros, second_of};
 use scheduler::Time;
 use uuid::Uuid;
 
-#[cfg(test)]
-use crate::commands::Command;
 use crate::commands::CommandOptions;
 use crate::context::{Search, View};
-use crate::decide;
 use crate::error::{Error, Result};
-use crate::placement::move_up;
+use crate::life::{move_up, update};
 use crate::plan::Plan;
 use crate::request::RememberedAnswers;
 use crate::resources::{change, repair};
@@ -71,14 +68,14 @@ impl Decider<'_> {
     /// come back that were expected by now.
     pub fn catch_up(&mut self) {
         negotiate::lapse_negotiations(self);
-        decide::fix_those_who_have_waited(self);
+        update::fix_those_who_have_waited(self);
         repair::look_after_nodes(self);
     }
 
     /// Makes one slice of moves into free time.
     pub fn move_some_up(&mut self) {
         move_up::move_some_up(self);
-        decide::fix_those_who_have_waited(self);
+        update::fix_those_who_have_waited(self);
     }
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
@@ -204,7 +201,7 @@ impl<T, C> DecisionStep<T, C> {
 #[cfg(test)]
 impl Decider<'_> {
     /// The answer to a command, which waits for no cluster.
-    pub(super) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer> {
+    pub(super) fn decide<C: crate::commands::Command>(&mut self, command: C) -> Result<C::Answer> {
         command.decide(self).map(DecisionStep::done)
     }
 }

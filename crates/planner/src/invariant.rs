@@ -6,13 +6,9 @@
 //! nothing of the batch, reads the plan anew, and answers that the requests are worth another try. So no decision has to undo
 //! anything (`docs/decisions/0006`).
 
-use domain::agreement::{Agreement, AgreementState, Event};
-use domain::clock::Micros;
+use domain::agreement::Agreement;
 use uuid::Uuid;
 
-use crate::decide;
-use crate::decider::Decider;
-use crate::error::{Error, Result};
 use crate::plan::Plan;
 
 impl Plan {
@@ -46,24 +42,4 @@ impl Plan {
         });
         found
     }
-}
-
-/// Closes an agreement that may always be closed, as [`Decider::close`] does.
-///
-/// # Errors
-/// [`Error::Unavailable`] where it may not.
-pub(crate) fn must_close(
-    decider: &mut Decider<'_>,
-    agreement: &mut Agreement,
-    last: AgreementState,
-    ended: Micros,
-) -> Result<Vec<Event>> {
-    let closed = decide::close(decider, agreement, last, ended);
-    closed.map_err(|why| {
-        let id = agreement.id;
-        decider
-            .plan
-            .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
-        Error::Unavailable
-    })
 }

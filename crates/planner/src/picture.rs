@@ -9,9 +9,9 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
-use crate::limits::payer::Payer;
-use crate::limits::price_list::{Priced, Pricing};
 use crate::plan::is_undecided;
+use crate::prices::payer::Payer;
+use crate::prices::price_list::{Priced, Pricing};
 use crate::schedules::resource_plan::{NodeStatus, ResourcePlan};
 use crate::settings::Policies;
 

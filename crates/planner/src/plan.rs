@@ -18,7 +18,7 @@ use crate::schedules::members::new_resource_plan;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Settings;
 use crate::table::Table;
-use crate::waiting::waiting_commands::WaitingCommands;
+use crate::waiting::WaitingCommands;
 
 /// The plan in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use scheduler::admission::{DecisionRule, LeastGain};
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Order, Seconds};
 
-use crate::life::overruns::Overruns;
-use crate::limits::price_list::Pricing;
+use crate::overruns::Overruns;
+use crate::prices::price_list::Pricing;
 use crate::schedules::failures::Failures;
 
 /// The settings of the provider.

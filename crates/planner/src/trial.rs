@@ -5,10 +5,11 @@ use domain::clock::Micros;
 use scheduler::{Interval, Time};
 
 use crate::context::View;
-use crate::decide;
 use crate::decider::Decider;
 use crate::error::Refusal;
-use crate::limits::refuse;
+use crate::life::admission;
+use crate::limits::window;
+use crate::placement::refuse;
 use crate::plan::Plan;
 use crate::request::{RememberedAnswers, Request};
 use crate::schedules::domain_id;
@@ -43,7 +44,7 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
     let many = decider.plan.schedules.plans().count();
     (0..many).for_each(|at| decider.plan.schedules.open(at));
     decider.plan.schedules.advance(now);
-    let places = match refuse::window(decider.view(), request) {
+    let places = match window::window(decider.view(), request) {
         Ok(window) => {
             let need = Need::of(request, decider.plan.placement.next_number(), window, now);
             (0..many)
@@ -52,7 +53,7 @@ pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &
         }
         Err(_) => Vec::new(),
     };
-    let admitted = decide::admit_proposal_or(&mut decider, request, refuse::make_refusal);
+    let admitted = admission::admit_proposal_or(&mut decider, request, refuse::make_refusal);
     TrialResult {
         placed: admitted.map(|(agreement, _, _)| agreement),
         places,

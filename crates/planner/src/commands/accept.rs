@@ -4,11 +4,10 @@ use domain::agreement::BarredResource;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
+use crate::life::{accept, admission};
 use crate::limits::quotas;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
-use crate::table::accept;
 
 /// An agreement is to be made of an offer that is held, which takes over its place; where it replaces another agreement, that one is
 /// complete from then on.
@@ -57,7 +56,7 @@ impl Command for Accept {
         };
         let accepted = AcceptedOffer::alone(agreement);
         decider.remember(idempotency, &accepted);
-        decide::note_booked(decider, &accepted);
+        admission::note_booked(decider, &accepted);
         Ok(DecisionStep::Done(accepted))
     }
 }

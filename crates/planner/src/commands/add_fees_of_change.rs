@@ -5,13 +5,10 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::life::fees;
 use crate::placement::transaction;
-use crate::table::hold;
 use crate::table::messages::{Candidate, Quote};
-use crate::table::quote;
 use crate::table::quote::{price_difference, price_with_fee};
-use crate::table::replace;
+use crate::table::{fees, hold, quote, replace};
 
 /// Fees are to be added to offers in place of an agreement: ours by our prices, and at least the charge of the peer that has it now; at
 /// most the agreement's price. Offers beyond the budget are taken away.

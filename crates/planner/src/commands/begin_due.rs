@@ -4,13 +4,8 @@ use domain::agreement::{Agreement, ServiceState};
 use domain::change::Change;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::life::at_peer;
-use crate::life::billing;
-use crate::life::late_starts;
-use crate::life::overrun;
-use crate::life::retry;
+use crate::life::{at_peer, begin, billing, late_starts, overrun, retry};
 use crate::requests::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
@@ -47,7 +42,7 @@ impl Command for BeginDue {
                 missed.push(agreement);
             } else if agreement.job.is_none() && late_starts::lateness(decider.view(), &agreement) > 0 {
                 late.push(agreement.id);
-            } else if let Some(begun) = decide::begin(decider, agreement) {
+            } else if let Some(begun) = begin::begin(decider, agreement) {
                 starting.push(begun);
             }
         }
@@ -61,7 +56,7 @@ impl Command for BeginDue {
             if let Some(placed) =
                 placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
             {
-                starting.extend(decide::begin(decider, placed));
+                starting.extend(begin::begin(decider, placed));
             }
         }
         // What has lost its whole slot comes before what has lost a little of it.
@@ -74,7 +69,7 @@ impl Command for BeginDue {
                 .cloned()
             {
                 let agreement = late_starts::prolong_late_slot(decider, agreement);
-                starting.extend(decide::begin(decider, agreement));
+                starting.extend(begin::begin(decider, agreement));
             }
         }
         billing::assess_due(decider);

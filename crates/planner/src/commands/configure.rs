@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::life::overruns::Overruns;
+use crate::overruns::Overruns;
 use crate::resources::change;
 use crate::resources::orders::ResourceChanges;
 use crate::settings::Settings;

@@ -6,15 +6,12 @@ use domain::change::{AcceptanceEndpoint, CallBack, Change};
 use uuid::Uuid;
 
 use super::{Accept, Command, Decision, Outcome};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::life::at_peer;
 use crate::life::at_peer::MadeAtPeer;
-use crate::limits::refuse;
+use crate::life::{accept, admission, at_peer, reserving, update};
+use crate::placement::refuse;
 use crate::request::Request;
-use crate::table::accept;
-use crate::waiting;
 
 /// A pending agreement is to be decided: it becomes Observed, with the first of its ways that has a place, or Rejected.
 ///
@@ -136,7 +133,7 @@ fn place_first_way(
     while let Some(mut way) = ways.next() {
         way.id = pending.id;
         // In words only: its alternatives are not sent anywhere.
-        match waiting::admit_reserved_or(decider, &way, refuse::refuse_briefly) {
+        match reserving::admit_reserved_or(decider, &way, refuse::refuse_briefly) {
             Ok(None) => return Ok(DecisionStep::Wait([way].into_iter().chain(ways).collect())),
             Ok(Some((agreement, admitted, number))) => {
                 let agreement = Agreement {
@@ -145,9 +142,9 @@ fn place_first_way(
                     ..agreement
                 };
                 decider.plan.insert(agreement.clone(), number);
-                let event = decide::acceptance_event(decider, &agreement, &admitted, way.spender);
-                let agreement = decide::update(decider, agreement, vec![event]);
-                decide::apply_admission_moves(decider, &admitted);
+                let event = admission::acceptance_event(decider, &agreement, &admitted, way.spender);
+                let agreement = update::update(decider, agreement, vec![event]);
+                update::apply_admission_moves(decider, &admitted);
                 return Ok(DecisionStep::Done(agreement));
             }
             Err(why) => refusal = refusal.or(Some(why.to_string())),
@@ -160,5 +157,5 @@ fn reject(decider: &mut Decider<'_>, mut pending: Agreement, why: &str) -> Resul
     let rejected = pending.state.to(AgreementState::Rejected);
     pending.state = rejected.ok_or(Error::Conflict(pending.state.word()))?;
     let event = decider.event(EventKind::Closed, format!("Rejected: {why}"));
-    Ok(decide::update(decider, pending, vec![event]))
+    Ok(update::update(decider, pending, vec![event]))
 }

@@ -6,8 +6,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::pieces;
-use crate::resources::repair;
+use crate::life::{lost_work, pieces};
 
 /// An agreement without a place that no peer carries out is to be ended.
 ///
@@ -31,7 +30,7 @@ impl Command for EndSought {
                 .plan
                 .placement
                 .take_slot_out(&mut decider.plan.schedules, &agreement, 0, now);
-            repair::break_without_place(decider, agreement, 0, why);
+            lost_work::break_without_place(decider, agreement, 0, why);
         } else {
             pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());
         }

@@ -6,11 +6,9 @@ use domain::resources::{add_to_sums, penalties_of_provider};
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::billing;
-use crate::life::pieces;
+use crate::life::{billing, pieces, update};
 use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
 
@@ -79,7 +77,7 @@ impl Command for Evict {
         decider.batch.push(Change::Note(note));
         if let Some(amount) = self.compensation {
             let event = billing::compensate(decider, &agreement, amount, &self.reason);
-            agreement = decide::update(decider, agreement, vec![event]);
+            agreement = update::update(decider, agreement, vec![event]);
         }
         let why = format!(
             "the operator of {} has ended it: {}",

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::{Command, Decision, Initiate};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::life::keep_offers;
 use crate::request::{Idempotency, Scope};
-use crate::table::exchange;
 use crate::table::messages::OfferWords;
 use crate::table::negotiate;
 use crate::table::propose::check_open_to_proposals;
@@ -48,7 +48,7 @@ impl Command for ExchangeOffers {
         if let Some(opening) = bargain.opening.take() {
             let id = opening.negotiation.id;
             opening.decide(decider)?;
-            let put = exchange::put_offers_on_the_table(decider, bargain);
+            let put = keep_offers::put_offers_on_the_table(decider, bargain);
             if put.is_err() {
                 negotiate::end_any_negotiation(decider, id)?;
             }
@@ -63,6 +63,6 @@ impl Command for ExchangeOffers {
         if !bargain.incoming.as_ref().is_some_and(rejects) {
             check_open_to_proposals(&talks.instance)?;
         }
-        exchange::put_offers_on_the_table(decider, bargain).map(DecisionStep::Done)
+        keep_offers::put_offers_on_the_table(decider, bargain).map(DecisionStep::Done)
     }
 }

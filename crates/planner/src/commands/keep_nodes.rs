@@ -4,8 +4,7 @@ use domain::resources::KeptNodes;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::waiting;
-use crate::waiting::reserved_nodes;
+use crate::life::{held_nodes, reserving};
 
 /// The nodes that a resource keeps for its agreements, all of them: those are bound when their slots begin.
 ///
@@ -25,15 +24,15 @@ impl Command for KeepNodes {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
         decider.plan.schedules.note_kept_nodes(&resource, kept);
-        waiting::note_reserved(decider, &resource);
-        reserved_nodes::bind_as_held(decider, &resource);
+        reserving::note_reserved(decider, &resource);
+        held_nodes::bind_as_held(decider, &resource);
         for agreement in decider
             .plan
             .life
             .nodes_not_handed_over(&decider.plan.agreements, &resource)
         {
-            if let Some(since) = reserved_nodes::handed_over_nodes(decider.view(), &agreement) {
-                reserved_nodes::note_handed_over(decider, agreement, since);
+            if let Some(since) = held_nodes::handed_over_nodes(decider.view(), &agreement) {
+                held_nodes::note_handed_over(decider, agreement, since);
             }
         }
         Ok(DecisionStep::Done(()))

@@ -4,7 +4,7 @@ use domain::resources::ResourceAgreements;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::waiting::reserved_nodes;
+use crate::life::held_nodes;
 
 /// The answer is the agreements that are not over and have their place on a resource, in order of start, with their nodes. The agreements
 /// that commands wait for are among them.
@@ -21,7 +21,7 @@ impl Command for ListPlanned {
     type Answer = ResourceAgreements;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        Ok(DecisionStep::Done(reserved_nodes::planned_on(
+        Ok(DecisionStep::Done(held_nodes::planned_on(
             decider.view(),
             &self.resource,
         )))

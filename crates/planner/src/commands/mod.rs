@@ -105,12 +105,11 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Refusal, Result};
+use crate::life::{reserving, update};
 use crate::limits::refusal_log;
 use crate::request::Scope;
-use crate::waiting;
 
 /// What is asked of the planner.
 pub trait Command: Sized + Send + Sync + 'static {
@@ -198,7 +197,7 @@ impl Decider<'_> {
         }
         let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
         if let Some(id) = awaited {
-            waiting::begin_waiting_command(self, id);
+            reserving::begin_waiting_command(self, id);
         }
         let mut decision = command.decide(self);
         match &mut decision {
@@ -213,7 +212,7 @@ impl Decider<'_> {
             _ => {}
         }
         // What it has placed may be due by now: else the moment of the next decision would say when it is.
-        decide::fix_those_who_have_waited(self);
+        update::fix_those_who_have_waited(self);
         decision
     }
 }

@@ -7,13 +7,11 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::life::retry;
-use crate::placement::find;
+use crate::life::update;
 use crate::placement::find::rest_of_window;
-use crate::placement::transaction;
+use crate::placement::{eligible, find, transaction};
 use crate::request::{Idempotency, Scope};
 
 /// A waiting agreement is to be moved to another resource or start, inside its window and what else was agreed.
@@ -87,7 +85,7 @@ impl Command for MoveAgreement {
             let note = Note::of_operator(decider.now, &self.by, self.id, words);
             decider.batch.push(Change::Note(note));
             if !stays {
-                let taken = find::take_found_place(decider, placed, &format!("by the operator{why}"));
+                let taken = update::take_found_place(decider, placed, &format!("by the operator{why}"));
                 moved = taken.ok_or(Error::Unavailable)?;
             }
             moved = fix_ordered(decider, moved, self.start.is_some());
@@ -105,7 +103,7 @@ fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) 
     decider.plan.placement.fix(&mut decider.plan.schedules, &moved);
     moved.fixed = true;
     let event = decider.event(EventKind::Fixed, "its slot moves no more");
-    decide::update(decider, moved, vec![event])
+    update::update(decider, moved, vec![event])
 }
 
 /// The resource that an order names, the part of the window of its agreement that the order leaves, and the start that it is to
@@ -134,7 +132,7 @@ fn ordered_place(
     }
     let to = order.resource.as_deref().unwrap_or(&agreement.resource);
     let at = decider.plan.schedules.place_of(to);
-    let Some(at) = at.filter(|at| retry::may_go_to_resource(decider.view(), *at, agreement)) else {
+    let Some(at) = at.filter(|at| eligible::may_go_to_resource(decider.view(), *at, agreement)) else {
         return unfit(format!(
             "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
         ));

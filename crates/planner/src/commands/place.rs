@@ -5,14 +5,13 @@ use domain::change::Change;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Refusal, Result};
+use crate::life::{admission, reserving, update};
 use crate::limits::quotas;
-use crate::limits::refuse;
+use crate::placement::refuse;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
-use crate::waiting;
 
 /// A request is to be placed inside its window, where accepted agreements that may still move make room for it. Once this is answered,
 /// the agreement is stored, and every move with it.
@@ -43,24 +42,24 @@ impl Command for Place {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self(request) = self;
         decider.check_key_is_new(request.idempotency.as_ref())?;
-        decide::check_new_id(decider.view(), &request, &[])?;
+        admission::check_new_id(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
-        let mut moved = waiting::moved_before_reserving(decider, request.id);
+        let mut moved = reserving::moved_before_reserving(decider, request.id);
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
         decider.plan.insert(agreement.clone(), number);
-        let event = decide::acceptance_event(decider, &agreement, &admitted, request.spender);
+        let event = admission::acceptance_event(decider, &agreement, &admitted, request.spender);
         decider.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: request.document,
             events: vec![event],
         });
-        moved.extend(decide::apply_admission_moves(decider, &admitted));
+        moved.extend(update::apply_admission_moves(decider, &admitted));
         moved.retain(|other| other.party == agreement.party);
         let accepted = AcceptedOffer { agreement, moved };
         decider.remember(request.idempotency, &accepted);
-        decide::note_booked(decider, &accepted);
+        admission::note_booked(decider, &accepted);
         Ok(DecisionStep::Done(accepted))
     }
 }
@@ -70,7 +69,7 @@ fn admit(
     decider: &mut Decider<'_>,
     request: &Request,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    waiting::admit_reserved_or(decider, request, |search, need, reason| {
+    reserving::admit_reserved_or(decider, request, |search, need, reason| {
         // A refusal reveals something about the agreements of others, as a quote does.
         match quotas::count_quota_question(search, need.payer.party) {
             Ok(()) => refuse::make_refusal(search, need, reason),

@@ -4,10 +4,9 @@ use domain::agreement::{Agreement, AtPeer, EventKind, Stretch};
 use domain::change::Change;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::at_peer;
+use crate::life::{at_peer, update};
 use crate::placement::transaction;
 use crate::words::time_difference_in_words;
 
@@ -55,7 +54,7 @@ impl Command for PlaceSought {
             let placed = placed.ok_or(Error::Unavailable)?;
             let moved = time_difference_in_words(slot.start - before);
             let event = decider.event(EventKind::Moved, format!("to {}, {moved}", row.peer));
-            decide::update(decider, placed, vec![event]);
+            update::update(decider, placed, vec![event]);
         }
         decider.batch.push(Change::PutAtPeer(row));
         Ok(DecisionStep::Done(()))

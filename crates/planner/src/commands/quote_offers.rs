@@ -5,18 +5,13 @@ use domain::agreement::Shape;
 use super::{Command, Decision, Outcome};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::fees;
 use crate::limits::quotas;
 use crate::placement::transaction;
 use crate::request::Request;
-use crate::table::change_end;
-use crate::table::hold;
 use crate::table::messages::{OfferOrigin, Quote, Weights};
-use crate::table::negotiate;
-use crate::table::propose;
 use crate::table::propose::check_open_to_proposals;
-use crate::table::quote;
 use crate::table::quote::QuoteContext;
+use crate::table::{change_end, fees, hold, negotiate, propose, quote};
 
 /// The possible offers for a request are to be told at present. Nothing is stored or kept.
 ///

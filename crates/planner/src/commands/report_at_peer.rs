@@ -10,16 +10,10 @@ use scheduler::{Interval, Time};
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
-use crate::life::at_peer;
-use crate::life::billing;
-use crate::life::late_starts;
-use crate::life::pieces;
-use crate::life::retry;
+use crate::life::{at_peer, billing, held_nodes, late_starts, pieces, reports, retry, update};
 use crate::placement::transaction;
-use crate::waiting::reserved_nodes;
 use crate::words::time_difference_in_words;
 
 /// How an agreement stands at its peer is taken over: its slot here follows, it gets another place where the peer has lost it, and once it
@@ -90,7 +84,7 @@ fn note_started(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
     if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
         let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
         let since = started.clamp(start, decider.now.max(start));
-        reserved_nodes::note_handed_over(decider, agreement, since);
+        held_nodes::note_handed_over(decider, agreement, since);
     }
 }
 
@@ -99,8 +93,8 @@ fn end_work(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
     let mut agreement = decider.live_agreement(id)?;
     agreement.service = ServiceState::Processing;
     let event = decider.event(EventKind::Begun, format!("at {}", agreement.resource));
-    decide::update(decider, agreement, vec![event]);
-    decide::record_end(decider, id, end)
+    update::update(decider, agreement, vec![event]);
+    reports::record_end(decider, id, end)
 }
 
 /// Has the only slot of a waiting agreement lie where its peer has it now, inside what was agreed.
@@ -131,7 +125,7 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
     let Some(placed) = placed else { return };
     let moved = time_difference_in_words(slot.start - before.start);
     let event = decider.event(EventKind::Moved, format!("{moved}, by {}", agreement.resource));
-    decide::update(decider, placed, vec![event]);
+    update::update(decider, placed, vec![event]);
 }
 
 /// Finds a place here for an agreement whose peer does not carry it out any more, or ends it.

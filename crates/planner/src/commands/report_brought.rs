@@ -4,7 +4,6 @@ use domain::agreement::{BroughtFiles, Run};
 use domain::clock::Micros;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::life::reports;
 
@@ -28,6 +27,6 @@ impl Command for ReportBrought {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let id = reports::id_of_run(decider.view(), self.run)?;
-        decide::record_start(decider, id, self.since, Some(self.brought)).map(DecisionStep::Done)
+        reports::record_start(decider, id, self.since, Some(self.brought)).map(DecisionStep::Done)
     }
 }

@@ -3,7 +3,6 @@
 use domain::agreement::{JobEnd, Run};
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::life::reports;
 
@@ -26,6 +25,6 @@ impl Command for ReportEnded {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let id = reports::id_of_run(decider.view(), self.run)?;
-        decide::record_end(decider, id, &self.end).map(DecisionStep::Done)
+        reports::record_end(decider, id, &self.end).map(DecisionStep::Done)
     }
 }

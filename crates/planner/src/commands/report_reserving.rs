@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::waiting::waiting_commands::ReservationState;
+use crate::waiting::ReservationState;
 
 /// The agreements that a resource could not reserve nodes for, with the begins of their slots, and from how many seconds before their
 /// begin it reserves slots: slots that begin within that time are promised from now on when their nodes are held.

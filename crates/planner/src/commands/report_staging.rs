@@ -4,10 +4,8 @@ use domain::agreement::{EventKind, Run};
 use domain::clock::Micros;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
-use crate::life::billing;
-use crate::life::reports;
+use crate::life::{billing, reports, update};
 
 /// Files are being brought for an agreement's job since an instant: its slot is used from then on.
 ///
@@ -41,7 +39,7 @@ impl Command for ReportStaging {
         agreement.note_started(Some(self.since));
         let mut events = vec![decider.event(EventKind::Staging, detail)];
         events.extend(billing::assess(decider, &mut agreement));
-        decide::update(decider, agreement, events);
+        update::update(decider, agreement, events);
         Ok(DecisionStep::Done(()))
     }
 }

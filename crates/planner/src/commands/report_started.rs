@@ -4,7 +4,6 @@ use domain::agreement::Run;
 use domain::clock::Micros;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::life::reports;
 
@@ -26,6 +25,6 @@ impl Command for ReportStarted {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let id = reports::id_of_run(decider.view(), self.run)?;
-        decide::record_start(decider, id, self.at, None).map(DecisionStep::Done)
+        reports::record_start(decider, id, self.at, None).map(DecisionStep::Done)
     }
 }

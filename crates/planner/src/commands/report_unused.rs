@@ -5,9 +5,9 @@ use domain::resources::Unused;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
+use crate::life::update;
 
 /// A party does not use the nodes that its agreement without a job has been given: it is warned, or they are taken back.
 ///
@@ -35,7 +35,7 @@ impl Command for ReportUnused {
                 let taken = "nobody has used its nodes: they are given to others".to_owned();
                 let mut events = vec![decider.event(EventKind::Unused, taken)];
                 agreement.outcome = Some(RunOutcome::Completed);
-                events.extend(decide::close(
+                events.extend(update::close(
                     decider,
                     &mut agreement,
                     AgreementState::Complete,
@@ -44,7 +44,7 @@ impl Command for ReportUnused {
                 events
             }
         };
-        decide::update(decider, agreement, events);
+        update::update(decider, agreement, events);
         Ok(DecisionStep::Done(()))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::limits::energy::Kwh;
+use crate::prices::energy::Kwh;
 
 /// A tariff of energy is to be taken over, where the power of nodes is known. What is planned stays where it is.
 ///

@@ -6,11 +6,10 @@ use scheduler::{Interval, Reason};
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, bare_refusal};
-use crate::limits::quotas;
-use crate::limits::spending;
+use crate::life::admission;
+use crate::limits::{quotas, spending};
 use crate::placement::admit;
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
@@ -51,7 +50,7 @@ impl Command for SubmitPending {
         let at_peer = terms
             .filter(|terms| terms.peer.is_some())
             .map(|terms| terms.resource.clone());
-        decide::check_new_id(decider.view(), &proposal, &[replaced])?;
+        admission::check_new_id(decider.view(), &proposal, &[replaced])?;
         if replaced.is_none() {
             quotas::check_agreements_quota(decider.view(), &proposal.party, None)?;
         }
@@ -115,7 +114,7 @@ impl Command for SubmitPending {
         });
         let pending = AcceptedOffer::alone(agreement);
         decider.remember(proposal.idempotency, &pending);
-        decide::note_booked(decider, &pending);
+        admission::note_booked(decider, &pending);
         Ok(DecisionStep::Done(pending))
     }
 }

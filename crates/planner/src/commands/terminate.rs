@@ -8,16 +8,12 @@ use domain::clock::second_after;
 use uuid::Uuid;
 
 use super::{Command, Decision};
-use crate::decide;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::life::billing;
-use crate::life::fees;
-use crate::life::late_starts;
-use crate::life::lost_work;
+use crate::life::{billing, late_starts, lost_work, update};
 use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
-use crate::table::negotiate;
+use crate::table::{fees, negotiate};
 
 /// An agreement is to be ended before its time: at once when nothing of it runs, else as soon as its job has been stopped.
 ///
@@ -107,7 +103,7 @@ fn end_or_stop_job(
         ServiceState::Idle if late_starts::awaits_word_of_peer(decider.view(), &agreement) => {}
         ServiceState::Idle => {
             agreement.outcome = Some(RunOutcome::Terminated);
-            events.extend(decide::close(
+            events.extend(update::close(
                 decider,
                 &mut agreement,
                 AgreementState::Terminated,
@@ -116,7 +112,7 @@ fn end_or_stop_job(
         }
         ServiceState::Processing | ServiceState::Completed => {}
     }
-    Ok(decide::update(decider, agreement, events))
+    Ok(update::update(decider, agreement, events))
 }
 
 /// Ends an agreement before its slot begins, for its fee. The present price of the same request is known only after
@@ -127,7 +123,7 @@ fn cancel(
     mut events: Vec<Event>,
     charge_of_peer: Option<Money>,
 ) -> Result<Agreement> {
-    let mut closed = decide::close(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
+    let mut closed = update::close(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
     agreement.version += 1;
     decider.plan.replace(agreement.clone(), second_after(decider.now));
     let last = closed.pop();

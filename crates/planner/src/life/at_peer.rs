@@ -8,22 +8,17 @@ use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 use uuid::Uuid;
 
-use crate::context::Search;
-use crate::context::View;
-use crate::decide;
+use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::limits::pricing;
-use crate::limits::spending;
-use crate::placement::admit;
-use crate::placement::transaction;
+use crate::life::accept::keep_promise;
+use crate::life::{accept, begin, keep_offers, succession};
+use crate::limits::{pricing, spending};
+use crate::placement::{admit, transaction};
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::schedules::need::Placement;
-use crate::table::accept;
-use crate::table::accept::keep_promise;
-use crate::table::hold;
-use crate::table::replace;
+use crate::table::{hold, negotiate, replace};
 
 /// The peer's agreement behind a pending one of ours, which comes into force with it.
 #[derive(Debug, Clone)]
@@ -101,7 +96,7 @@ pub(crate) fn make_agreement_at_peer(
     };
     let Some(settled) = put else {
         if let Some(choice) = held {
-            hold::hold_offers_again(decider, choice, "its acceptance has failed");
+            keep_offers::hold_offers_again(decider, choice, "its acceptance has failed");
         }
         return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
     };
@@ -122,12 +117,12 @@ pub(crate) fn make_agreement_at_peer(
     note_taken_at_peer(decider, &offer, agreement.id);
     if let Some(old) = old {
         if begun {
-            agreement = replace::take_over(decider, &old, agreement);
+            agreement = succession::take_over(decider, &old, agreement);
         }
         accept::supersede_offers(decider, old, settled, agreement.id, &terms)?;
     }
     if held.is_some() {
-        let siblings = accept::sibling_offers(decider.view(), &offer);
+        let siblings = negotiate::sibling_offers(decider.view(), &offer);
         hold::release(decider, siblings);
     }
     Ok(agreement)
@@ -147,7 +142,7 @@ fn go_on_at_peer(
         try_put_rest(search, (agreement, number), at).then_some(())
     });
     put?;
-    let settled = replace::settle_guarantees(decider, old, agreement);
+    let settled = succession::settle_guarantees(decider, old, agreement);
     (agreement.service, agreement.started) = (old.service, old.started);
     agreement.origin = Some(old.execution_id());
     agreement.job.clone_from(&old.job);
@@ -237,7 +232,7 @@ pub(crate) fn begin_at_peer(decider: &mut Decider<'_>, agreement: Agreement) -> 
     if is_over {
         None
     } else {
-        decide::begin(decider, agreement)
+        begin::begin(decider, agreement)
     }
 }
 

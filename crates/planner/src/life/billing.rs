@@ -8,9 +8,8 @@ use domain::change::Change;
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
-use crate::decide;
 use crate::decider::Decider;
-use crate::life::late_starts;
+use crate::life::{late_starts, update};
 
 /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
 /// for its timeline.
@@ -112,7 +111,7 @@ pub(crate) fn assess_due(decider: &mut Decider<'_>) {
             // A check without a result need not be stored: it is repeated after a restart.
             decider.plan.replace(agreement, Time::MIN);
         } else {
-            decide::update(decider, agreement, events);
+            update::update(decider, agreement, events);
         }
     }
 }

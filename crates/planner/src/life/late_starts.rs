@@ -8,11 +8,9 @@ use domain::resources::CLUSTER;
 use scheduler::{Interval, Seconds, counted};
 
 use crate::context::View;
-use crate::decide;
 use crate::decider::Decider;
 use crate::error::Result;
-use crate::invariant;
-use crate::life::billing;
+use crate::life::{billing, update};
 use crate::placement::transaction;
 use crate::requests::request_of_stretch;
 use crate::table::negotiate;
@@ -80,7 +78,7 @@ pub(crate) fn prolong_late_slot(decider: &mut Decider<'_>, agreement: Agreement)
     );
     let mut events = vec![decider.event(EventKind::Moved, detail)];
     events.extend(billing::assess(decider, &mut placed));
-    decide::update(decider, placed, events)
+    update::update(decider, placed, events)
 }
 
 /// Ends a reservation that runs nothing: at the end of its slot, or once it is known whether its peer has handed over its nodes,
@@ -103,8 +101,8 @@ pub(crate) fn finish_reservation(decider: &mut Decider<'_>, mut agreement: Agree
     }
     let shortfall = agreement.shortfall_in_words();
     events.extend(shortfall.map(|shortfall| decider.event(EventKind::Ended, shortfall)));
-    events.extend(invariant::must_close(decider, &mut agreement, last, end)?);
-    decide::update(decider, agreement, events);
+    events.extend(update::must_close(decider, &mut agreement, last, end)?);
+    update::update(decider, agreement, events);
     Ok(())
 }
 

@@ -1,18 +1,26 @@
 //! The life of an agreement: its job's reports, longer slots, new attempts, its end and its bill; and when something is due.
 
+pub(super) mod accept;
+pub(super) mod acceptances;
+pub(super) mod admission;
 pub(super) mod at_peer;
+pub(super) mod begin;
 pub(super) mod billing;
 pub(super) mod deadlines;
-pub(super) mod fees;
+pub(super) mod held_nodes;
+pub(super) mod keep_offers;
 pub(super) mod late_starts;
 pub(super) mod lost_work;
+pub(super) mod move_up;
 pub(super) mod overrun;
-pub(super) mod overruns;
 pub(super) mod pieces;
 pub(super) mod place_at_peer;
 pub(super) mod reports;
+pub(super) mod reserving;
 pub(super) mod retry;
 pub(super) mod start_notices;
+pub(super) mod succession;
+pub(super) mod update;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -24,10 +32,10 @@ use uuid::Uuid;
 
 use crate::agreements::Agreements;
 use crate::life::deadlines::Agenda;
-use crate::life::overruns::{LastLook, Overruns};
 use crate::life::start_notices::Starts;
-use crate::limits::payer::fraction_of_millionths;
+use crate::overruns::{LastLook, Overruns};
 use crate::plan::is_undecided;
+use crate::prices::payer::fraction_of_millionths;
 use crate::schedules::Schedules;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Settings;

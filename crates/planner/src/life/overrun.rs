@@ -8,13 +8,11 @@ pub(crate) mod saved_work;
 use domain::agreement::{Agreement, EventKind};
 use scheduler::{Request, Time, counted};
 
-use crate::decide;
 use crate::decider::Decider;
-use crate::life::overruns::{LastLook, most_overrun_cost_in_words};
+use crate::life::{succession, update};
+use crate::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::placement::transaction;
-use crate::table::change_end;
-use crate::table::negotiate;
-use crate::table::replace;
+use crate::table::{change_end, negotiate, replace};
 
 /// Handles the work of an agreement that is not over: makes its slot longer, finds another slot for the rest, or
 /// changes nothing.
@@ -73,7 +71,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
     }
     let event = decider.event(EventKind::Overrun, detail);
     if let Some(agreement) = decider.plan.agreements.get(id).cloned() {
-        decide::update(decider, agreement, vec![event]);
+        update::update(decider, agreement, vec![event]);
     }
 }
 
@@ -106,7 +104,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     let Some((end, moves)) = longer else {
         return false;
     };
-    replace::hand_over_nodes(decider, agreement, agreement.id, end);
+    succession::hand_over_nodes(decider, agreement, agreement.id, end);
     let more = end - agreement.placement().end;
     let mut longer = agreement.clone();
     // Time beyond its deadline that the provider itself has added is not late.
@@ -123,7 +121,7 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
         agreement.id,
         None,
     );
-    decide::update(decider, longer, vec![event]);
-    decide::apply_moves(decider, &moves, "to let go on what is not over");
+    update::update(decider, longer, vec![event]);
+    update::apply_moves(decider, &moves, "to let go on what is not over");
     true
 }

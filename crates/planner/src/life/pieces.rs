@@ -8,10 +8,8 @@
 
 use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
 
-use crate::decide;
 use crate::decider::Decider;
-use crate::invariant;
-use crate::life::billing;
+use crate::life::{billing, reports, update};
 
 /// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
 pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end: &JobEnd) {
@@ -20,11 +18,11 @@ pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end
     agreement.end_slot(end.ended);
     agreement.service = ServiceState::Idle;
     let brought = end.staging.as_ref().and_then(|staging| staging.brought);
-    let mut events = decide::note_brought_files(decider.view(), &mut agreement, brought);
+    let mut events = reports::note_brought_files(decider.view(), &mut agreement, brought);
     let detail = format!("piece {number} of {slots} is over, its work saved");
     events.push(decider.event(EventKind::Checkpointed, detail));
     events.extend(billing::assess(decider, &mut agreement));
-    decide::update(decider, agreement, events);
+    update::update(decider, agreement, events);
 }
 
 /// Ends an agreement that cannot be carried out any more, and stops its running work.
@@ -37,9 +35,8 @@ pub(crate) fn lose_agreement_because(
     let had_job = agreement.service == ServiceState::Processing;
     agreement.outcome = Some(agreement.lose());
     let mut events = vec![decider.event(kind, why)];
-    events
-        .extend(invariant::must_close(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?);
-    let lost = decide::update(decider, agreement, events);
+    events.extend(update::must_close(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?);
+    let lost = update::update(decider, agreement, events);
     if had_job {
         decider.plan.life.stop_lost_work_later(lost.clone());
     }

@@ -7,9 +7,8 @@
 use domain::agreement::{Agreement, EventKind};
 use scheduler::{Interval, Seconds};
 
-use crate::decide;
 use crate::decider::Decider;
-use crate::life::at_peer;
+use crate::life::{at_peer, update};
 
 /// Seconds that peers have at least to be asked, before the slot begins.
 const ASKED_WITHIN: Seconds = 15;
@@ -50,5 +49,5 @@ pub(crate) fn seek_at_peers(
     })?;
     let detail = format!("{why}, and there is no other place in its window here: other domains are asked");
     let event = decider.event(EventKind::Forwarded, detail);
-    Some(decide::update(decider, placed, vec![event]))
+    Some(update::update(decider, placed, vec![event]))
 }

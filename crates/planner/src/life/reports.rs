@@ -1,7 +1,10 @@
 //! The reports about the jobs of agreements. A late report may be about a job that another job of the same agreement has
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
-use domain::agreement::{Agreement, Execution, JobEnd, Run, RunOutcome};
+use domain::agreement::{
+    Agreement, AgreementState, BroughtFiles, Event, EventKind, Execution, JobEnd, Run, RunOutcome,
+    ServiceState,
+};
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
 use scheduler::counted;
@@ -11,6 +14,8 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::retry::NEVER_STARTED;
+use crate::life::{billing, pieces, retry, update};
+use crate::placement::eligible;
 
 /// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
 /// its wait nor to its run.
@@ -137,6 +142,122 @@ pub(crate) fn job_end_in_words(end: &JobEnd) -> String {
         )
     } else {
         how
+    }
+}
+
+/// Records the real start of a job, with the files that were brought for it.
+pub(crate) fn record_start(
+    decider: &mut Decider<'_>,
+    id: Uuid,
+    at: Micros,
+    brought: Option<BroughtFiles>,
+) -> Result<()> {
+    let mut agreement = processing_agreement(decider.view(), id)?;
+    let mut events = note_brought_files(decider.view(), &mut agreement, brought);
+    if agreement.slot_started().is_none() || !events.is_empty() {
+        if agreement.slot_started().is_none() {
+            agreement.note_started(Some(at));
+        }
+        events.push(decider.event(EventKind::Running, "its process has started"));
+        events.extend(billing::assess(decider, &mut agreement));
+        update::update(decider, agreement, events);
+    }
+    Ok(())
+}
+
+/// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
+pub(crate) fn note_brought_files(
+    view: View<'_>,
+    agreement: &mut Agreement,
+    brought: Option<BroughtFiles>,
+) -> Vec<Event> {
+    let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
+    let Some((job, files)) = job.zip(brought) else {
+        return Vec::new();
+    };
+    job.brought = brought;
+    vec![view.event(EventKind::Staged, files.moved.words("brought"))]
+}
+
+/// Records the end of a job and everything that follows from it.
+pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
+    if decider.plan.life.forget_lost_work(id) {
+        // It was lost before, and its end changes nothing.
+        return Ok(());
+    }
+    let mut agreement = processing_agreement(decider.view(), id)?;
+    // Nothing happens before it was agreed or after now: a clock elsewhere may be wrong, and a record forged. Work that
+    // goes on under a later agreement began at its slot's begin at the earliest.
+    let agreed = match agreement.origin {
+        None => agreement.created,
+        Some(_) => agreement.placement().start.seconds() * domain::clock::MICROS_PER_SECOND,
+    };
+    let agreed = agreed.min(agreement.started.unwrap_or(decider.now));
+    // The records of search machine's jobs are the supervisor's.
+    let measured = eligible::is_local(decider.view(), &agreement.resource);
+    // Where only its files were being brought, nothing of the work has begun.
+    let began = agreement.slot_started();
+    let began = began.filter(|_| end.outcome != RunOutcome::Lost || !agreement.is_being_brought());
+    let end = clamp_job_end(end, began, agreed, decider.now, measured);
+    let started = end.started;
+    let outcome = match end.outcome {
+        RunOutcome::Checkpointed if agreement.state == AgreementState::ObservedAndTerminating => {
+            RunOutcome::Terminated
+        }
+        RunOutcome::Checkpointed if agreement.has_more_slots() => {
+            pieces::end_piece(decider, agreement, &end);
+            return Ok(());
+        }
+        // There is nothing that it could go on in.
+        RunOutcome::Checkpointed => RunOutcome::Killed,
+        // Its party has ended it before its job was there: nothing of it is lost.
+        RunOutcome::Lost
+            if agreement.state == AgreementState::ObservedAndTerminating && started.is_none() =>
+        {
+            RunOutcome::Terminated
+        }
+        outcome => outcome,
+    };
+    let end = &JobEnd { outcome, ..end };
+    agreement.note_late_end(end);
+    if retry::retry_after_end(decider, &agreement, end) {
+        return Ok(());
+    }
+    agreement.note_started(started);
+    let staging = end.staging.as_deref();
+    let mut events = note_brought_files(
+        decider.view(),
+        &mut agreement,
+        staging.and_then(|staging| staging.brought),
+    );
+    agreement.outcome = Some(match end.outcome {
+        RunOutcome::Lost => agreement.lose(),
+        outcome => outcome,
+    });
+    let last = match (agreement.state, end.outcome) {
+        (AgreementState::ObservedAndTerminating, RunOutcome::Terminated) => AgreementState::Terminated,
+        _ => AgreementState::Complete,
+    };
+    let at = |kind, detail| Event {
+        at: end.ended,
+        kind,
+        detail,
+    };
+    let sent = staging.and_then(|staging| staging.sent);
+    events.extend(sent.map(|sent| at(EventKind::Staged, sent.words("sent"))));
+    events.push(at(EventKind::Ended, job_end_in_words(end)));
+    events.extend(update::must_close(decider, &mut agreement, last, end.ended)?);
+    let agreement = update::update(decider, agreement, events);
+    record_execution(decider, &agreement, end);
+    Ok(())
+}
+
+pub(crate) fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement> {
+    let agreement = view.agreements.get(id).cloned().ok_or(Error::NotFound)?;
+    if agreement.service == ServiceState::Processing {
+        Ok(agreement)
+    } else {
+        Err(Error::NotFound)
     }
 }
 

@@ -9,23 +9,18 @@ use std::collections::BTreeSet;
 
 use domain::agreement::{Agreement, AgreementState, EventKind, Job, JobEnd, RunOutcome, ServiceState};
 use domain::change::Change;
-use domain::resources::{CLUSTER, LOCAL};
+use domain::resources::CLUSTER;
 use scheduler::{Seconds, Time, counted};
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::decide;
 use crate::decider::Decider;
-use crate::life::billing;
 use crate::life::overrun::saved_work;
-use crate::life::reports;
-use crate::placement::find;
+use crate::life::{billing, keep_offers, lost_work, reports, update};
 use crate::placement::find::{FoundPlace, RESTART};
-use crate::placement::transaction;
-use crate::resources::repair;
+use crate::placement::{find, transaction};
 use crate::schedules::nodes_out_of_use;
-use crate::table::hold;
-use crate::table::negotiate;
+use crate::table::{give_way, negotiate};
 use crate::words::time_difference_in_words;
 
 /// How often lost work is run again at most: more losses than this are not chance.
@@ -74,32 +69,6 @@ pub(crate) fn retry_after_end(decider: &mut Decider<'_>, agreement: &Agreement, 
         RetryReason::Lost("its work is gone without a trace of its end")
     };
     run_again(decider, agreement, end, why)
-}
-
-/// Whether an agreement may go to a resource, or have another place there: the resource is in service and meets its filters.
-/// Work that was lost is run again where its job of before can be stopped.
-pub(crate) fn may_go_to_resource(view: View<'_>, at: usize, agreement: &Agreement) -> bool {
-    let resource = view.schedules.get(at);
-    resource.is_some_and(|there| there.may_have(agreement))
-        && (agreement.restarts() == 0 || tells_old_job_is_gone(view, at, agreement))
-}
-
-/// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
-/// machine.
-fn tells_old_job_is_gone(view: View<'_>, at: usize, agreement: &Agreement) -> bool {
-    let there = view
-        .schedules
-        .get(at)
-        .map(|resource| resource.resource.name.as_str());
-    there.is_some_and(|there| {
-        there == agreement.resource || is_local(view, there) && is_local(view, &agreement.resource)
-    })
-}
-
-/// Whether a resource is this machine.
-pub(crate) fn is_local(view: View<'_>, resource: &str) -> bool {
-    let one_resource = view.schedules.named(resource);
-    one_resource.is_some_and(|each| each.resource.kind == LOCAL)
 }
 
 /// The next second, in which work that is lost now may begin again: two losses never fall into one instant.
@@ -161,7 +130,7 @@ pub(crate) fn run_again(
     let found = match why {
         RetryReason::Lost(_) => find::find_place(&mut decider.search(), &waits, index, RESTART, next),
         RetryReason::NeverStarted => {
-            find::find_before_offers(decider, &waits, index, RESTART, next, &mut given_way)
+            give_way::find_before_offers(decider, &waits, index, RESTART, next, &mut given_way)
         }
     };
     let Some((mut placed, moves)) = found else {
@@ -196,8 +165,8 @@ pub(crate) fn run_again(
     });
     placed.service = service;
     placed.note_started(None);
-    let waiting = decide::update(decider, placed, events);
-    decide::apply_moves(decider, &moves, RESTART.others);
+    let waiting = update::update(decider, placed, events);
+    update::apply_moves(decider, &moves, RESTART.others);
     decider.plan.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
@@ -233,7 +202,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
         if adds {
             find::find_place(&mut decider.search(), agreement, index, RESTART, now)
         } else {
-            find::find_before_offers(decider, agreement, index, RESTART, now, &mut given_way)
+            give_way::find_before_offers(decider, agreement, index, RESTART, now, &mut given_way)
         }
     } else {
         transaction::run_trial(&mut decider.search(), |search| {
@@ -246,7 +215,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     if let Some(found) = found {
         take_other_slot(decider, agreement, found, why);
     } else if is_over {
-        repair::end_without_place(decider, agreement.clone(), index, why);
+        lost_work::end_without_place(decider, agreement.clone(), index, why);
     } else {
         return;
     }
@@ -262,9 +231,9 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
         .choice_about(agreement.id)
         .into_iter()
         .collect();
-    match find::find_before_offers(decider, agreement, index, RESTART, now, &mut given_way) {
+    match give_way::find_before_offers(decider, agreement, index, RESTART, now, &mut given_way) {
         Some(found) => take_other_slot(decider, agreement, found, why),
-        None => repair::end_without_place(decider, agreement.clone(), index, why),
+        None => lost_work::end_without_place(decider, agreement.clone(), index, why),
     }
     keep_all_holds_again(decider, given_way);
 }
@@ -282,14 +251,14 @@ fn take_other_slot(
     let mut events = vec![decider.event(EventKind::Moved, detail)];
     placed.keep_promised_start(agreement, decider.present_second());
     events.extend(billing::assess(decider, &mut placed));
-    decide::update(decider, placed, events);
-    decide::apply_moves(decider, &moves, RESTART.others);
+    update::update(decider, placed, events);
+    update::apply_moves(decider, &moves, RESTART.others);
 }
 
 /// Keeps again as much as possible for the offers of answers that have given way.
 fn keep_all_holds_again(decider: &mut Decider<'_>, answers: BTreeSet<Uuid>) {
     for answer in answers {
-        hold::hold_offers_again(
+        keep_offers::hold_offers_again(
             decider,
             answer,
             "it had to make room for work that was not done in its slot",

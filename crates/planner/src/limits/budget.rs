@@ -8,9 +8,9 @@ use domain::agreement::Money;
 use scheduler::{Fraction, Interval, Request, Time};
 
 use crate::context::View;
-use crate::limits::payer::Payer;
-use crate::limits::price_list::Priced;
 use crate::limits::pricing;
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
 
 /// The earliest start in the window of a request from which on a placement on a resource is within the budget, and
 /// can be priced at all; none where no start is. O(log n), and for a budget the logarithm of the window's length

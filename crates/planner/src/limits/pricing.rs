@@ -7,8 +7,8 @@ use domain::agreement::{Agreement, EnergyUse, Money, Slots};
 use scheduler::{Fraction, Interval, counted};
 
 use crate::context::View;
-use crate::limits::payer::Payer;
-use crate::limits::price_list::Priced;
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
 
 /// The energy of slots on a resource; none where its power is not known.
 pub(crate) fn energy(view: View<'_>, resource: &str, slots: &Slots) -> Option<EnergyUse> {

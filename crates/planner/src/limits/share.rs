@@ -13,10 +13,9 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::error::{Refusal, Result, quota_exceeded};
-use crate::limits::quotas;
 use crate::limits::quotas::is_near_bound;
-use crate::limits::refuse;
 use crate::limits::usage::{Bound, Usage, area};
+use crate::limits::{quotas, window};
 use crate::request::Request;
 use crate::schedules::need::may_take_shape;
 use crate::schedules::resource_plan::ResourcePlan;
@@ -160,7 +159,7 @@ pub(crate) fn limit_to_share(
     let Some(percent) = share_of(view, &proposal.party) else {
         return Ok(());
     };
-    let window = refuse::window(view, proposal)?;
+    let window = window::window(view, proposal)?;
     let beside = beside(view, &proposal.party, replaced.map(|replaced| replaced.id));
     // On the other resources it has nothing, and what it asks for is not too much.
     let looked_at = |resource_plan: &&ResourcePlan| {

@@ -10,7 +10,7 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Refusal, quota_exceeded};
 use crate::limits::budget::is_within_budget;
-use crate::limits::refuse;
+use crate::placement::refuse;
 use crate::request::Request;
 use crate::schedules::need::Need;
 

@@ -6,16 +6,11 @@ use domain::agreement::{Agreement, AgreementState, ServiceState, Shape, Slots, S
 use scheduler::domain::Objective;
 use scheduler::{Fraction, Interval, Reason, Time, counted};
 
-use crate::context::Search;
-use crate::context::View;
-use crate::decider::Decider;
-use crate::life::retry;
-use crate::limits::budget;
+use crate::context::{Search, View};
 use crate::limits::budget::is_within_budget;
-use crate::limits::price_list::Priced;
-use crate::limits::pricing;
-use crate::placement::find;
-use crate::placement::transaction;
+use crate::limits::{budget, pricing};
+use crate::placement::{eligible, find, transaction};
+use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::requests::revenue_of_price;
 use crate::schedules::IN_THE_WAY_MAX;
@@ -130,7 +125,7 @@ pub(crate) fn best_place(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shap
             Ok((at, _))
                 if need
                     .of
-                    .is_some_and(|each| !retry::may_go_to_resource(view, at, each)) => {}
+                    .is_some_and(|each| !eligible::may_go_to_resource(view, at, each)) => {}
             Ok((at, found)) => {
                 let rank = (found.rank.objective, found.rank.completion);
                 // Where nothing is foreseen, it completes with its slot.
@@ -415,17 +410,6 @@ fn take_back(search: &mut Search<'_>, transfer: &Transfer) -> bool {
         }
     }
     back
-}
-
-/// Takes over the agreements that went to other resources. Returns them as they are now.
-pub(crate) fn apply_transfers(
-    decider: &mut Decider<'_>,
-    transfers: &[Transfer],
-    why: &str,
-) -> Vec<Agreement> {
-    let gone = transfers.iter();
-    gone.filter_map(|gone| find::take_found_place(decider, gone.placed.clone(), why))
-        .collect()
 }
 
 /// How an agreement came to its place, in words for its party.

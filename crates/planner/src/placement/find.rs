@@ -6,29 +6,19 @@
 //! windows. At last it tries another of the agreement's sizes. Before it is given up, the holds of offers give way: an
 //! agreement counts more.
 
-use crate::requests::request_of_agreement;
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use domain::agreement::{Agreement, EventKind, Shape, Slot, Stretch};
+use domain::agreement::{Agreement, Shape, Slot, Stretch};
 use domain::resources::Resource;
-use scheduler::{Interval, Move, Request, Seconds, Time, counted};
-use uuid::Uuid;
+use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
-use crate::context::View;
-use crate::decide;
-use crate::decider::Decider;
-use crate::life::retry;
-use crate::placement::admit;
-use crate::placement::transaction;
-use crate::requests::{request_of_slot, request_of_stretch};
+use crate::placement::{admit, eligible, transaction};
+use crate::requests::{request_of_agreement, request_of_slot, request_of_stretch};
 use crate::schedules::need::{Need, may_take_shape};
-use crate::table::hold;
-use crate::words::{piece_in_words, time_difference_in_words};
 
 /// Resources on which all slots of an agreement are tried, others are asked to move, or offers give way.
-const CROWDED_MAX: usize = 4;
+pub(crate) const CROWDED_MAX: usize = 4;
 
 /// The steps that are allowed to find a place.
 #[derive(Debug, Clone, Copy)]
@@ -53,59 +43,6 @@ pub(crate) const RESTART: Policy = Policy {
 
 /// An agreement with the place that was found for it, and the moves of others.
 pub(crate) type FoundPlace = (Agreement, Vec<Move>);
-
-/// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
-pub(crate) fn find_before_offers(
-    decider: &mut Decider<'_>,
-    agreement: &Agreement,
-    index: usize,
-    policy: Policy,
-    now: Time,
-    given_way: &mut BTreeSet<Uuid>,
-) -> Option<FoundPlace> {
-    let found = find_place(&mut decider.search(), agreement, index, policy, now);
-    if found.is_some() {
-        return found;
-    }
-    let window = rest_of_window(agreement, now);
-    let others = held_elsewhere(decider.view(), agreement, index, window);
-    for resource in [agreement.resource.clone()].into_iter().chain(others) {
-        given_way.extend(hold::take_holds_out_in(decider, &resource, window));
-        let found = find_place(&mut decider.search(), agreement, index, policy, now);
-        if found.is_some() {
-            return found;
-        }
-    }
-    None
-}
-
-/// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.
-fn held_elsewhere(view: View<'_>, agreement: &Agreement, index: usize, window: Interval) -> Vec<String> {
-    if index.min(agreement.slots_begun()) > 0 {
-        return Vec::new();
-    }
-    let sizes = agreement.constraints.shapes.iter().map(|shape| shape.nodes);
-    let smallest = sizes.chain([agreement.nodes()]).min().unwrap_or(0);
-    let holds = &view.table.holds();
-    let is_held = |resource: &&String| {
-        let mut held = holds.on(resource);
-        held.any(|((start, _), (end, _))| Interval::new(*start, *end).meets(window))
-    };
-    let may_go = |resource: &&String| {
-        let at = view.schedules.place_of(resource);
-        at.is_some_and(|at| {
-            let one_resource = view.schedules.get(at);
-            one_resource.is_some_and(|each| each.resource.capacity >= smallest)
-                && retry::may_go_to_resource(view, at, agreement)
-        })
-    };
-    let others = holds
-        .by_resource
-        .keys()
-        .filter(|each| **each != agreement.resource);
-    let others = others.filter(is_held).filter(may_go);
-    others.take(CROWDED_MAX).cloned().collect()
-}
 
 /// Finds a place for an agreement after its slot of this index has left the plan. None where there is none, and nothing
 /// has changed then.
@@ -139,7 +76,7 @@ fn free_place(
     let (at, number) = search
         .placement
         .planned_slot(search.schedules, agreement, index)?;
-    let may_stay = retry::may_go_to_resource(search.view(), at, agreement);
+    let may_stay = eligible::may_go_to_resource(search.view(), at, agreement);
     if policy.stays && may_stay {
         let request = request_of_slot(agreement, number, index);
         let start = agreement.slots.get(index)?.placement.start;
@@ -309,7 +246,7 @@ pub(crate) fn place_elsewhere(
     };
     if agreement.slots.is_split() {
         let mut others = search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX);
-        others.retain(|to| retry::may_go_to_resource(search.view(), *to, agreement));
+        others.retain(|to| eligible::may_go_to_resource(search.view(), *to, agreement));
         return others
             .into_iter()
             .find_map(|to| place_slots_in_turn(search, to, agreement, first, window, now));
@@ -362,7 +299,7 @@ fn crowded_place(
         None => search.schedules.hopeful(&need, need.shapes[0], CROWDED_MAX),
     };
     for to in [at].into_iter().chain(others) {
-        if !retry::may_go_to_resource(search.view(), to, agreement) {
+        if !eligible::may_go_to_resource(search.view(), to, agreement) {
             continue;
         }
         let request = if let Some(slot) = slot {
@@ -412,45 +349,6 @@ fn agreement_with_other_place(
     placed.resource = search.schedules.name(at);
     admit::settle_room(search.view(), &mut placed);
     placed
-}
-
-/// Takes over other places of the slots of an agreement, which may be on another resource. Returns the agreement as it is
-/// now.
-pub(crate) fn take_found_place(
-    decider: &mut Decider<'_>,
-    mut placed: Agreement,
-    why: &str,
-) -> Option<Agreement> {
-    let before = decider.plan.must_get(placed.id)?;
-    placed.keep_promised_start(&before, decider.present_second());
-    let stays = placed.resource == before.resource;
-    let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
-    let changed = slots.filter(|(index, (old, new))| {
-        if stays {
-            old.stretch() != new.stretch()
-        } else {
-            *index == placed.slots_over()
-        }
-    });
-    let events = changed.map(|(index, (old, new))| {
-        let to = if stays {
-            piece_in_words(&placed, index)
-        } else {
-            format!("to {}, ", placed.resource)
-        };
-        let mut detail = to + &time_difference_in_words(new.placement.start - old.placement.start);
-        if new.nodes != old.nodes {
-            let nodes = counted(new.nodes, "node");
-            let seconds = counted(new.placement.duration(), "second");
-            detail += &format!(", with {nodes} for {seconds}");
-        }
-        decider.event(EventKind::Moved, format!("{detail}, {why}"))
-    });
-    let events = events.collect();
-    if placed.fixed {
-        decider.plan.placement.fix(&mut decider.plan.schedules, &placed);
-    }
-    Some(decide::update(decider, placed, events))
 }
 
 /// The rest of its window.

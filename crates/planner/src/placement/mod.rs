@@ -2,9 +2,11 @@
 //! afterwards; and knows the slots by their numbers.
 
 pub(super) mod admit;
+pub(super) mod closed_resources;
+pub(super) mod eligible;
 pub(super) mod find;
-pub(super) mod move_up;
 pub(super) mod recent_moves;
+pub(super) mod refuse;
 pub(super) mod split;
 pub(super) mod transaction;
 
@@ -19,7 +21,7 @@ use crate::placement::recent_moves::MovedUp;
 use crate::requests::request_of_slot;
 use crate::schedules::Schedules;
 use crate::slot_numbers::{Numbers, SlotOf};
-use crate::waiting::waiting_commands::WaitingCommands;
+use crate::waiting::WaitingCommands;
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.

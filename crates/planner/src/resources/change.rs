@@ -16,12 +16,12 @@ use uuid::Uuid;
 use crate::context::View;
 use crate::decider::Decider;
 use crate::error::Error;
+use crate::life::held_nodes;
 use crate::request::RememberedAnswers;
 use crate::resources::maintenance::{maintenance_difference, with_maintenance, without_maintenance};
 use crate::resources::orders::{RESOURCES_MAX, ResourceChanges, ResourceVerb, ResourceWish};
 use crate::resources::repair;
 use crate::resources::repair::DisplacementCause;
-use crate::waiting::reserved_nodes;
 
 /// The first place of a resource that operators add.
 #[expect(clippy::cast_possible_truncation, reason = "it is a few thousand")]
@@ -152,7 +152,7 @@ fn wished_resource(
 /// [`Error::Unfit`] where work there would be lost, or started twice.
 pub(crate) fn check_successor(view: View<'_>, before: &Resource, file: &Resource) -> Result<(), Error> {
     let name = &file.name;
-    if before.is_retired() && !reserved_nodes::has_work_on(view, name, view.present_second()) {
+    if before.is_retired() && !held_nodes::has_work_on(view, name, view.present_second()) {
         return Ok(());
     }
     if before.kind != file.kind {

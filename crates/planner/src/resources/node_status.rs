@@ -4,12 +4,6 @@ use crate::context::View;
 use crate::error::{Error, Result};
 use crate::schedules::resource_plan::NodeStatus;
 
-/// The names of some nodes of a resource, for people.
-pub(crate) fn names_of(view: View<'_>, resource: &str, nodes: &[u32]) -> String {
-    let one_resource = view.schedules.named(resource);
-    one_resource.map_or_else(String::new, |each| each.resource.names_of(nodes))
-}
-
 /// How the nodes of a resource stand.
 pub(crate) fn nodes(view: View<'_>, resource: &str) -> Result<Vec<NodeStatus>> {
     let Some(resource_plan) = view.schedules.named(resource) else {

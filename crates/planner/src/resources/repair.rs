@@ -6,32 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use domain::agreement::{Agreement, EventKind, ServiceState};
+use domain::agreement::Agreement;
 use domain::change::Change;
 use domain::resources::{NodeReport, NodeRow, Repaired, Reporter};
-use scheduler::{Interval, Seconds};
+use scheduler::Seconds;
 use uuid::Uuid;
 
-use crate::context::Search;
-use crate::decide;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
-use crate::life::overrun::saved_work;
-use crate::life::pieces;
-use crate::life::place_at_peer;
-use crate::life::reports;
-use crate::life::retry;
 use crate::life::retry::RetryReason;
-use crate::limits::refuse;
-use crate::placement::admit;
-use crate::placement::find;
+use crate::life::{keep_offers, lost_work, place_at_peer, reserving, retry, update};
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
-use crate::schedules::need::Need;
 use crate::schedules::resource_plan::ResourcePlan;
-use crate::table::hold;
-use crate::waiting;
-use crate::words::{piece_in_words, time_difference_in_words};
+use crate::table::give_way;
 
 /// Why something has to leave its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +112,7 @@ pub(crate) fn set_nodes(
     }
     let repaired = repair(decider, at, DisplacementCause::OutOfUse);
     if by == Reporter::Executor {
-        waiting::note_reported(decider, resource);
+        reserving::note_reported(decider, resource);
     }
     Ok(repaired)
 }
@@ -293,20 +281,20 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
         if lies.is_some_and(|lies| decider.plan.schedules.has_request(lies, number)) {
             continue;
         }
-        let found = find::find_before_offers(decider, &agreement, index, REPAIR, now, &mut answers);
+        let found = give_way::find_before_offers(decider, &agreement, index, REPAIR, now, &mut answers);
         let Some((placed, moves)) = found else {
             if let Some(sought) = place_at_peer::seek_at_peers(decider, &agreement, index, &why) {
                 repaired.note(&agreement, Some(&sought));
                 continue;
             }
             repaired.note(&agreement, None);
-            end_without_place(decider, agreement, index, &why);
+            lost_work::end_without_place(decider, agreement, index, &why);
             repaired.broken += 1;
             continue;
         };
         if placed != agreement {
             repaired.note(&agreement, Some(&placed));
-            find::take_found_place(decider, placed, &format!("because {why}"));
+            update::take_found_place(decider, placed, &format!("because {why}"));
         } else if placed.fixed {
             // Others may have made room for it in its old place.
             decider.plan.placement.fix(&mut decider.plan.schedules, &placed);
@@ -324,84 +312,25 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
         let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
         for (before, after) in before
             .iter()
-            .zip(decide::apply_moves(decider, &moves, REPAIR.others))
+            .zip(update::apply_moves(decider, &moves, REPAIR.others))
         {
             repaired.note(before, Some(&after));
         }
     }
     // An agreement counts more than an offer: offers keep the rest.
     for answer in answers {
-        repaired.withdrawn += hold::hold_offers_again(decider, answer, &cause.words_before(&resource));
+        repaired.withdrawn += keep_offers::hold_offers_again(decider, answer, &cause.words_before(&resource));
     }
 }
 
 /// Ends the work that ran on nodes that are gone, and notes it.
 fn lose_and_note(decider: &mut Decider<'_>, id: Uuid, repaired: &mut Repaired) {
     let before = decider.plan.agreements.get(id).cloned();
-    if lose(decider, id).is_some() {
+    if lost_work::lose(decider, id).is_some() {
         repaired.lost += 1;
         if let Some(before) = before {
             repaired.note(&before, None);
         }
-    }
-}
-
-/// Ends the work that ran on nodes that are gone.
-pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
-    let agreement = decider.plan.agreements.get(id).cloned()?;
-    let detail = format!("its nodes of {} are gone", agreement.resource);
-    let had_job = agreement.service == ServiceState::Processing;
-    let end = retry::end_of_lost_work(decider.view(), &agreement);
-    let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Ended, detail)?;
-    if had_job {
-        reports::record_execution(decider, &lost, &end);
-    }
-    Some(lost)
-}
-
-/// Ends an agreement with a slot that has no place any more, unless peers can be asked for one.
-pub(crate) fn end_without_place(decider: &mut Decider<'_>, agreement: Agreement, index: usize, why: &str) {
-    if place_at_peer::seek_at_peers(decider, &agreement, index, why).is_none() {
-        break_without_place(decider, agreement, index, why);
-    }
-}
-
-/// Ends an agreement with a slot that has no place any more, and tells its party the reason and the alternatives.
-/// Leaves the agreement at its contract where that slot would have added to it.
-pub(crate) fn break_without_place(decider: &mut Decider<'_>, agreement: Agreement, index: usize, why: &str) {
-    if agreement.adds_to_contract(index) {
-        saved_work::give_up_rest_of_saved(decider, &agreement, why);
-        return;
-    }
-    let mut lost = format!("{why}, and there is no other place in its window");
-    let piece = piece_in_words(&agreement, index);
-    if !piece.is_empty() {
-        lost += &format!(" for {}", piece.trim_end());
-    }
-    if agreement.slots_begun() == 0 {
-        lost = loss_in_words(&mut decider.search(), &agreement, &lost);
-    }
-    pieces::lose_agreement_because(decider, agreement, EventKind::Broken, lost);
-}
-
-/// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
-fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> String {
-    let now = search.present_second();
-    let window = Interval::new(agreement.ready.max(now), agreement.deadline);
-    let need = Need {
-        submitted: now,
-        is_new: true,
-        ..Need::of_agreement(agreement, window)
-    };
-    let requests = admit::requests(search.view(), &need);
-    let slots: Vec<String> = refuse::alternatives(search, &need, &requests)
-        .iter()
-        .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))
-        .collect();
-    if slots.is_empty() {
-        lost.to_owned()
-    } else {
-        format!("{lost}; there is room {}", slots.join(", "))
     }
 }
 

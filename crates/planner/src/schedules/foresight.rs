@@ -11,8 +11,8 @@ use prediction::{ForeseenWork, Hold, Ids, Predictions, Work};
 use scheduler::domain::{Candidate, Forecast, Forecasts, ForeseenTimes, Objective};
 use scheduler::{Fraction, Interval, Seconds};
 
-use crate::limits::energy::Energy;
-use crate::limits::price_list::Pricing;
+use crate::prices::energy::Energy;
+use crate::prices::price_list::Pricing;
 use crate::request::Request;
 use crate::schedules::need::{Foreseeable, Need};
 use crate::schedules::{Schedules, domain_id};

@@ -8,7 +8,7 @@ use domain::clock::second_of;
 use domain::resources::{Resource, Scaling};
 use scheduler::{Fraction, Interval, Move, Time};
 
-use crate::limits::payer::Payer;
+use crate::prices::payer::Payer;
 use crate::request::Request;
 
 /// Sizes of one need that are tried where others are to move.

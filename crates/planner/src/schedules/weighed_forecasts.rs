@@ -9,7 +9,7 @@ use prediction::ForeseenWork;
 use scheduler::domain::{Forecast, Forecasts, ForeseenTimes};
 use scheduler::{Interval, Seconds};
 
-use crate::limits::energy::{Energy, Power, STEPS_MAX};
+use crate::prices::energy::{Energy, Power, STEPS_MAX};
 use crate::schedules::foresight::SIZES_MAX;
 use crate::schedules::need::Need;
 use crate::schedules::{Schedules, domain_id};

@@ -9,28 +9,23 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 
 use crate::commands::QuoteOffers;
-use crate::context::Search;
-use crate::context::View;
+use crate::context::{Search, View};
 use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
-use crate::life::fees;
-use crate::life::overruns::TOLD_BEFORE;
 use crate::limits::budget::is_within_budget;
-use crate::limits::payer::Payer;
-use crate::limits::price_list::Priced;
-use crate::limits::pricing;
-use crate::limits::quotas;
-use crate::limits::refuse;
+use crate::limits::{pricing, quotas, window};
+use crate::overruns::TOLD_BEFORE;
+use crate::placement::closed_resources;
 use crate::placement::find::convert_part;
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::requests::request_of_agreement;
-use crate::resources::closed_resources;
 use crate::table::messages::{Candidate, Quote};
-use crate::table::quote;
 use crate::table::quote::{
     HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
 };
 use crate::table::ranking::PHI_EPSILON;
-use crate::table::replace;
+use crate::table::{fees, quote, replace};
 
 /// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
@@ -109,7 +104,7 @@ fn quote_other_end(
         ready: None,
         ..proposal.clone()
     };
-    let deadline = refuse::window(search.view(), &rest)?.end;
+    let deadline = window::window(search.view(), &rest)?.end;
     check_may_grow(search.view(), old, end)?;
     for index in old.slots_over()..last {
         if let Some((_, number)) = search.placement.planned_slot(search.schedules, old, index) {

@@ -4,53 +4,20 @@
 
 use std::collections::BTreeSet;
 
-use domain::agreement::{
-    Agreement, NegotiationOffer, OfferState, OfferTerms, held_stretches, stretches_held_beyond,
-};
+use domain::agreement::{Agreement, NegotiationOffer, OfferTerms, held_stretches, stretches_held_beyond};
 use domain::change::Change;
 use domain::clock::{MICROS_PER_SECOND, second_after};
-use scheduler::{Interval, Move, Reason, Request};
+use scheduler::{Interval, Move, Request};
 use uuid::Uuid;
 
 use crate::context::Search;
-use crate::decide;
 use crate::decider::Decider;
-use crate::error::bare_refusal;
 use crate::placement::find;
-use crate::placement::transaction;
 use crate::table::holds::HeldStretch;
-use crate::table::messages::refusal_in_short;
-
-/// Keeps the nodes of an offer beside the nodes of the other offers of its choice. Returns whether that was
-/// possible. Agreements that may move make room for it, as for an agreement. A frozen resource keeps nothing more.
-pub(crate) fn hold(decider: &mut Decider<'_>, offer: &NegotiationOffer) -> bool {
-    hold_offer(decider, offer, true)
-}
-
-/// The same. For an offer that was held before a frozen resource keeps what it had.
-fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
-    let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
-        return false;
-    };
-    let mut numbers = decider.plan.table.hold_numbers();
-    let kept = transaction::run_trial(&mut decider.search(), |search| {
-        keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
-    });
-    decider.plan.table.note_hold_numbers(&numbers);
-    let Some((added, moves)) = kept else {
-        return false;
-    };
-    let choice = decider.plan.table.choice_of(offer.negotiation, answer);
-    for held in added {
-        decider.plan.table.keep(choice, held);
-    }
-    decide::apply_moves(decider, &moves, "to keep an offer open");
-    true
-}
 
 /// Keeps the nodes that an offer needs beyond the hold of the other offers of its choice. Returns the moves of others;
 /// none where there is no place.
-fn keep_beside_others(
+pub(crate) fn keep_beside_others(
     search: &mut Search<'_>,
     (negotiation, answer): (Uuid, Uuid),
     terms: &OfferTerms,
@@ -232,46 +199,6 @@ pub(crate) fn take_holds_out_in(decider: &mut Decider<'_>, resource: &str, time:
     choices.into_iter().collect()
 }
 
-/// Keeps again as many as possible of the offers of a choice, each beside the offers before it, after nodes have
-/// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
-/// Returns their number.
-pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
-    take_hold_out(decider, choice);
-    let offers: Vec<NegotiationOffer> = decider.plan.table.held_offers_of(choice).cloned().collect();
-    let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
-        return 0;
-    };
-    for offer in &offers {
-        decider.plan.table.put(NegotiationOffer {
-            held: None,
-            ..offer.clone()
-        });
-    }
-    let mut withdrawn = Vec::new();
-    for offer in offers {
-        if hold_offer(decider, &offer, false) {
-            decider.plan.table.put(offer);
-        } else {
-            withdrawn.push(offer);
-        }
-    }
-    let count = withdrawn.len();
-    for mut offer in withdrawn {
-        let resource = offer.terms.as_ref().map_or("", |terms| &terms.resource);
-        let binding = format!("{why}, and no other nodes of {resource} are free for it");
-        offer.refusal = Some(refusal_in_short(&bare_refusal(
-            Reason::NoCapacityInWindow,
-            binding,
-        )));
-        offer.state = OfferState::Rejected;
-        offer.released = Some(decider.now);
-        decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
-        decider.plan.table.put(offer);
-    }
-    unpin_renegotiated(decider, negotiation);
-    count
-}
-
 /// Keeps an agreement that is being renegotiated where it lies, as long as offers count on its place.
 fn pin_renegotiated(search: &mut Search<'_>, negotiation: Uuid) {
     if let Some(agreement) = search.table.renegotiated(search.agreements, negotiation).cloned() {
@@ -280,7 +207,7 @@ fn pin_renegotiated(search: &mut Search<'_>, negotiation: Uuid) {
 }
 
 /// Lets it move again.
-fn unpin_renegotiated(decider: &mut Decider<'_>, negotiation: Uuid) {
+pub(crate) fn unpin_renegotiated(decider: &mut Decider<'_>, negotiation: Uuid) {
     let now = decider.present_second();
     let moves = |agreement: &&Agreement| {
         agreement.has_more_to_begin() && !agreement.fixed && !decider.plan.table.is_counted_on(agreement.id)

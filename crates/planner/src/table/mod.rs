@@ -1,10 +1,11 @@
 //! Negotiations: those that go on with their offers, the side that made each, and when it lapses; quotes, holds, acceptance, and the
 //! provider's proposals.
 
-pub(super) mod accept;
 pub(super) mod change_end;
 pub(super) mod exchange;
+pub(super) mod fees;
 pub(super) mod gains;
+pub(super) mod give_way;
 pub(super) mod hold;
 pub(super) mod holds;
 pub(super) mod messages;

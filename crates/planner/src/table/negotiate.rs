@@ -1,14 +1,15 @@
 //! Negotiations: opened, ended and forgotten when their time is over; and how the planner is told to.
 
-use domain::agreement::{NegotiationInstance, NegotiationOffer};
+use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferState};
 use domain::change::Change;
-use scheduler::{Time, counted};
+use scheduler::{Reason, Time, counted};
 use uuid::Uuid;
 
 use crate::context::View;
 use crate::decider::Decider;
-use crate::error::{Error, Result, quota_exceeded};
+use crate::error::{Error, Result, bare_refusal, quota_exceeded};
 use crate::table::hold;
+use crate::table::messages::refusal_in_short;
 
 /// Negotiations about prices alone that a party may have for each other one: they cost memory only.
 const QUOTES_PER_NEGOTIATION: usize = 10;
@@ -86,4 +87,37 @@ fn release_all_holds(decider: &mut Decider<'_>, id: Uuid, predicate: impl Fn(&Ne
 pub(crate) fn release_holds_about(decider: &mut Decider<'_>, agreement: Uuid) {
     let held: Vec<NegotiationOffer> = decider.plan.table.held_offers_about(agreement).cloned().collect();
     hold::release(decider, held);
+}
+
+/// Lets go of an offer that cannot be kept, for a reason in words.
+pub(crate) fn withdraw(decider: &mut Decider<'_>, offer: &NegotiationOffer, reason: Reason, binding: String) {
+    hold::release(
+        decider,
+        vec![NegotiationOffer {
+            state: OfferState::Rejected,
+            refusal: Some(refusal_in_short(&bare_refusal(reason, binding))),
+            ..offer.clone()
+        }],
+    );
+}
+
+/// Notes that an offer has been accepted.
+pub(crate) fn note_offer_accepted(decider: &mut Decider<'_>, offer: &NegotiationOffer, agreement: Uuid) {
+    let taken = NegotiationOffer {
+        agreement: Some(agreement),
+        released: Some(decider.now),
+        ..offer.clone()
+    };
+    decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
+    decider.plan.table.put(taken);
+}
+
+/// The other held offers of the choice of an offer.
+pub(crate) fn sibling_offers(view: View<'_>, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
+    let Some(answer) = offer.parent else {
+        return Vec::new();
+    };
+    let choice = view.table.choice_of(offer.negotiation, answer);
+    let offers = view.table.held_offers_of(choice);
+    offers.filter(|other| other.id != offer.id).cloned().collect()
 }

@@ -1,38 +1,28 @@
 //! The possible offers for a request: the request itself where it fits, and else the nearest ones that no other
 //! dominates. Nothing here is stored or kept; the plan is read, and stands afterwards as it stood.
 
-use domain::agreement::part_of_amount;
-
-use crate::error::bare_refusal;
 use std::borrow::Cow;
 
-use domain::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch};
+use domain::agreement::{Agreement, Money, OfferKind, OfferTerms, Shape, Slots, Stretch, part_of_amount};
 use scheduler::prediction::whole_as_real;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 
 use crate::commands::QuoteOffers;
-use crate::context::Search;
-use crate::context::View;
-use crate::error::{Refusal, Result};
-use crate::life::fees;
-use crate::life::fees::Rebooking;
+use crate::context::{Search, View};
+use crate::error::{Refusal, Result, bare_refusal};
 use crate::limits::budget::is_within_budget;
-use crate::limits::payer::Payer;
-use crate::limits::price_list::Priced;
-use crate::limits::pricing;
-use crate::limits::quotas;
-use crate::limits::refuse;
-use crate::limits::share;
-use crate::placement::admit;
-use crate::placement::split;
+use crate::limits::{pricing, quotas, share, window};
+use crate::placement::{admit, refuse, split};
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::schedules::need::Need;
+use crate::table::fees::Rebooking;
 use crate::table::messages::{Candidate, Quote, Weights};
-use crate::table::propose;
 use crate::table::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
-use crate::table::sizes;
 use crate::table::suggestion::Suggestion;
+use crate::table::{fees, propose, sizes};
 
 /// A hold shorter than this cannot be used over a network.
 pub(crate) const HOLD_MIN: Seconds = 2;
@@ -179,7 +169,7 @@ pub(crate) fn limit_quote(
     quotas::limit_to_quotas(view, &mut proposal, context.replaced)?;
     let mut proposal = Cow::Owned(proposal);
     share::limit_to_share(view, &mut proposal, context.replaced)?;
-    let window = refuse::window(view, &proposal)?;
+    let window = window::window(view, &proposal)?;
     Ok((proposal.into_owned(), window))
 }
 

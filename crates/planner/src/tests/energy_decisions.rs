@@ -10,7 +10,7 @@ use scheduler::domain::Objective;
 use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
-use crate::limits::refuse;
+use crate::limits::window;
 use crate::placement::admit;
 use crate::schedules::need::Need;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
@@ -119,7 +119,7 @@ fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
                 Need::of(
                     request,
                     1 << 40,
-                    refuse::window(decider.view(), request).unwrap(),
+                    window::window(decider.view(), request).unwrap(),
                     Time(0),
                 )
             })

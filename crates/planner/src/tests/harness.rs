@@ -11,15 +11,14 @@ use scheduler::domain::Attribute;
 use scheduler::{Interval, Rate, Seconds, Time};
 use uuid::Uuid;
 
-use super::super::RememberedAnswers;
 use super::super::decider::Decider;
 use super::super::{
-    AcceptedOffer, ChangeResource, Error, Plan, Refusal, Request, ResourceVerb, ResourceWish, Settings,
+    AcceptedOffer, ChangeResource, Error, Plan, Refusal, RememberedAnswers, Request, ResourceVerb,
+    ResourceWish, Settings,
 };
 use super::stories::Trace;
 use crate::commands::{BeginDue, Place};
-use crate::decide;
-use crate::placement::move_up;
+use crate::life::{move_up, reports};
 use crate::resources::machines::machines_of_rows;
 use crate::resources::repair;
 
@@ -303,7 +302,7 @@ impl Domain {
 
     pub(crate) fn end(&mut self, id: Uuid, outcome: RunOutcome) {
         let end = ended_at(outcome, self.micros());
-        self.decide(|decider| decide::record_end(decider, id, &end))
+        self.decide(|decider| reports::record_end(decider, id, &end))
             .unwrap();
         self.check();
     }
@@ -314,7 +313,7 @@ impl Domain {
             started: None,
             ..ended_at(RunOutcome::Lost, self.micros())
         };
-        self.decide(|decider| decide::record_end(decider, id, &end))
+        self.decide(|decider| reports::record_end(decider, id, &end))
             .unwrap();
         self.check();
     }
@@ -356,7 +355,7 @@ impl Domain {
             });
             for id in begun.map(|begun| begun.id).collect::<Vec<_>>() {
                 let at = self.now * MICROS_PER_SECOND;
-                self.decide(|decider| decide::record_start(decider, id, at, None))
+                self.decide(|decider| reports::record_start(decider, id, at, None))
                     .unwrap();
             }
         }

@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use super::harness::{Domain, machines_of, proposal};
 use crate::commands::BeginDue;
-use crate::decide;
+use crate::life::reports;
 use crate::resources::repair;
 use crate::{Pricing, Request, Settings};
 
@@ -297,7 +297,7 @@ impl Simulation {
             let now = self.domain.now;
             let at = now * MICROS_PER_SECOND;
             self.domain
-                .decide(|decider| decide::record_start(decider, agreement.id, at, None))
+                .decide(|decider| reports::record_start(decider, agreement.id, at, None))
                 .unwrap();
             let (end, _) = self.fate(&agreement, now);
             self.ends.push(Reverse((end, agreement.id)));
@@ -333,7 +333,7 @@ impl Simulation {
         assert_eq!(end, self.domain.now);
         let job = JobEnd::new(outcome, Some(started), end * MICROS_PER_SECOND);
         self.domain
-            .decide(|decider| decide::record_end(decider, id, &job))
+            .decide(|decider| reports::record_end(decider, id, &job))
             .unwrap();
         let offered = &self.offered[&id];
         if offered.at < self.watched_from {

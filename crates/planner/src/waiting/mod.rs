@@ -1,336 +1,244 @@
-//! Nodes are held before they are promised. On a cluster that others use, a slot that begins soon may be gone before the cluster
-//! holds its nodes. So the command that asks for such a slot waits here: the plan keeps the slot, nothing is stored, and the
-//! resource's executor reserves the nodes as it does for agreements ([`domain::resources::ResourceAgreements`]). When it holds them the command is
-//! decided again, with this slot. Where the cluster refuses, it is decided anew after the next report of the nodes.
+//! The commands that wait for their clusters.
 
-pub(super) mod reserved_nodes;
-
-pub(super) mod acceptances;
 pub(super) mod reserved_starts;
-pub(super) mod waiting_commands;
 
-use crate::waiting::waiting_commands::WAITING_MAX;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use domain::agreement::Agreement;
-use scheduler::{Move, Reason, Time};
+use domain::clock::{MICROS_PER_SECOND, Micros};
+use scheduler::{Interval, Move, Seconds, Time};
 use uuid::Uuid;
 
-use crate::context::Search;
-use crate::decide;
-use crate::decider::Decider;
-use crate::error::{Refusal, Result, bare_refusal};
-use crate::limits::spending;
-use crate::placement::admit;
-use crate::placement::transaction;
-use crate::plan::Plan;
-use crate::request::Request;
-use crate::requests::requests_of_agreement;
-use crate::schedules::need::{Need, Placement};
-use crate::waiting::waiting_commands::{
-    BEGINS_AFTER, ReservationState, ReservationTries, ReservedSlot, TRIES_MAX, Verdict, WaitingCommand,
-    refused_slots_in_words,
-};
+use crate::schedules::need::Placement;
 
-/// Notes for which commands a resource holds the nodes.
-pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
-    let now = decider.present_second();
-    let Some(resource_plan) = decider.plan.schedules.named(resource) else {
-        return;
-    };
-    let near = decider.plan.waiting.near_until(resource, now);
-    // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
-    // does not count.
-    let moves = decider
-        .plan
-        .waiting
-        .waiting
-        .values()
-        .flat_map(|waiting| &waiting.moves);
-    let missing: BTreeSet<u64> = moves
-        .filter(|moved| near.is_some_and(|until| moved.to <= until))
-        .filter(|moved| {
-            decider
-                .plan
-                .placement
-                .slot_by_number(&decider.plan.agreements, moved.id)
-                .is_some_and(|(agreement, index)| {
-                    let slot = agreement.slots.get(index);
-                    slot.is_some_and(|slot| slot.placement.start == moved.to)
-                        && agreement.resource == resource
-                        && !resource_plan.holds_slot(agreement, index, now)
-                })
-        })
-        .map(|moved| moved.id)
-        .collect();
-    for waiting in decider.plan.waiting.waiting.values_mut() {
-        let is_its =
-            waiting.agreement.resource == resource && resource_plan.holds(&waiting.agreement, near, now);
-        let is_missing = |moved: &Move| missing.contains(&moved.id);
-        if is_its && waiting.outcome == ReservationState::Unknown && !waiting.moves.iter().any(is_missing) {
-            waiting.outcome = ReservationState::Reserved;
-        }
-    }
+/// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
+pub(crate) const BEGINS_AFTER: Seconds = 3;
+/// For how long a command waits for its cluster.
+pub(crate) const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
+/// Commands that may wait: each holds a connection, and more are a flood.
+pub(crate) const WAITING_MAX: usize = 128;
+/// Slots that a cluster may refuse before its requester is told. The next one begins 3, 6, 12 and 24 seconds after the refused one.
+pub(crate) const TRIES_MAX: u32 = 5;
+
+/// The state of the nodes of a waiting command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReservationState {
+    Unknown,
+    Reserved,
+    /// The cluster does not hold them, and its nodes were not reported since.
+    Refused,
+    /// They were reported: another slot may be found.
+    RefusedAndReported,
 }
 
-/// Notes that the nodes of a resource were reported.
-pub(crate) fn note_reported(decider: &mut Decider<'_>, resource: &str) {
-    for waiting in decider.plan.waiting.waiting.values_mut() {
-        if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
-            waiting.outcome = ReservationState::RefusedAndReported;
-        }
-    }
+/// A command that waits until its cluster holds the nodes.
+#[derive(Clone)]
+pub(crate) struct WaitingCommand {
+    /// Whether the command is kept to be decided again: from when it has been decided to wait, until it is taken.
+    pub(crate) is_kept: bool,
+    /// The agreement that the command would make.
+    pub(crate) agreement: Agreement,
+    pub(crate) admitted: Placement,
+    /// Agreements that have moved for it.
+    pub(crate) moved: Vec<Agreement>,
+    /// How they moved on its resource. Where the cluster refuses, they move back: it still holds their nodes there.
+    pub(crate) moves: Vec<Move>,
+    /// The numbers under which its slots are kept; none where an offer keeps them.
+    pub(crate) numbers: Vec<u64>,
+    /// The agreement on its resource that this one takes the place of, where it does.
+    pub(crate) replaces: Option<ReplacedAgreement>,
+    pub(crate) tried: ReservationTries,
+    pub(crate) outcome: ReservationState,
 }
 
-/// Finds the place of an offer, as [`Decider::admit_proposal_or`] does; none where its cluster has to hold it first.
-pub(crate) fn admit_reserved_or(
-    decider: &mut Decider<'_>,
-    proposal: &Request,
-    refused: impl FnOnce(&mut Search<'_>, &Need<'_>, Reason) -> Refusal,
-) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    if let Some(reserved) = decider.plan.waiting.take(proposal.id) {
-        let number = decider.plan.placement.next_number();
-        let mut agreement = admit::make_agreement(
-            &mut decider.search(),
-            proposal,
-            reserved.window,
-            &reserved.admitted,
-        );
-        admit::settle_room(decider.view(), &mut agreement);
-        put_reserved_slot(
-            &mut decider.search(),
-            &agreement,
-            number,
-            reserved.admitted.resource,
-        );
-        return Ok(Some((agreement, reserved.admitted, number)));
-    }
-    let tried = decider.plan.waiting.tried(proposal.id, decider.now);
-    let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
-    decider.plan.waiting.not_before = tried.and_then(|tried| tried.not_before);
-    let admitted = decide::admit_proposal_or(decider, proposal, refused);
-    decider.plan.waiting.not_before = None;
-    let (agreement, admitted, number) = match (admitted, tried) {
-        (Ok(admitted), _) => admitted,
-        (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
-            return Err(bare_refusal(
-                Reason::NoCapacityInWindow,
-                refused_slots_in_words(tried.slots),
-            ));
-        }
-        (Err(refusal), _) => return Err(refusal),
-    };
-    if !decider
-        .plan
-        .waiting
-        .is_needed(&agreement, decider.present_second())
-    {
-        return Ok(Some((agreement, admitted, number)));
-    }
-    if decider.plan.waiting.is_full() {
-        decide::apply_admission_moves(decider, &admitted);
-        for request in requests_of_agreement(&agreement, number) {
-            decider
-                .plan
-                .schedules
-                .vacate(admitted.resource, decider.present_second(), request.id);
-        }
-        let many = format!("{WAITING_MAX} requests wait for their clusters; another try may succeed");
-        return Err(bare_refusal(Reason::NoCapacityInWindow, many));
-    }
-    let priced = agreement.clone();
-    keep_until_reserved(decider, agreement, admitted, number, tried);
-    spending::note_waiting_price(decider, proposal.spender, &priced);
-    Ok(None)
+/// An agreement that stays as it is while the acceptance of its successor waits, which has its nodes then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplacedAgreement {
+    pub(crate) work: Uuid,
+    /// Its successor goes on with the running work.
+    pub(crate) has_begun: bool,
 }
 
-/// Puts an agreement where its slots were kept until now.
-pub(crate) fn put_reserved_slot(search: &mut Search<'_>, agreement: &Agreement, number: u64, at: usize) {
-    let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-    for (request, start) in requests_of_agreement(agreement, number).into_iter().zip(starts) {
-        search
-            .schedules
-            .put_back(at, search.present_second(), &request, start);
-    }
+/// The tries of a waiting command so far.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReservationTries {
+    pub(crate) since: Micros,
+    /// How many slots its cluster has refused.
+    pub(crate) slots: u32,
+    /// When the next one begins at the earliest: the nodes that the plan counts as free may be others at each moment of a slot.
+    pub(crate) not_before: Option<Time>,
 }
 
-/// Keeps the slots of an agreement that were just found for it; they do not move.
-fn keep_until_reserved(
-    decider: &mut Decider<'_>,
-    agreement: Agreement,
-    mut admitted: Placement,
-    number: u64,
-    tried: Option<ReservationTries>,
-) {
-    let now = decider.present_second();
-    let moved = decide::apply_admission_moves(decider, &admitted);
-    let moves = std::mem::take(&mut admitted.moved);
-    admitted.transferred.clear();
-    let (id, at) = (agreement.id, admitted.resource);
-    let mut numbers = Vec::new();
-    for (request, (slot, nodes)) in requests_of_agreement(&agreement, number)
-        .into_iter()
-        .zip(agreement.loads())
-    {
-        decider.plan.schedules.vacate(at, now, request.id);
-        let fixed = scheduler::Request {
-            id: decider.plan.table.next_hold(),
-            ready: slot.start,
-            deadline: slot.end,
-            nodes,
-            ..request
-        };
-        decider.plan.schedules.put_back(at, now, &fixed, slot.start);
-        numbers.push(fixed.id);
-    }
-    wait_for_reservation(decider, agreement, admitted, numbers, tried);
-    if let Some(waiting) = decider.plan.waiting.waiting.get_mut(&id) {
-        (waiting.moved, waiting.moves) = (moved, moves);
-    }
+/// A slot with reserved nodes.
+#[derive(Clone)]
+pub(crate) struct ReservedSlot {
+    pub(crate) admitted: Placement,
+    pub(crate) window: Interval,
+    pub(crate) moved: Vec<Agreement>,
 }
 
-pub(crate) fn wait_for_reservation(
-    decider: &mut Decider<'_>,
-    agreement: Agreement,
-    admitted: Placement,
-    numbers: Vec<u64>,
-    tried: Option<ReservationTries>,
-) {
-    let tried = tried.unwrap_or(ReservationTries {
-        since: decider.now,
-        slots: 0,
-        not_before: None,
-    });
-    let waiting = WaitingCommand {
-        is_kept: false,
-        admitted,
-        moved: Vec::new(),
-        moves: Vec::new(),
-        numbers,
-        replaces: None,
-        tried,
-        outcome: ReservationState::Unknown,
-        agreement,
-    };
-    decider.plan.waiting.has_changed = true;
-    decider.plan.waiting.waiting.insert(waiting.agreement.id, waiting);
+/// The answer of the cluster, with which a waiting command is decided again.
+#[derive(Clone)]
+pub(crate) enum Verdict {
+    Reserved(Box<ReservedSlot>),
+    Refused(ReservationTries),
+    NoAnswer,
 }
 
-/// Agreements that have moved for an agreement while its command waited.
-pub(crate) fn moved_before_reserving(decider: &mut Decider<'_>, id: Uuid) -> Vec<Agreement> {
-    match &mut decider.plan.waiting.verdict {
-        Some((decided, Verdict::Reserved(reserved))) if *decided == id => std::mem::take(&mut reserved.moved),
-        _ => Vec::new(),
-    }
+/// The commands that wait for their clusters, by the ids of the agreements that they would make.
+#[derive(Clone, Default)]
+pub(crate) struct WaitingCommands {
+    pub(crate) waiting: BTreeMap<Uuid, WaitingCommand>,
+    /// The answer of the cluster for the present command, where it has waited.
+    pub(crate) verdict: Option<(Uuid, Verdict)>,
+    /// Up to how many seconds before their begin slots have to be reserved, by the names of the resources where they have.
+    pub(crate) within: BTreeMap<String, Seconds>,
+    /// The same for slots that are handed over to their parties.
+    pub(crate) handed_within: BTreeMap<String, Seconds>,
+    /// When the slot of the present command begins at the earliest, where others were refused.
+    pub(crate) not_before: Option<Time>,
+    /// Whether one has come or gone that executors have not been told of.
+    pub(crate) has_changed: bool,
 }
 
-/// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
-pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
-    let now = decider.present_second();
-    decider.plan.waiting.verdict = None;
-    let Some(waiting) = decider.plan.waiting.waiting.remove(&id) else {
-        return;
-    };
-    let at = waiting.admitted.resource;
-    decider.plan.waiting.has_changed |= waiting.outcome != ReservationState::Reserved;
-    // Nodes that were taken out of use took it with them.
-    let is_kept = waiting
-        .numbers
-        .iter()
-        .all(|number| decider.plan.schedules.has_request(at, *number));
-    for number in &waiting.numbers {
-        decider.plan.schedules.vacate(at, now, *number);
-    }
-    let verdict = match waiting.outcome {
-        // One that is reserved too late is tried again, later.
-        ReservationState::Reserved if is_kept && !waiting.is_too_late(now) => {
-            Verdict::Reserved(Box::new(ReservedSlot {
-                window: waiting.agreement.window(),
-                admitted: waiting.admitted,
-                moved: waiting.moved,
-            }))
-        }
-        ReservationState::Unknown if waiting.tried.slots == 0 => Verdict::NoAnswer,
-        _ => Verdict::Refused(ReservationTries {
-            since: waiting.tried.since,
-            slots: waiting.tried.slots + 1,
-            not_before: Some(
-                waiting.agreement.slot().start.max(now)
-                    + (BEGINS_AFTER << waiting.tried.slots.min(TRIES_MAX)),
-            ),
-        }),
-    };
-    if !matches!(verdict, Verdict::Reserved(_)) {
-        move_agreements_back(decider, at, &waiting.moves);
-    }
-    decider.plan.waiting.verdict = Some((id, verdict));
-}
-
-/// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
-/// them, or none where a place is taken or one of them may move no more.
-fn move_agreements_back(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
-    let now = decider.present_second();
-    let back = transaction::run_trial(&mut decider.search(), |search| {
-        let mut back = Vec::new();
-        for one_move in moves {
-            let is_there = |start: Time| start == one_move.to && one_move.from > now;
-            let waits = search.schedules.waiting_request(at, one_move.id);
-            if waits.is_some_and(|(_, start)| is_there(start)) {
-                let (agreement, _) = search.placement.slot_by_number(search.agreements, one_move.id)?;
-                if agreement.fixed || search.table.is_counted_on(agreement.id) {
-                    return None;
-                }
-                let (request, _) = search.schedules.withdraw(at, one_move.id)?;
-                back.push((request, one_move.from));
+impl WaitingCommands {
+    /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
+    pub(crate) fn take_decidable(&mut self, now: Micros) -> Vec<Uuid> {
+        let mut commands = Vec::new();
+        for (id, waiting) in &mut self.waiting {
+            let is_settled = matches!(
+                waiting.outcome,
+                ReservationState::Reserved | ReservationState::RefusedAndReported
+            );
+            if is_settled || now - waiting.tried.since > PATIENCE {
+                waiting.is_kept = false;
+                commands.push(*id);
             }
         }
-        let are_back = search.schedules.put_all(at, now, &back);
-        are_back.then_some(back)
-    });
-    let moves = |(request, _): &(scheduler::Request, Time)| {
-        let this_move = moves.iter().find(|one_move| one_move.id == request.id)?;
-        Some(Move {
-            id: this_move.id,
-            from: this_move.to,
-            to: this_move.from,
-        })
-    };
-    let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
-    decide::apply_moves(decider, &moves, "back: the cluster has refused the new place");
-}
-
-impl Plan {
-    /// Whether commands wait for their clusters.
-    pub fn has_waiting_commands(&self) -> bool {
-        !self.waiting.waiting.is_empty()
+        commands
     }
 
-    /// Whether the commands that wait for their clusters have changed since this was last asked.
-    pub fn take_waiting_changed(&mut self) -> bool {
-        self.waiting.take_changed()
+    /// Notes that the command about an agreement is kept to be decided again; false where it does not wait for its cluster.
+    pub(crate) fn keep(&mut self, id: Uuid) -> bool {
+        let waiting = self.waiting.get_mut(&id);
+        waiting.map(|waiting| waiting.is_kept = true).is_some()
     }
 
-    /// Gives up the slots of commands that had waited and were dropped.
-    pub fn forget_dropped_reservations(&mut self, now: Time) {
-        for (at, number) in self.waiting.take_dropped() {
-            self.schedules.vacate(at, now, number);
+    /// Whether a command waits for an agreement that it would make.
+    pub(crate) fn has(&self, id: Uuid) -> bool {
+        self.waiting.contains_key(&id)
+    }
+
+    /// The agreements on a resource that commands wait for.
+    pub(crate) fn waiting_on(&self, resource: &str) -> impl Iterator<Item = &Agreement> {
+        let all = self.waiting.values().map(|waiting| &waiting.agreement);
+        all.filter(move |each| each.resource == resource)
+    }
+
+    /// The work on a resource that the agreements of waiting commands replace, by the ids of these agreements.
+    pub(crate) fn replaced_on(&self, resource: &str) -> BTreeMap<Uuid, Uuid> {
+        let here = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.agreement.resource == resource);
+        here.filter_map(|(id, each)| Some((*id, each.replaces?.work)))
+            .collect()
+    }
+
+    /// Up to which begin slots on a resource have to be reserved, where it reserves slots.
+    pub(crate) fn near_until(&self, resource: &str, now: Time) -> Option<Time> {
+        let within = self.within.get(resource)?;
+        Some(Time(now.seconds().saturating_add(*within)))
+    }
+
+    /// The work of the agreements on a resource that have moved for commands.
+    pub(crate) fn moved_on(&self, resource: &str) -> impl Iterator<Item = Uuid> {
+        let moved = self.waiting.values().flat_map(|waiting| &waiting.moved);
+        moved
+            .filter(move |moved| moved.resource == resource)
+            .map(Agreement::execution_id)
+    }
+
+    /// The numbers under which slots are kept on a resource.
+    pub(crate) fn numbers_on(&self, resource: &str) -> impl Iterator<Item = u64> {
+        let here = self
+            .waiting
+            .values()
+            .filter(move |waiting| waiting.agreement.resource == resource);
+        here.flat_map(|each| each.numbers.iter().copied())
+    }
+
+    /// The node-seconds of a party's waiting commands, without acceptances: the offers count for those.
+    pub(crate) fn node_seconds(&self, party: &str) -> u128 {
+        let own = self
+            .waiting
+            .values()
+            .filter(|waiting| waiting.agreement.party == party);
+        own.filter(|each| !each.numbers.is_empty())
+            .map(|each| each.agreement.node_seconds())
+            .sum()
+    }
+
+    /// Whether the commands that wait have changed since this was last asked.
+    pub(crate) fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed)
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// Forgets the commands that were taken to be decided again and are not; the numbers of their slots, by resource.
+    pub(crate) fn take_dropped(&mut self) -> Vec<(usize, u64)> {
+        let dropped = self.waiting.extract_if(.., |_, waiting| !waiting.is_kept);
+        let slots = dropped.flat_map(|(_, waiting)| {
+            waiting
+                .numbers
+                .into_iter()
+                .map(move |number| (waiting.admitted.resource, number))
+        });
+        slots.collect()
+    }
+
+    pub(crate) fn is_needed(&self, agreement: &Agreement, now: Time) -> bool {
+        let near = self.near_until(&agreement.resource, now);
+        near.is_some_and(|until| agreement.slot().start <= until)
+    }
+
+    /// The slot that was reserved for an agreement, once.
+    pub(crate) fn take(&mut self, id: Uuid) -> Option<ReservedSlot> {
+        match self.verdict.take() {
+            Some((decided, Verdict::Reserved(reserved))) if decided == id => Some(*reserved),
+            other => {
+                self.verdict = other;
+                None
+            }
+        }
+    }
+
+    /// The tries for an agreement, if there were any. The error says in words that its cluster has refused too often, or did not
+    /// answer.
+    pub(crate) fn tried(&mut self, id: Uuid, now: Micros) -> Result<Option<ReservationTries>, String> {
+        let verdict = self.verdict.take().filter(|(verdict, _)| *verdict == id);
+        let seconds = PATIENCE / MICROS_PER_SECOND;
+        match verdict.map(|(_, verdict)| verdict) {
+            Some(Verdict::Refused(tried)) if tried.slots < TRIES_MAX && now - tried.since < PATIENCE => {
+                Ok(Some(tried))
+            }
+            Some(Verdict::Refused(tried)) => Err(refused_slots_in_words(tried.slots)),
+            Some(Verdict::NoAnswer) => Err(format!(
+                "the cluster has not reserved the nodes within {seconds} seconds"
+            )),
+            Some(Verdict::Reserved(_)) | None => Ok(None),
         }
     }
 }
 
-impl WaitingCommand {
-    /// Whether the slot is over, or its rest may be too short for a job that begins in it.
-    fn is_too_late(&self, now: Time) -> bool {
-        let goes_on = self.replaces.is_some_and(|replace| replace.has_begun);
-        let slot = self.agreement.slot();
-        slot.end <= now || !goes_on && self.agreement.is_too_late_by(now - slot.start)
-    }
-}
-
-/// Whether a later begin may be the reason for a refusal.
-fn is_about_time(reason: Reason) -> bool {
-    matches!(
-        reason,
-        Reason::NoCapacityInWindow | Reason::WindowContradictory | Reason::WindowInThePast
-    )
+/// That a cluster has refused this number of slots, in words.
+pub(crate) fn refused_slots_in_words(slots: u32) -> String {
+    let slots = match slots {
+        1 => "a slot".to_owned(),
+        slots => format!("{slots} slots"),
+    };
+    format!("the cluster has refused to reserve the nodes of {slots} in the window, and no later one is left")
 }

@@ -5,7 +5,7 @@ use scheduler::{Interval, Time};
 use crate::context::View;
 use crate::placement::admit;
 use crate::schedules::need::Need;
-use crate::waiting::waiting_commands::BEGINS_AFTER;
+use crate::waiting::BEGINS_AFTER;
 
 /// The window without the time that a cluster needs to reserve nodes, where the best slot as the plan stands would begin in
 /// that time; without the time of slots that it has refused.

@@ -10,7 +10,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::commands::{BeginDue, ReportAtPeer};
-use crate::decide;
+use crate::life::reports;
 use crate::tests::harness::{Domain, proposal};
 use crate::tests::price_plan::eur;
 use crate::{Plan, Request, Terminate};
@@ -278,7 +278,7 @@ fn who_ends_work_whose_peer_is_silent_pays_nothing() {
     domain.now = 160 + 3_600;
     let lost = JobEnd::new(RunOutcome::Lost, None, at(domain.now));
     domain
-        .decide(|decider| decide::record_end(decider, id, &lost))
+        .decide(|decider| reports::record_end(decider, id, &lost))
         .unwrap();
     let over = &domain.over[&id];
     assert_eq!(
@@ -297,7 +297,7 @@ fn work_that_a_peer_begins_late_in_its_slot_pays_for_what_was_left() {
             ..JobEnd::new(RunOutcome::Killed, Some(at(100 + late)), at(160))
         };
         domain
-            .decide(|decider| decide::record_end(decider, id, &end))
+            .decide(|decider| reports::record_end(decider, id, &end))
             .unwrap();
         assert_eq!(domain.over[&id].price_owed(), Some(price(owed)), "{late} seconds");
     }

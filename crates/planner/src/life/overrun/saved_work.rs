@@ -5,12 +5,9 @@ use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, RunOutcome
 use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 
 use crate::context::Search;
-use crate::decide;
 use crate::decider::Decider;
-use crate::invariant;
-use crate::life::overruns::{LastLook, most_overrun_cost_in_words};
-use crate::life::reports;
-use crate::life::retry;
+use crate::life::{reports, retry, update};
+use crate::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::requests::request_of_stretch;
 
 /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
@@ -41,8 +38,8 @@ pub(crate) fn try_save_work(decider: &mut Decider<'_>, agreement: &Agreement, gr
         detail += "; its deadline moves along";
     }
     let event = decider.event(EventKind::Overrun, detail);
-    decide::update(decider, saved, vec![event]);
-    decide::apply_moves(decider, &moves, "to let one in whose work is not over");
+    update::update(decider, saved, vec![event]);
+    update::apply_moves(decider, &moves, "to let one in whose work is not over");
     true
 }
 
@@ -146,15 +143,15 @@ pub(crate) fn give_up_rest_of_saved(decider: &mut Decider<'_>, agreement: &Agree
                 Some(LastLook::Never),
             );
         }
-        decide::update(decider, without, events);
+        update::update(decider, without, events);
         return;
     }
     let mut over = agreement.clone();
     over.outcome = Some(RunOutcome::Killed);
     // Between two pieces it may always be closed.
-    if let Ok(closing) = invariant::must_close(decider, &mut over, AgreementState::Complete, decider.now) {
+    if let Ok(closing) = update::must_close(decider, &mut over, AgreementState::Complete, decider.now) {
         events.extend(closing);
-        let over = decide::update(decider, over, events);
+        let over = update::update(decider, over, events);
         let end = JobEnd {
             outcome: RunOutcome::Killed,
             ..retry::end_of_lost_work(decider.view(), &over)

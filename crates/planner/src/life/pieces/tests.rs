@@ -5,12 +5,13 @@ use domain::clock::MICROS_PER_SECOND;
 use domain::resources::{NodeReport, NodeState, Reporter, Resource};
 use proptest::prelude::*;
 use scheduler::preemptive::{Preemption, Rounding};
-use scheduler::{Interval, Seconds};
+use scheduler::{Interval, Seconds, Time};
+use sizes::cut_to_size;
 use uuid::Uuid;
 
-use scheduler::Time;
-
 use super::*;
+use crate::life::reports;
+use crate::resources::repair;
 use crate::schedules::failures::Failures;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Request, Terminate};
@@ -19,10 +20,6 @@ mod cluster;
 mod other_resources;
 mod sizes;
 mod windows;
-
-use crate::decide;
-use crate::resources::repair;
-use sizes::cut_to_size;
 
 fn domain(resources: Vec<Resource>) -> Domain {
     let mut domain = Domain::new(resources);
@@ -372,7 +369,7 @@ fn a_piece_that_nobody_could_start_in_its_time_gets_another_whatever_its_templat
     assert_eq!(slots(domain.of(id)), [(30, 39), (39, 60)]);
     domain.begin(30);
     domain
-        .decide(|decider| decide::record_start(decider, id, 30 * MICROS_PER_SECOND, None))
+        .decide(|decider| reports::record_start(decider, id, 30 * MICROS_PER_SECOND, None))
         .unwrap();
     domain.now = 33;
     domain.end(id, RunOutcome::Lost);

@@ -5,15 +5,14 @@ use domain::agreement::{
     Values,
 };
 use domain::resources::{NodeState, Resource, Scaling};
-use scheduler::{Seconds, Time};
+use scheduler::{Interval, Seconds, Time};
 
-use crate::schedules::failures::Failures;
 use super::*;
 use crate::commands::BeginDue;
-use crate::decide;
 use crate::decider::Decider;
-use crate::life::retry;
+use crate::life::{reports, retry};
 use crate::resources::repair;
+use crate::schedules::failures::Failures;
 use crate::table::propose;
 use crate::tests::harness::{Domain, proposal};
 use crate::{Plan, Request};
@@ -309,7 +308,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         .decide(|decider| decider.decide(BeginDue).map(drop))
         .unwrap();
     domain
-        .decide(|decider| decide::record_start(decider, one.id, 1_000_000, None))
+        .decide(|decider| reports::record_start(decider, one.id, 1_000_000, None))
         .unwrap();
     domain.now = 10;
     let other = domain.place(work(2, 100, (10, 200))).unwrap().agreement;
@@ -358,7 +357,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
     assert_eq!(domain.of(other.id).service, ServiceState::Processing);
     domain.now = 110;
     let lost = |decider: &mut Decider<'_>| {
-        decide::record_end(
+        reports::record_end(
             decider,
             other.id,
             &domain::agreement::JobEnd::new(RunOutcome::Completed, Some(10_000_000), 110_000_000),
@@ -388,7 +387,7 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
         retry::end_of_lost_work(decider.view(), &agreement)
     });
     domain
-        .decide(|decider| decide::record_end(decider, one.id, &end))
+        .decide(|decider| reports::record_end(decider, one.id, &end))
         .unwrap();
     domain.check();
     assert!(!domain.known.contains_key(&one.id));
@@ -406,12 +405,12 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
             .decide(|decider| decider.decide(BeginDue).map(drop))
             .unwrap();
         let end = domain.decide(|decider| {
-            decide::record_start(decider, one.id, decider.now, None).unwrap();
+            reports::record_start(decider, one.id, decider.now, None).unwrap();
             let agreement = decider.live_agreement(one.id).unwrap();
             retry::end_of_lost_work(decider.view(), &agreement)
         });
         domain
-            .decide(|decider| decide::record_end(decider, one.id, &end))
+            .decide(|decider| reports::record_end(decider, one.id, &end))
             .unwrap();
         domain.now += 2;
     }

@@ -5,7 +5,7 @@ use domain::resources::Resource;
 use scheduler::{Interval, Reason, Time};
 use uuid::Uuid;
 
-use crate::decide;
+use crate::life::{succession, update};
 use crate::table::replace;
 use crate::tests::harness::{Domain, work};
 
@@ -49,8 +49,8 @@ fn a_node_that_is_to_leave_is_gone_when_the_slot_on_it_is_made_shorter_and_over(
         shorter.place_slot(0, (Interval::new(Time(0), Time(30)), 1));
         replace::take_out(&mut decider.search(), &old);
         replace::put_slot_back(&mut decider.search(), at, &shorter, 0, number);
-        replace::hand_over_nodes(decider, &old, leaves, Time(30));
-        decide::update(decider, shorter, Vec::new());
+        succession::hand_over_nodes(decider, &old, leaves, Time(30));
+        update::update(decider, shorter, Vec::new());
     });
     domain.check();
     let refusal = domain.place(work(1, 15, (30, 48))).unwrap_err();

@@ -9,7 +9,7 @@ use scheduler::refusal::Relaxation;
 use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
-use crate::table::hold;
+use crate::life::keep_offers;
 use crate::table::ranking::best_candidates;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wished_request};
 use crate::{Candidate, OfferOrigin, Pricing, Quote, QuoteOffers, Request, Weights};
@@ -185,7 +185,7 @@ fn keep_each(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)], candidat
     for candidate in candidates {
         let (nodes, slot) = (candidate.terms.nodes(), candidate.terms.placement());
         let (mut after, placed) = domain(pricing, taken);
-        let (held, _) = after.decide(0, |decider| hold::hold(decider, &offer(candidate)));
+        let (held, _) = after.decide(0, |decider| keep_offers::hold(decider, &offer(candidate)));
         assert!(held, "{candidate:?}");
         let large = usize::from(candidate.terms.resource == "large");
         for second in slot.start.seconds()..slot.end.seconds() {

@@ -5,7 +5,7 @@ use domain::resources::{CLUSTER, KeptNodes};
 
 use super::*;
 use crate::commands::KeepNodes;
-use crate::decide;
+use crate::life::reports;
 
 #[test]
 fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
@@ -74,7 +74,7 @@ fn what_is_lost_on_a_cluster_is_run_again_there_when_nothing_can_be_left_of_it()
     domain.never_started(id);
     assert_eq!(domain.of(id).placement().start, Time(4));
     domain.begin(4);
-    let begun = domain.decide(|decider| decide::record_start(decider, id, 4 * MICROS_PER_SECOND, None));
+    let begun = domain.decide(|decider| reports::record_start(decider, id, 4 * MICROS_PER_SECOND, None));
     begun.unwrap();
     domain.now = 6;
     domain.end(id, RunOutcome::Lost);

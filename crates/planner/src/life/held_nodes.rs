@@ -11,11 +11,10 @@ use tracing::info;
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::decide;
 use crate::decider::Decider;
-use crate::life::billing;
+use crate::life::{billing, update};
+use crate::placement::eligible;
 use crate::plan::is_undecided;
-use crate::resources::node_status;
 
 /// Takes note of since when the nodes of an agreement without a job are its party's.
 pub(crate) fn note_handed_over(decider: &mut Decider<'_>, mut agreement: Agreement, since: Micros) {
@@ -23,7 +22,7 @@ pub(crate) fn note_handed_over(decider: &mut Decider<'_>, mut agreement: Agreeme
     let held = format!("{} holds its nodes for it", agreement.resource);
     let mut events = vec![decider.event(EventKind::Running, held)];
     events.extend(billing::assess(decider, &mut agreement));
-    decide::update(decider, agreement, events);
+    update::update(decider, agreement, events);
 }
 
 /// Since when the nodes of an agreement without a job are its party's: from the begin of its slot on, where its cluster
@@ -64,7 +63,7 @@ pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
         });
     }
     for (agreement, nodes) in others {
-        let named = node_status::names_of(decider.view(), resource, &nodes);
+        let named = eligible::names_of(decider.view(), resource, &nodes);
         let detail = format!("on nodes {named} of {resource}, which holds these for it");
         info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
         decider
@@ -74,7 +73,7 @@ pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
         let mut interval = agreement.slot();
         interval.start = interval.start.max(now);
         let (id, event) = (agreement.id, decider.event(EventKind::Moved, detail));
-        decide::update(decider, agreement, vec![event]);
+        update::update(decider, agreement, vec![event]);
         decider.batch.push(Change::BindNodes {
             agreement: id,
             resource: resource.to_owned(),

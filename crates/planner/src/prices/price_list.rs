@@ -9,8 +9,8 @@ use domain::agreement::{Currency, Money, Slots, Stretch};
 use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
 use scheduler::{Fraction, Interval, SlotTree, Time, counted};
 
-use crate::limits::energy::Energy;
-use crate::limits::payer::Payer;
+use crate::prices::energy::Energy;
+use crate::prices::payer::Payer;
 
 /// A provider's price list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,24 +11,15 @@ use uuid::Uuid;
 
 use crate::commands::Accept;
 use crate::context::View;
-use crate::decide;
-use crate::decider::Decider;
-use crate::decider::DecisionStep;
-use crate::error::{Error, OfferLoss, Result, bare_refusal};
-use crate::invariant;
-use crate::life::billing;
-use crate::limits::pricing;
-use crate::limits::refuse::barred_in_words;
-use crate::limits::spending;
+use crate::decider::{Decider, DecisionStep};
+use crate::error::{Error, OfferLoss, Result};
+use crate::life::{acceptances, admission, billing, reserving, succession, update};
+use crate::limits::{pricing, spending};
 use crate::placement::admit;
+use crate::placement::refuse::barred_in_words;
 use crate::request::Request;
 use crate::schedules::need::Placement;
-use crate::table::hold;
-use crate::table::messages::refusal_in_short;
-use crate::table::propose;
-use crate::table::replace;
-use crate::waiting;
-use crate::waiting::acceptances;
+use crate::table::{hold, negotiate, propose, replace};
 use crate::waiting::reserved_starts;
 
 /// The agreement of an offer that is held for its party: a new one, or the one that has been `pending` for it. Its cluster may
@@ -54,7 +45,7 @@ pub(crate) fn make_accepted_agreement(
     if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
         return Err(Error::Lost(why));
     }
-    decide::check_new_id(
+    admission::check_new_id(
         decider.view(),
         proposal,
         &[instance.agreement, pending.map(|pending| pending.id)],
@@ -65,14 +56,14 @@ pub(crate) fn make_accepted_agreement(
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     // Running work is not submitted again.
     if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
-        withdraw(decider, &offer, Reason::ResourceNotOffered, why.clone());
+        negotiate::withdraw(decider, &offer, Reason::ResourceNotOffered, why.clone());
         return Err(Error::Lost(OfferLoss::Barred(why)));
     }
     let mut admitted = place_held_for_offer(decider.view(), resource, &terms);
     if let Some(old) = replaced.as_ref().filter(|_| begun) {
         let end = terms.slots.placement().end;
         if let Some(why) = why_not_as_offered(decider.view(), old, &terms) {
-            withdraw(decider, &offer, Reason::NoCapacityInWindow, why.to_owned());
+            negotiate::withdraw(decider, &offer, Reason::NoCapacityInWindow, why.to_owned());
             return Err(Error::Lost(OfferLoss::Withdrawn));
         }
         // A slot that is over by now stays as it was.
@@ -108,7 +99,7 @@ pub(crate) fn make_accepted_agreement(
     if let Some(old) = old.as_mut().filter(|_| begun) {
         settled = go_on_with(decider, old, (&mut agreement, number), resource);
     } else {
-        waiting::put_reserved_slot(&mut decider.search(), &agreement, number, resource);
+        reserving::put_reserved_slot(&mut decider.search(), &agreement, number, resource);
     }
     decider.plan.insert(agreement.clone(), number);
     let mut events = vec![event_of_offer_accepted(decider, &agreement, spender)];
@@ -139,14 +130,14 @@ pub(crate) fn make_accepted_agreement(
         decider.batch.push(Change::Supersede { old, new });
     }
     // Before its siblings, so that none of them counts on a place that is no longer there.
-    note_offer_accepted(decider, &offer, agreement.id);
+    negotiate::note_offer_accepted(decider, &offer, agreement.id);
     if let Some(old) = old {
         if begun {
-            agreement = replace::take_over(decider, &old, agreement);
+            agreement = succession::take_over(decider, &old, agreement);
         }
         supersede_offers(decider, old, settled, agreement.id, &terms)?;
     }
-    let siblings = sibling_offers(decider.view(), &offer);
+    let siblings = negotiate::sibling_offers(decider.view(), &offer);
     hold::release(decider, siblings);
     Ok(DecisionStep::Done(agreement))
 }
@@ -159,7 +150,7 @@ fn go_on_with(
     (agreement, number): (&mut Agreement, u64),
     at: usize,
 ) -> Vec<Event> {
-    let settled = replace::settle_guarantees(decider, old, agreement);
+    let settled = succession::settle_guarantees(decider, old, agreement);
     (agreement.service, agreement.started) = (old.service, old.started);
     agreement.origin = Some(old.execution_id());
     agreement.job.clone_from(&old.job);
@@ -237,39 +228,6 @@ fn acceptance_in_words(view: View<'_>, agreement: &Agreement) -> String {
     }
 }
 
-/// Lets go of an offer that cannot be kept, for a reason in words.
-pub(crate) fn withdraw(decider: &mut Decider<'_>, offer: &NegotiationOffer, reason: Reason, binding: String) {
-    hold::release(
-        decider,
-        vec![NegotiationOffer {
-            state: OfferState::Rejected,
-            refusal: Some(refusal_in_short(&bare_refusal(reason, binding))),
-            ..offer.clone()
-        }],
-    );
-}
-
-/// Notes that an offer has been accepted.
-fn note_offer_accepted(decider: &mut Decider<'_>, offer: &NegotiationOffer, agreement: Uuid) {
-    let taken = NegotiationOffer {
-        agreement: Some(agreement),
-        released: Some(decider.now),
-        ..offer.clone()
-    };
-    decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
-    decider.plan.table.put(taken);
-}
-
-/// The other held offers of the choice of an offer.
-pub(crate) fn sibling_offers(view: View<'_>, offer: &NegotiationOffer) -> Vec<NegotiationOffer> {
-    let Some(answer) = offer.parent else {
-        return Vec::new();
-    };
-    let choice = view.table.choice_of(offer.negotiation, answer);
-    let offers = view.table.held_offers_of(choice);
-    offers.filter(|other| other.id != offer.id).cloned().collect()
-}
-
 /// Ends an agreement that another one has taken the place of, for the fee that was quoted.
 pub(crate) fn supersede_offers(
     decider: &mut Decider<'_>,
@@ -290,14 +248,14 @@ pub(crate) fn supersede_offers(
             &format!("change{why}"),
         ));
     }
-    events.extend(invariant::must_close(
+    events.extend(update::must_close(
         decider,
         &mut old,
         AgreementState::Complete,
         decider.now,
     )?);
     decider.batch.push(Change::Supersede { old: old.id, new: by });
-    decide::update(decider, old, events);
+    update::update(decider, old, events);
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 
 use scheduler::Time;
 
-use crate::decide;
 use crate::decider::Decider;
+use crate::life::update;
 use crate::plan::Plan;
 
 impl Plan {
@@ -29,7 +29,7 @@ pub(crate) fn move_some_up(decider: &mut Decider<'_>) {
         ..
     } = &mut *decider.plan;
     let moves = placement.move_some_up(schedules, (agreements, waiting), now, most);
-    decide::apply_moves(decider, &moves, "into time that became free");
+    update::apply_moves(decider, &moves, "into time that became free");
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use scheduler::Reason;
 use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
+use crate::life::reserving;
 use crate::limits::spending;
 use crate::schedules::need::Placement;
-use crate::table::accept;
-use crate::waiting;
-use crate::waiting::waiting_commands::{BEGINS_AFTER, ReplacedAgreement, Verdict, refused_slots_in_words};
+use crate::table::negotiate;
+use crate::waiting::{BEGINS_AFTER, ReplacedAgreement, Verdict, refused_slots_in_words};
 
 /// Whether the acceptance of an offer waits until the cluster holds the offered nodes, as far as the agreement that it
 /// replaces has not got them.
@@ -34,7 +34,7 @@ pub(crate) fn waits_to_accept(
     }
     if let Some(why) = decider.plan.waiting.tried(id, decider.now).transpose() {
         let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
-        accept::withdraw(decider, offer, Reason::NoCapacityInWindow, why);
+        negotiate::withdraw(decider, offer, Reason::NoCapacityInWindow, why);
         return Err(Error::Lost(OfferLoss::NotReserved));
     }
     // One that lapses before its nodes can be held is accepted as it stands.
@@ -48,7 +48,7 @@ pub(crate) fn waits_to_accept(
     if decider.plan.waiting.is_full() {
         return Err(Error::Unavailable);
     }
-    waiting::wait_for_reservation(decider, agreement.clone(), admitted.clone(), Vec::new(), None);
+    reserving::wait_for_reservation(decider, agreement.clone(), admitted.clone(), Vec::new(), None);
     spending::note_waiting_price(decider, spender, agreement);
     if let Some(waiting) = decider.plan.waiting.waiting.get_mut(&id) {
         waiting.replaces = replaced.map(|agreement| ReplacedAgreement {

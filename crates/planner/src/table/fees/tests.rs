@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::commands::BeginDue;
-use crate::life::fees;
+use crate::table::fees;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::{
     ExchangeOffers, OfferOrigin, OfferWords, Plan, Pricing, Quote, QuoteOffers, Request, Settings, Weights,

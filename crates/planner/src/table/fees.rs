@@ -7,13 +7,11 @@
 use domain::agreement::{Agreement, Money, Shape, part_of_amount};
 use scheduler::{Fraction, Interval, Request};
 
-use crate::context::Search;
-use crate::context::View;
-use crate::limits::payer::Payer;
-use crate::limits::price_list::Priced;
+use crate::context::{Search, View};
 use crate::limits::pricing;
-use crate::placement::admit;
-use crate::placement::transaction;
+use crate::placement::{admit, transaction};
+use crate::prices::payer::Payer;
+use crate::prices::price_list::Priced;
 use crate::schedules::need::Need;
 use crate::table::hold;
 
