@@ -1,7 +1,8 @@
-//! What a decision may look at and change: a [`View`] looks, a [`Search`] changes the schedules in trials, and a
-//! [`Decider`](crate::decider::Decider) changes everything.
+//! What a decision may look at and change: a [`View`] looks, a [`Search`] changes the schedules in trials, a [`Bargaining`] changes offers and
+//! what is held for them, and a [`Decider`](crate::decider::Decider) changes agreements and everything else.
 
 use domain::agreement::{Event, EventKind};
+use domain::change::Change;
 use domain::clock::{Micros, second_of};
 use scheduler::Time;
 
@@ -73,6 +74,60 @@ impl Search<'_> {
             placement: self.placement,
             limits: self.limits,
             agreements: self.agreements,
+            schedules: self.schedules,
+        }
+    }
+
+    /// The present second.
+    pub(crate) fn present_second(&self) -> Time {
+        second_of(self.now)
+    }
+}
+
+/// What changes offers and what is held for them, and no agreement.
+pub(crate) struct Bargaining<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) options: &'a CommandOptions,
+    pub(crate) now: Micros,
+    pub(crate) life: &'a Life,
+    pub(crate) waiting: &'a WaitingCommands,
+    pub(crate) placement: &'a Places,
+    pub(crate) agreements: &'a Agreements,
+    pub(crate) limits: &'a mut Limits,
+    pub(crate) table: &'a mut Table,
+    pub(crate) schedules: &'a mut Schedules,
+    pub(crate) batch: &'a mut Vec<Change>,
+}
+
+impl Bargaining<'_> {
+    /// What can be looked at.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            settings: self.settings,
+            options: self.options,
+            now: self.now,
+            life: self.life,
+            table: self.table,
+            waiting: self.waiting,
+            placement: self.placement,
+            limits: self.limits,
+            agreements: self.agreements,
+            schedules: self.schedules,
+        }
+    }
+
+    /// A search for a place.
+    pub(crate) fn search(&mut self) -> Search<'_> {
+        Search {
+            settings: self.settings,
+            options: self.options,
+            now: self.now,
+            life: self.life,
+            table: self.table,
+            waiting: self.waiting,
+            placement: self.placement,
+            agreements: self.agreements,
+            limits: self.limits,
             schedules: self.schedules,
         }
     }

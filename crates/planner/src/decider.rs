@@ -8,7 +8,7 @@ use scheduler::Time;
 use uuid::Uuid;
 
 use crate::commands::CommandOptions;
-use crate::context::{Search, View};
+use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, Result};
 use crate::life::{move_up, update};
 use crate::plan::Plan;
@@ -67,7 +67,7 @@ impl Decider<'_> {
     /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
     /// come back that were expected by now.
     pub fn catch_up(&mut self) {
-        negotiate::lapse_negotiations(self);
+        negotiate::lapse_negotiations(&mut self.bargaining());
         update::fix_those_who_have_waited(self);
         repair::look_after_nodes(self);
     }
@@ -145,6 +145,32 @@ impl Decider<'_> {
             agreements,
             limits,
             schedules,
+        }
+    }
+
+    /// What changes offers and what is held for them.
+    pub(super) fn bargaining(&mut self) -> Bargaining<'_> {
+        let Plan {
+            life,
+            table,
+            waiting,
+            placement,
+            limits,
+            agreements,
+            schedules,
+        } = &mut *self.plan;
+        Bargaining {
+            settings: self.settings,
+            options: &self.options,
+            now: self.now,
+            life,
+            waiting,
+            placement,
+            agreements,
+            limits,
+            table,
+            schedules,
+            batch: self.batch,
         }
     }
 

@@ -37,7 +37,7 @@ impl Command for EndNegotiation {
         if self.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }
-        let ended = negotiate::end_any_negotiation(decider, self.id)?;
+        let ended = negotiate::end_any_negotiation(&mut decider.bargaining(), self.id)?;
         decider.remember(self.idempotency, &ended);
         Ok(DecisionStep::Done(ended))
     }

@@ -50,7 +50,7 @@ impl Command for ExchangeOffers {
             opening.decide(decider)?;
             let put = keep_offers::put_offers_on_the_table(decider, bargain);
             if put.is_err() {
-                negotiate::end_any_negotiation(decider, id)?;
+                negotiate::end_any_negotiation(&mut decider.bargaining(), id)?;
             }
             return put.map(DecisionStep::Done);
         }

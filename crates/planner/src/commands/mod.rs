@@ -205,8 +205,10 @@ impl Decider<'_> {
                 return Err(Error::Unavailable);
             }
             Err(Error::Refused(refusal)) => {
-                if let Some((party, subject)) = noted_for {
-                    refusal_log::note_refused(self, &party, subject, refusal);
+                if let Some(noted_for) = noted_for {
+                    let limits = &mut self.plan.limits;
+                    let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
+                    self.batch.extend(note);
                 }
             }
             _ => {}

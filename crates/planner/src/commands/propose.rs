@@ -67,7 +67,7 @@ impl Command for Propose {
             }
             _ => {
                 // A place that cannot be kept is not proposed.
-                negotiate::end_any_negotiation(decider, id)?;
+                negotiate::end_any_negotiation(&mut decider.bargaining(), id)?;
                 Err(Error::Stale("its place has been taken meanwhile"))
             }
         }

@@ -139,6 +139,6 @@ fn cancel(
         agreement: Box::new(agreement.clone()),
         events,
     });
-    negotiate::release_holds_about(decider, agreement.id);
+    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     Ok(agreement)
 }

@@ -56,14 +56,24 @@ pub(crate) fn make_accepted_agreement(
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
     // Running work is not submitted again.
     if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
-        negotiate::withdraw(decider, &offer, Reason::ResourceNotOffered, why.clone());
+        negotiate::withdraw(
+            &mut decider.bargaining(),
+            &offer,
+            Reason::ResourceNotOffered,
+            why.clone(),
+        );
         return Err(Error::Lost(OfferLoss::Barred(why)));
     }
     let mut admitted = place_held_for_offer(decider.view(), resource, &terms);
     if let Some(old) = replaced.as_ref().filter(|_| begun) {
         let end = terms.slots.placement().end;
         if let Some(why) = why_not_as_offered(decider.view(), old, &terms) {
-            negotiate::withdraw(decider, &offer, Reason::NoCapacityInWindow, why.to_owned());
+            negotiate::withdraw(
+                &mut decider.bargaining(),
+                &offer,
+                Reason::NoCapacityInWindow,
+                why.to_owned(),
+            );
             return Err(Error::Lost(OfferLoss::Withdrawn));
         }
         // A slot that is over by now stays as it was.
@@ -89,7 +99,8 @@ pub(crate) fn make_accepted_agreement(
     if let Some(old) = old.as_ref().filter(|_| begun) {
         agreement.slots = old.slots.ending(agreement.slots.placement().end);
     }
-    hold::take_hold_out(decider, decider.plan.table.choice_of(offer.negotiation, answer));
+    let choice = decider.plan.table.choice_of(offer.negotiation, answer);
+    hold::take_hold_out(&mut decider.bargaining(), choice);
     let number = decider.plan.placement.next_number();
     if let Some(pending) = pending {
         (agreement.created, agreement.version) = (pending.created, pending.version + 1);
@@ -130,7 +141,7 @@ pub(crate) fn make_accepted_agreement(
         decider.batch.push(Change::Supersede { old, new });
     }
     // Before its siblings, so that none of them counts on a place that is no longer there.
-    negotiate::note_offer_accepted(decider, &offer, agreement.id);
+    negotiate::note_offer_accepted(&mut decider.bargaining(), &offer, agreement.id);
     if let Some(old) = old {
         if begun {
             agreement = succession::take_over(decider, &old, agreement);
@@ -138,7 +149,7 @@ pub(crate) fn make_accepted_agreement(
         supersede_offers(decider, old, settled, agreement.id, &terms)?;
     }
     let siblings = negotiate::sibling_offers(decider.view(), &offer);
-    hold::release(decider, siblings);
+    hold::release(&mut decider.bargaining(), siblings);
     Ok(DecisionStep::Done(agreement))
 }
 
@@ -207,7 +218,8 @@ fn event_of_offer_accepted(
     agreement: &Agreement,
     spender: Option<Spender>,
 ) -> Event {
-    spending::spend(decider, spender, agreement);
+    let spent = spending::spend(&mut decider.plan.limits, spender, agreement);
+    decider.batch.extend(spent);
     decider.event(
         EventKind::Accepted,
         acceptance_in_words(decider.view(), agreement),

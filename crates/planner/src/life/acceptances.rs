@@ -34,7 +34,7 @@ pub(crate) fn waits_to_accept(
     }
     if let Some(why) = decider.plan.waiting.tried(id, decider.now).transpose() {
         let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
-        negotiate::withdraw(decider, offer, Reason::NoCapacityInWindow, why);
+        negotiate::withdraw(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
         return Err(Error::Lost(OfferLoss::NotReserved));
     }
     // One that lapses before its nodes can be held is accepted as it stands.
@@ -49,7 +49,8 @@ pub(crate) fn waits_to_accept(
         return Err(Error::Unavailable);
     }
     reserving::wait_for_reservation(decider, agreement.clone(), admitted.clone(), Vec::new(), None);
-    spending::note_waiting_price(decider, spender, agreement);
+    let (limits, waiting) = (&mut decider.plan.limits, &decider.plan.waiting);
+    spending::note_waiting_price(limits, |id| waiting.has(id), spender, agreement);
     if let Some(waiting) = decider.plan.waiting.waiting.get_mut(&id) {
         waiting.replaces = replaced.map(|agreement| ReplacedAgreement {
             work: agreement.execution_id(),

@@ -14,7 +14,7 @@ use crate::life::update;
 use crate::limits::share::{keep_within, refusal_within_share};
 use crate::limits::{pricing, quotas, share, spending, window};
 use crate::placement::admit::admission_in_words;
-use crate::placement::{admit, split};
+use crate::placement::{admit, refuse, split};
 use crate::request::{AcceptedOffer, Request};
 use crate::schedules::need::{Need, Placement};
 use crate::settings::Quotas;
@@ -82,7 +82,7 @@ pub(crate) fn admit_proposal_or(
         }
         let why = refused(&mut decider.search(), &need, reason);
         let why = refusal_within_share(why, room, window);
-        spending::refusal_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
+        refuse::refusal_under_cap(decider.view(), proposal.spender.filter(|_| is_capped), &need, why)
     })?;
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
@@ -109,7 +109,8 @@ pub(crate) fn acceptance_event(
     if let Some(price) = pricing::price_in_words(decider.view(), agreement) {
         detail += &format!("; {price}");
     }
-    spending::spend(decider, spender, agreement);
+    let spent = spending::spend(&mut decider.plan.limits, spender, agreement);
+    decider.batch.extend(spent);
     decider.event(EventKind::Accepted, detail)
 }
 

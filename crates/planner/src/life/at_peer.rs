@@ -86,7 +86,7 @@ pub(crate) fn make_agreement_at_peer(
     let held = held.map(|answer| decider.plan.table.choice_of(offer.negotiation, answer));
     let number = decider.plan.placement.next_number();
     if let Some(choice) = held {
-        hold::take_hold_out(decider, choice);
+        hold::take_hold_out(&mut decider.bargaining(), choice);
     }
     let put = match old.as_mut().filter(|_| begun) {
         Some(old) => go_on_at_peer(decider, old, (&mut agreement, number), at),
@@ -103,7 +103,8 @@ pub(crate) fn make_agreement_at_peer(
     decider.plan.insert(agreement.clone(), number);
     let detail = format!("{} carries it out, as it was offered", row.peer);
     let mut events = vec![acceptance_of_peer(decider.view(), &agreement, &detail)];
-    spending::spend(decider, proposal.spender, &agreement);
+    let spent = spending::spend(&mut decider.plan.limits, proposal.spender, &agreement);
+    decider.batch.extend(spent);
     events.extend(replaced.map(|old| decider.event(EventKind::Superseded, format!("in place of {old}"))));
     // The work that it takes over follows.
     decider.batch.push(Change::UpdateAgreement {
@@ -123,7 +124,7 @@ pub(crate) fn make_agreement_at_peer(
     }
     if held.is_some() {
         let siblings = negotiate::sibling_offers(decider.view(), &offer);
-        hold::release(decider, siblings);
+        hold::release(&mut decider.bargaining(), siblings);
     }
     Ok(agreement)
 }

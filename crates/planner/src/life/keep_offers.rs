@@ -45,7 +45,7 @@ pub(crate) fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is
 /// gone or the agreement that it is about has moved. The others are withdrawn, and their party is told `why`.
 /// Returns their number.
 pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
-    hold::take_hold_out(decider, choice);
+    hold::take_hold_out(&mut decider.bargaining(), choice);
     let offers: Vec<NegotiationOffer> = decider.plan.table.held_offers_of(choice).cloned().collect();
     let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
         return 0;
@@ -77,7 +77,7 @@ pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
         decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
         decider.plan.table.put(offer);
     }
-    hold::unpin_renegotiated(decider, negotiation);
+    hold::unpin_renegotiated(&mut decider.bargaining(), negotiation);
     count
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn put_offers_on_the_table(
     if let Some(OfferWords { offer, .. }) = &bargain.incoming
         && offer.state == OfferState::Rejected
     {
-        exchange::reject_offer(decider, bargain.negotiation, offer.parent);
+        exchange::reject_offer(&mut decider.bargaining(), bargain.negotiation, offer.parent);
     }
     // In the order in which they came, which is that of their ids and of their references to each other.
     let begun = decider.batch.len();

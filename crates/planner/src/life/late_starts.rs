@@ -57,7 +57,7 @@ pub(crate) fn prolong_late_slot(decider: &mut Decider<'_>, agreement: Agreement)
         return agreement;
     }
     // The offers in its place rely on its not having begun, and it begins now.
-    negotiate::release_holds_about(decider, agreement.id);
+    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     let placed = transaction::run_trial(&mut decider.search(), |search| {
         let (at, number) = search.placement.planned_slot(search.schedules, &agreement, 0)?;
         search

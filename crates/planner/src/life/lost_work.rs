@@ -33,7 +33,7 @@ pub(crate) fn end_taken_back(decider: &mut Decider<'_>, mut agreement: Agreement
     let detail = format!("the operator of {} has taken its time back", agreement.resource);
     let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Broken, detail);
     let lost = lost.ok_or(Error::Unavailable)?;
-    negotiate::release_holds_about(decider, lost.id);
+    negotiate::release_holds_about(&mut decider.bargaining(), lost.id);
     Ok(lost)
 }
 

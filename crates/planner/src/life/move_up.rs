@@ -28,7 +28,13 @@ pub(crate) fn move_some_up(decider: &mut Decider<'_>) {
         waiting,
         ..
     } = &mut *decider.plan;
-    let moves = placement.move_some_up(schedules, (agreements, waiting), now, most);
+    let moves = placement.move_some_up(
+        schedules,
+        agreements,
+        |name| waiting.near_until(name, now),
+        now,
+        most,
+    );
     update::apply_moves(decider, &moves, "into time that became free");
 }
 

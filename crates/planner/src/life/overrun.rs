@@ -79,7 +79,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
 fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> bool {
     let now = decider.present_second();
     // The offers in its place relied on its end.
-    negotiate::release_holds_about(decider, agreement.id);
+    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     let present =
         decider
             .plan

@@ -132,7 +132,8 @@ pub(crate) fn admit_reserved_or(
     }
     let priced = agreement.clone();
     keep_until_reserved(decider, agreement, admitted, number, tried);
-    spending::note_waiting_price(decider, proposal.spender, &priced);
+    let (limits, waiting) = (&mut decider.plan.limits, &decider.plan.waiting);
+    spending::note_waiting_price(limits, |id| waiting.has(id), proposal.spender, &priced);
     Ok(None)
 }
 

@@ -79,7 +79,7 @@ pub(crate) fn second_after_loss(view: View<'_>) -> Time {
 /// Takes the slot of work that is lost, and its nodes, out of the plan, so that they can be planned anew.
 pub(crate) fn vacate(decider: &mut Decider<'_>, agreement: &Agreement) {
     // The offers in its place rely on its going on.
-    negotiate::release_holds_about(decider, agreement.id);
+    negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     let next = second_after_loss(decider.view());
     decider.plan.placement.take_slot_out(
         &mut decider.plan.schedules,
@@ -129,9 +129,14 @@ pub(crate) fn run_again(
     }
     let found = match why {
         RetryReason::Lost(_) => find::find_place(&mut decider.search(), &waits, index, RESTART, next),
-        RetryReason::NeverStarted => {
-            give_way::find_before_offers(decider, &waits, index, RESTART, next, &mut given_way)
-        }
+        RetryReason::NeverStarted => give_way::find_before_offers(
+            &mut decider.bargaining(),
+            &waits,
+            index,
+            RESTART,
+            next,
+            &mut given_way,
+        ),
     };
     let Some((mut placed, moves)) = found else {
         keep_all_holds_again(decider, given_way);
@@ -202,7 +207,14 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
         if adds {
             find::find_place(&mut decider.search(), agreement, index, RESTART, now)
         } else {
-            give_way::find_before_offers(decider, agreement, index, RESTART, now, &mut given_way)
+            give_way::find_before_offers(
+                &mut decider.bargaining(),
+                agreement,
+                index,
+                RESTART,
+                now,
+                &mut given_way,
+            )
         }
     } else {
         transaction::run_trial(&mut decider.search(), |search| {
@@ -231,7 +243,14 @@ pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, 
         .choice_about(agreement.id)
         .into_iter()
         .collect();
-    match give_way::find_before_offers(decider, agreement, index, RESTART, now, &mut given_way) {
+    match give_way::find_before_offers(
+        &mut decider.bargaining(),
+        agreement,
+        index,
+        RESTART,
+        now,
+        &mut given_way,
+    ) {
         Some(found) => take_other_slot(decider, agreement, found, why),
         None => lost_work::end_without_place(decider, agreement.clone(), index, why),
     }

@@ -99,7 +99,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
         .agreements
         .get(agreement.id)
         .is_some_and(Agreement::is_waiting);
-    propose::propose_if_lost(decider, &agreement);
+    propose::propose_if_lost(&mut decider.bargaining(), &agreement);
     decider.batch.push(Change::UpdateAgreement {
         agreement: Box::new(agreement.clone()),
         events,
@@ -121,7 +121,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
         agreement.is_being_carried_out()
     };
     if !goes_on {
-        negotiate::release_holds_about(decider, agreement.id);
+        negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     }
     agreement
 }

@@ -3,16 +3,13 @@
 
 use domain::agreement::{Agreement, Money, Spender};
 use domain::change::Change;
-use scheduler::Reason;
 use uuid::Uuid;
 
 use crate::context::View;
-use crate::decider::Decider;
 use crate::error::{Refusal, quota_exceeded};
+use crate::limits::Limits;
 use crate::limits::budget::is_within_budget;
-use crate::placement::refuse;
 use crate::request::Request;
-use crate::schedules::need::Need;
 
 /// Holds a proposal within the cap of its key, as its budget; tells whether the cap is lower than its own.
 pub(crate) fn limit_to_cap(view: View<'_>, request: &mut Request) -> bool {
@@ -42,25 +39,7 @@ pub(crate) fn check_cap(
     }
 }
 
-/// A refusal of a proposal that its key's cap has limited: where it is about the price, it is about the cap.
-pub(crate) fn refusal_under_cap(
-    view: View<'_>,
-    spender: Option<Spender>,
-    need: &Need<'_>,
-    why: Refusal,
-) -> Refusal {
-    let is_about_price = match why.reason {
-        Reason::BudgetTooLow => true,
-        Reason::NoCapacityInWindow => spender.is_some() && refuse::is_too_dear(view, need),
-        _ => false,
-    };
-    match spender.filter(|_| is_about_price) {
-        Some(spender) => cap_exceeded(view, spender),
-        None => why,
-    }
-}
-
-fn cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
+pub(crate) fn cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Refusal {
     let charged = view.settings.pricing.as_ref().map(|pricing| pricing.currency);
     if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
         return quota_exceeded(format!(
@@ -82,24 +61,26 @@ fn spent_by(view: View<'_>, key: Uuid) -> i64 {
     view.limits.spent_by(key, |id| view.waiting.has(*id))
 }
 
-/// Counts the price of an agreement that its command waits for.
-pub(crate) fn note_waiting_price(decider: &mut Decider<'_>, spender: Option<Spender>, agreement: &Agreement) {
-    let (limits, waiting) = (&mut decider.plan.limits, &decider.plan.waiting);
-    limits.retain_waiting(|id| waiting.has(*id));
+/// Counts the price of an agreement that its command waits for; `waits` says of an agreement whether one still does.
+pub(crate) fn note_waiting_price(
+    limits: &mut Limits,
+    waits: impl Fn(Uuid) -> bool,
+    spender: Option<Spender>,
+    agreement: &Agreement,
+) {
+    limits.retain_waiting(|id| waits(*id));
     if let (Some(spender), Some(price)) = (spender, agreement.price) {
         limits.spend_later(agreement.id, spender.key, price.micros);
     }
 }
 
-/// Counts the price of an agreement that was made.
-pub(crate) fn spend(decider: &mut Decider<'_>, spender: Option<Spender>, agreement: &Agreement) {
-    let Some((Spender { key, .. }, price)) = spender.zip(agreement.price) else {
-        return;
-    };
-    decider.plan.limits.spend(key, price.micros);
-    decider.batch.push(Change::Spend {
+/// Counts the price of an agreement that was made. Returns what is to be stored, if something was spent.
+pub(crate) fn spend(limits: &mut Limits, spender: Option<Spender>, agreement: &Agreement) -> Option<Change> {
+    let (Spender { key, .. }, price) = spender.zip(agreement.price)?;
+    limits.spend(key, price.micros);
+    Some(Change::Spend {
         agreement: agreement.id,
         key,
         micros: price.micros,
-    });
+    })
 }

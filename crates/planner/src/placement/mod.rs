@@ -21,7 +21,6 @@ use crate::placement::recent_moves::MovedUp;
 use crate::requests::request_of_slot;
 use crate::schedules::Schedules;
 use crate::slot_numbers::{Numbers, SlotOf};
-use crate::waiting::WaitingCommands;
 
 /// The work of a slice, counted as that of a decision: a quarter of a decision's budget, because a decision may have to wait
 /// for it.
@@ -165,7 +164,8 @@ impl Places {
     pub(crate) fn move_some_up(
         &mut self,
         schedules: &mut Schedules,
-        (agreements, waiting): (&Agreements, &WaitingCommands),
+        agreements: &Agreements,
+        near_until: impl Fn(&str) -> Option<Time>,
         now: Time,
         moves_per_hour: usize,
     ) -> Vec<Move> {
@@ -184,7 +184,7 @@ impl Places {
             && let Some((at, left)) = schedules.take_to_look_at()
         {
             let name = schedules.get(at).map(|resource| resource.resource.name.as_str());
-            let near_until = name.and_then(|name| waiting.near_until(name, now));
+            let near_until = name.and_then(&near_until);
             let (numbers, moved_up) = (&self.numbers, &mut self.moved_up);
             let may_move = |number: u64| {
                 // A hold has one place only.

@@ -6,14 +6,14 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use domain::agreement::{BarredResource, Money};
+use domain::agreement::{BarredResource, Money, Spender};
 use scheduler::alternatives::AlternativeLimits;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Interval, Reason, Time, counted};
 
 use crate::context::{Search, View};
 use crate::error::{AlternativeSlot, Refusal, bare_refusal};
-use crate::limits::{budget, quotas, share, window};
+use crate::limits::{budget, quotas, share, spending, window};
 use crate::placement::{admit, closed_resources};
 use crate::schedules::need::{Need, may_take_shape};
 
@@ -253,5 +253,23 @@ fn no_room_in_words(need: &Need<'_>, cut_short: bool) -> String {
             shapes.last().map_or(0, |shape| shape.nodes),
             shapes.first().map_or(0, |shape| shape.nodes)
         ),
+    }
+}
+
+/// A refusal of a proposal that its key's cap has limited: where it is about the price, it is about the cap.
+pub(crate) fn refusal_under_cap(
+    view: View<'_>,
+    spender: Option<Spender>,
+    need: &Need<'_>,
+    why: Refusal,
+) -> Refusal {
+    let is_about_price = match why.reason {
+        Reason::BudgetTooLow => true,
+        Reason::NoCapacityInWindow => spender.is_some() && is_too_dear(view, need),
+        _ => false,
+    };
+    match spender.filter(|_| is_about_price) {
+        Some(spender) => spending::cap_exceeded(view, spender),
+        None => why,
     }
 }

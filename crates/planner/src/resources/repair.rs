@@ -281,7 +281,14 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
         if lies.is_some_and(|lies| decider.plan.schedules.has_request(lies, number)) {
             continue;
         }
-        let found = give_way::find_before_offers(decider, &agreement, index, REPAIR, now, &mut answers);
+        let found = give_way::find_before_offers(
+            &mut decider.bargaining(),
+            &agreement,
+            index,
+            REPAIR,
+            now,
+            &mut answers,
+        );
         let Some((placed, moves)) = found else {
             if let Some(sought) = place_at_peer::seek_at_peers(decider, &agreement, index, &why) {
                 repaired.note(&agreement, Some(&sought));

@@ -3,13 +3,13 @@
 use domain::agreement::{NegotiationOffer, OfferState};
 use uuid::Uuid;
 
-use crate::decider::Decider;
+use crate::context::Bargaining;
 use crate::error::{Error, Result};
 use crate::table::{OpenNegotiation, hold};
 
 /// The requester lets go of an offer: the nodes kept for it and for its answers are given back.
-pub(crate) fn reject_offer(decider: &mut Decider<'_>, negotiation: Uuid, rejected: Option<Uuid>) {
-    let Some((talks, id)) = decider.plan.table.get(negotiation).zip(rejected) else {
+pub(crate) fn reject_offer(bargaining: &mut Bargaining<'_>, negotiation: Uuid, rejected: Option<Uuid>) {
+    let Some((talks, id)) = bargaining.table.get(negotiation).zip(rejected) else {
         return;
     };
     let mut gone: Vec<NegotiationOffer> = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn reject_offer(decider: &mut Decider<'_>, negotiation: Uuid, rejecte
             });
         }
     }
-    hold::release(decider, gone);
+    hold::release(bargaining, gone);
 }
 
 /// Whether an offer may still be answered: neither it nor the offer that it answers has been rejected, and its time is

@@ -6,30 +6,29 @@ use domain::agreement::Agreement;
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 
-use crate::context::View;
-use crate::decider::Decider;
+use crate::context::{Bargaining, View};
 use crate::placement::find::{CROWDED_MAX, FoundPlace, Policy};
 use crate::placement::{eligible, find};
 use crate::table::hold;
 
 /// Finds a place, at last in the holds of offers. The answers that have made room go to `given_way`.
 pub(crate) fn find_before_offers(
-    decider: &mut Decider<'_>,
+    bargaining: &mut Bargaining<'_>,
     agreement: &Agreement,
     index: usize,
     policy: Policy,
     now: Time,
     given_way: &mut BTreeSet<Uuid>,
 ) -> Option<FoundPlace> {
-    let found = find::find_place(&mut decider.search(), agreement, index, policy, now);
+    let found = find::find_place(&mut bargaining.search(), agreement, index, policy, now);
     if found.is_some() {
         return found;
     }
     let window = find::rest_of_window(agreement, now);
-    let others = held_elsewhere(decider.view(), agreement, index, window);
+    let others = held_elsewhere(bargaining.view(), agreement, index, window);
     for resource in [agreement.resource.clone()].into_iter().chain(others) {
-        given_way.extend(hold::take_holds_out_in(decider, &resource, window));
-        let found = find::find_place(&mut decider.search(), agreement, index, policy, now);
+        given_way.extend(hold::take_holds_out_in(bargaining, &resource, window));
+        let found = find::find_place(&mut bargaining.search(), agreement, index, policy, now);
         if found.is_some() {
             return found;
         }

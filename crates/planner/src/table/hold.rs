@@ -10,8 +10,7 @@ use domain::clock::{MICROS_PER_SECOND, second_after};
 use scheduler::{Interval, Move, Request};
 use uuid::Uuid;
 
-use crate::context::Search;
-use crate::decider::Decider;
+use crate::context::{Bargaining, Search};
 use crate::placement::find;
 use crate::table::holds::HeldStretch;
 
@@ -103,67 +102,66 @@ fn make_place(search: &mut Search<'_>, at: usize, request: &Request, window: Int
 
 /// Lets go of the holds of offers, as of an instant, and records it in the store. Others move up into the free
 /// nodes.
-pub(crate) fn release(decider: &mut Decider<'_>, offers: Vec<NegotiationOffer>) {
+pub(crate) fn release(bargaining: &mut Bargaining<'_>, offers: Vec<NegotiationOffer>) {
     let mut choices = BTreeSet::new();
     for mut offer in offers {
         if offer.is_held() {
             let lapsed = offer
                 .expires
-                .map_or(decider.now, |at| at.seconds() * MICROS_PER_SECOND);
+                .map_or(bargaining.now, |at| at.seconds() * MICROS_PER_SECOND);
             // A clock that was set back does not make it end before it began.
-            offer.released = Some(lapsed.min(decider.now).max(offer.held.unwrap_or(lapsed)));
+            offer.released = Some(lapsed.min(bargaining.now).max(offer.held.unwrap_or(lapsed)));
             choices.extend(offer.parent.map(|answer| {
-                let choice = decider.plan.table.choice_of(offer.negotiation, answer);
+                let choice = bargaining.table.choice_of(offer.negotiation, answer);
                 (choice, offer.negotiation)
             }));
         }
-        decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
-        decider.plan.table.put(offer);
+        bargaining
+            .batch
+            .push(Change::UpdateOffer(Box::new(offer.clone())));
+        bargaining.table.put(offer);
     }
     for (choice, negotiation) in choices {
-        shrink_hold(decider, negotiation, choice);
+        shrink_hold(bargaining, negotiation, choice);
     }
 }
 
 /// Keeps for a choice only as much as its held offers still need.
-fn shrink_hold(decider: &mut Decider<'_>, negotiation: Uuid, choice: Uuid) {
-    let now = decider.present_second();
-    let kept_so_far = decider.plan.table.let_go(choice);
-    let needed = decider
-        .plan
+fn shrink_hold(bargaining: &mut Bargaining<'_>, negotiation: Uuid, choice: Uuid) {
+    let now = bargaining.present_second();
+    let kept_so_far = bargaining.table.let_go(choice);
+    let needed = bargaining
         .table
-        .nodes_to_hold(&decider.plan.agreements, negotiation, choice);
+        .nodes_to_hold(bargaining.agreements, negotiation, choice);
     if needed.is_empty() {
-        let end = second_after(decider.now);
+        let end = second_after(bargaining.now);
         for held in kept_so_far {
-            if let Some(at) = decider.plan.schedules.required_place_of(&held.resource) {
-                decider.plan.schedules.free(at, end, held.number);
+            if let Some(at) = bargaining.schedules.required_place_of(&held.resource) {
+                bargaining.schedules.free(at, end, held.number);
             }
         }
-        unpin_renegotiated(decider, negotiation);
+        unpin_renegotiated(bargaining, negotiation);
         return;
     }
     for held in kept_so_far {
-        decider.plan.schedules.vacate_on(&held.resource, now, held.number);
+        bargaining.schedules.vacate_on(&held.resource, now, held.number);
     }
-    if let Err(why) = decider
-        .plan
+    if let Err(why) = bargaining
         .table
-        .hold_again(&mut decider.plan.schedules, choice, needed, now)
+        .hold_again(bargaining.schedules, choice, needed, now)
     {
-        decider
-            .plan
+        bargaining
+            .schedules
             .note_impossible(|| format!("the hold of {choice} was given up for a moment: {why}"));
     }
 }
 
 /// Takes the hold of a choice out of the plan, for the agreement that takes it over.
-pub(crate) fn take_hold_out(decider: &mut Decider<'_>, choice: Uuid) {
-    for held in decider.plan.table.let_go(choice) {
-        decider
-            .plan
+pub(crate) fn take_hold_out(bargaining: &mut Bargaining<'_>, choice: Uuid) {
+    for held in bargaining.table.let_go(choice) {
+        bargaining
             .schedules
-            .vacate_on(&held.resource, decider.present_second(), held.number);
+            .vacate_on(&held.resource, bargaining.present_second(), held.number);
     }
 }
 
@@ -188,13 +186,17 @@ pub(crate) fn vacate_holds_of(search: &mut Search<'_>, party: &str) {
 
 /// Takes the holds on a resource in a time out of the plan, with all other holds of the same choices. Returns these
 /// choices.
-pub(crate) fn take_holds_out_in(decider: &mut Decider<'_>, resource: &str, time: Interval) -> Vec<Uuid> {
-    let here = decider.plan.table.holds().on(resource);
+pub(crate) fn take_holds_out_in(
+    bargaining: &mut Bargaining<'_>,
+    resource: &str,
+    time: Interval,
+) -> Vec<Uuid> {
+    let here = bargaining.table.holds().on(resource);
     let here = here.take_while(|((start, _), _)| *start < time.end);
     let here = here.filter(|((start, _), (end, _))| Interval::new(*start, *end).meets(time));
     let choices: BTreeSet<Uuid> = here.map(|(_, (_, choice))| *choice).collect();
     for choice in &choices {
-        take_hold_out(decider, *choice);
+        take_hold_out(bargaining, *choice);
     }
     choices.into_iter().collect()
 }
@@ -207,28 +209,26 @@ fn pin_renegotiated(search: &mut Search<'_>, negotiation: Uuid) {
 }
 
 /// Lets it move again.
-pub(crate) fn unpin_renegotiated(decider: &mut Decider<'_>, negotiation: Uuid) {
-    let now = decider.present_second();
+pub(crate) fn unpin_renegotiated(bargaining: &mut Bargaining<'_>, negotiation: Uuid) {
+    let now = bargaining.present_second();
     let moves = |agreement: &&Agreement| {
-        agreement.has_more_to_begin() && !agreement.fixed && !decider.plan.table.is_counted_on(agreement.id)
+        agreement.has_more_to_begin() && !agreement.fixed && !bargaining.table.is_counted_on(agreement.id)
     };
-    let agreement = decider
-        .plan
+    let agreement = bargaining
         .table
-        .renegotiated(&decider.plan.agreements, negotiation)
+        .renegotiated(bargaining.agreements, negotiation)
         .filter(moves);
     let Some(agreement) = agreement.cloned() else {
         return;
     };
-    if let Some((at, _)) = decider
-        .plan
+    if let Some((at, _)) = bargaining
         .placement
-        .planned_slot(&mut decider.plan.schedules, &agreement, 0)
+        .planned_slot(bargaining.schedules, &agreement, 0)
     {
         for (request, start) in
-            find::take_slots_out(&mut decider.search(), &agreement, agreement.slots_begun(), now)
+            find::take_slots_out(&mut bargaining.search(), &agreement, agreement.slots_begun(), now)
         {
-            decider.plan.schedules.put_back(at, now, &request, start);
+            bargaining.schedules.put_back(at, now, &request, start);
         }
     }
 }

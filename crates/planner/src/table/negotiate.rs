@@ -5,8 +5,7 @@ use domain::change::Change;
 use scheduler::{Reason, Time, counted};
 use uuid::Uuid;
 
-use crate::context::View;
-use crate::decider::Decider;
+use crate::context::{Bargaining, View};
 use crate::error::{Error, Result, bare_refusal, quota_exceeded};
 use crate::table::hold;
 use crate::table::messages::refusal_in_short;
@@ -40,39 +39,43 @@ pub(crate) fn check_opening(view: View<'_>, instance: &NegotiationInstance) -> R
 }
 
 /// Ends a negotiation of any party.
-pub(crate) fn end_any_negotiation(decider: &mut Decider<'_>, id: Uuid) -> Result<NegotiationInstance> {
-    release_all_holds(decider, id, |_| true);
-    let talks = decider.plan.table.close(id).ok_or(Error::NotFound)?;
-    decider.batch.push(Change::EndNegotiation {
+pub(crate) fn end_any_negotiation(bargaining: &mut Bargaining<'_>, id: Uuid) -> Result<NegotiationInstance> {
+    release_all_holds(bargaining, id, |_| true);
+    let talks = bargaining.table.close(id).ok_or(Error::NotFound)?;
+    bargaining.batch.push(Change::EndNegotiation {
         negotiation: id,
-        at: decider.now,
+        at: bargaining.now,
     });
     Ok(NegotiationInstance {
-        ended: Some(decider.now),
+        ended: Some(bargaining.now),
         ..talks.instance
     })
 }
 
 /// Lets go of the offers that have lapsed by now. This runs before every decision, so that no decision relies on a
 /// lapsed offer.
-pub(crate) fn lapse_negotiations(decider: &mut Decider<'_>) {
-    let now: Time = decider.present_second();
-    for id in decider.plan.table.lapsing_by(now) {
-        let Some(talks) = decider.plan.table.get(id) else {
+pub(crate) fn lapse_negotiations(bargaining: &mut Bargaining<'_>) {
+    let now: Time = bargaining.present_second();
+    for id in bargaining.table.lapsing_by(now) {
+        let Some(talks) = bargaining.table.get(id) else {
             continue;
         };
         let over = talks.instance.expires <= now;
-        release_all_holds(decider, id, |offer| over || offer.is_expired(now));
+        release_all_holds(bargaining, id, |offer| over || offer.is_expired(now));
         if over {
-            decider.plan.table.close(id);
+            bargaining.table.close(id);
         }
     }
-    decider.plan.table.expire(now);
+    bargaining.table.expire(now);
 }
 
 /// Lets go of those offers of a negotiation that are held.
-fn release_all_holds(decider: &mut Decider<'_>, id: Uuid, predicate: impl Fn(&NegotiationOffer) -> bool) {
-    let Some(talks) = decider.plan.table.get(id) else {
+fn release_all_holds(
+    bargaining: &mut Bargaining<'_>,
+    id: Uuid,
+    predicate: impl Fn(&NegotiationOffer) -> bool,
+) {
+    let Some(talks) = bargaining.table.get(id) else {
         return;
     };
     let held = talks
@@ -80,19 +83,24 @@ fn release_all_holds(decider: &mut Decider<'_>, id: Uuid, predicate: impl Fn(&Ne
         .values()
         .filter(|offer| offer.is_held() && predicate(offer));
     let held: Vec<NegotiationOffer> = held.cloned().collect();
-    hold::release(decider, held);
+    hold::release(bargaining, held);
 }
 
 /// Lets go of the holds that rely on the place of an agreement that has begun or is over.
-pub(crate) fn release_holds_about(decider: &mut Decider<'_>, agreement: Uuid) {
-    let held: Vec<NegotiationOffer> = decider.plan.table.held_offers_about(agreement).cloned().collect();
-    hold::release(decider, held);
+pub(crate) fn release_holds_about(bargaining: &mut Bargaining<'_>, agreement: Uuid) {
+    let held: Vec<NegotiationOffer> = bargaining.table.held_offers_about(agreement).cloned().collect();
+    hold::release(bargaining, held);
 }
 
 /// Lets go of an offer that cannot be kept, for a reason in words.
-pub(crate) fn withdraw(decider: &mut Decider<'_>, offer: &NegotiationOffer, reason: Reason, binding: String) {
+pub(crate) fn withdraw(
+    bargaining: &mut Bargaining<'_>,
+    offer: &NegotiationOffer,
+    reason: Reason,
+    binding: String,
+) {
     hold::release(
-        decider,
+        bargaining,
         vec![NegotiationOffer {
             state: OfferState::Rejected,
             refusal: Some(refusal_in_short(&bare_refusal(reason, binding))),
@@ -102,14 +110,20 @@ pub(crate) fn withdraw(decider: &mut Decider<'_>, offer: &NegotiationOffer, reas
 }
 
 /// Notes that an offer has been accepted.
-pub(crate) fn note_offer_accepted(decider: &mut Decider<'_>, offer: &NegotiationOffer, agreement: Uuid) {
+pub(crate) fn note_offer_accepted(
+    bargaining: &mut Bargaining<'_>,
+    offer: &NegotiationOffer,
+    agreement: Uuid,
+) {
     let taken = NegotiationOffer {
         agreement: Some(agreement),
-        released: Some(decider.now),
+        released: Some(bargaining.now),
         ..offer.clone()
     };
-    decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
-    decider.plan.table.put(taken);
+    bargaining
+        .batch
+        .push(Change::UpdateOffer(Box::new(taken.clone())));
+    bargaining.table.put(taken);
 }
 
 /// The other held offers of the choice of an offer.

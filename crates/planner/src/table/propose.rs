@@ -8,20 +8,15 @@ use domain::agreement::{
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 
 use crate::commands::QuoteOffers;
-use crate::context::Search;
-use crate::context::View;
-use crate::decider::Decider;
+use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
-use crate::limits::budget;
-use crate::limits::quotas;
-use crate::placement::admit;
-use crate::placement::transaction;
+use crate::limits::{budget, quotas};
+use crate::placement::{admit, transaction};
 use crate::schedules::need::Need;
 use crate::table::messages::{Candidate, Quote};
-use crate::table::quote;
 use crate::table::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
-use crate::table::replace;
 use crate::table::suggestion::Suggestion;
+use crate::table::{quote, replace};
 
 /// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
 /// plan.
@@ -37,18 +32,11 @@ const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: i
 
 /// Proposes another place instead of an agreement that is about to be over because it could not be kept: its nodes are
 /// out of use, or its work is gone. A party that has ended its agreement gets no proposal.
-pub(crate) fn propose_if_lost(decider: &mut Decider<'_>, agreement: &Agreement) {
+pub(crate) fn propose_if_lost(bargaining: &mut Bargaining<'_>, agreement: &Agreement) {
     let was_in_force = |old: &Agreement| old.state == AgreementState::Observed;
     let lost = agreement.state.is_final() && agreement.outcome == Some(RunOutcome::Lost);
-    if lost
-        && decider
-            .plan
-            .agreements
-            .get(agreement.id)
-            .is_some_and(was_in_force)
-    {
-        decider
-            .plan
+    if lost && bargaining.agreements.get(agreement.id).is_some_and(was_in_force) {
+        bargaining
             .table
             .note_suggestion(Suggestion::instead_of(agreement.clone()));
     }
