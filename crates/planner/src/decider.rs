@@ -11,17 +11,19 @@ use crate::commands::CommandOptions;
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, Result};
 use crate::life::{move_up, update};
-use crate::plan::Plan;
 use crate::request::RememberedAnswers;
 use crate::resources::{change, repair};
 use crate::settings::Settings;
+use crate::state::State;
 use crate::table::negotiate;
 
 /// The data of a decision: the plan, the present, and the changes that the batch has so far.
 pub struct Decider<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) plan: &'a mut Plan,
+    pub(super) state: &'a mut State,
     pub(super) now: Micros,
+    /// Makes an id.
+    pub(super) make_id: fn() -> Uuid,
     pub(super) batch: &'a mut Vec<Change>,
     pub(super) remembered: RememberedAnswers,
     /// Other settings, for the decisions after these.
@@ -31,19 +33,21 @@ pub struct Decider<'a> {
 }
 
 impl<'a> Decider<'a> {
-    /// Decides on a plan as of `now`. The changes go to the end of the batch; `remembered` has the earlier answers to the requests with
+    /// Decides on a plan as of `now`, with new ids where something is made that has one. The changes go to the end of the batch; `remembered` has the earlier answers to the requests with
     /// idempotency keys.
     pub fn new(
         settings: &'a Settings,
-        plan: &'a mut Plan,
+        state: &'a mut State,
         now: Micros,
+        make_id: fn() -> Uuid,
         batch: &'a mut Vec<Change>,
         remembered: RememberedAnswers,
     ) -> Self {
         Self {
             settings,
-            plan,
+            state,
             now,
+            make_id,
             batch,
             remembered,
             reconfigured: None,
@@ -61,7 +65,7 @@ impl<'a> Decider<'a> {
 impl Decider<'_> {
     /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
     pub fn has_found_fault(&self) -> bool {
-        self.plan.why_impossible().is_some()
+        self.state.why_impossible().is_some()
     }
 
     /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
@@ -80,7 +84,7 @@ impl Decider<'_> {
 
     /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
     pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
-        self.plan.waiting.take_decidable(self.now)
+        self.state.waiting.take_decidable(self.now)
     }
 
     /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
@@ -89,18 +93,18 @@ impl Decider<'_> {
     /// [`Error::Unavailable`] where the copy cannot be right.
     pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
         let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
-            decider.plan.waiting.within.clear();
+            decider.state.waiting.within.clear();
             let decided = decide(decider);
-            Ok((decided, decider.plan.limits.clone()))
+            Ok((decided, decider.state.limits.clone()))
         })?;
         // A question tells something about other parties, also where it asks for nothing.
-        self.plan.limits.take_questions_of(limits);
+        self.state.limits.take_questions_of(limits);
         Ok(decided)
     }
 
     /// What can be looked at.
     pub(super) fn view(&self) -> View<'_> {
-        let Plan {
+        let State {
             life,
             table,
             waiting,
@@ -108,7 +112,7 @@ impl Decider<'_> {
             limits,
             agreements,
             schedules,
-        } = &*self.plan;
+        } = &*self.state;
         View {
             settings: self.settings,
             options: &self.options,
@@ -125,7 +129,7 @@ impl Decider<'_> {
 
     /// A search for a place.
     pub(super) fn search(&mut self) -> Search<'_> {
-        let Plan {
+        let State {
             life,
             table,
             waiting,
@@ -133,7 +137,7 @@ impl Decider<'_> {
             limits,
             agreements,
             schedules,
-        } = &mut *self.plan;
+        } = &mut *self.state;
         Search {
             settings: self.settings,
             options: &self.options,
@@ -150,7 +154,7 @@ impl Decider<'_> {
 
     /// What changes offers and what is held for them.
     pub(super) fn bargaining(&mut self) -> Bargaining<'_> {
-        let Plan {
+        let State {
             life,
             table,
             waiting,
@@ -158,7 +162,7 @@ impl Decider<'_> {
             limits,
             agreements,
             schedules,
-        } = &mut *self.plan;
+        } = &mut *self.state;
         Bargaining {
             settings: self.settings,
             options: &self.options,
@@ -176,7 +180,7 @@ impl Decider<'_> {
 
     /// An agreement that is not over.
     pub(super) fn live_agreement(&self, id: Uuid) -> Result<Agreement> {
-        self.plan.agreements.get(id).cloned().ok_or(Error::NotFound)
+        self.state.agreements.get(id).cloned().ok_or(Error::NotFound)
     }
 
     /// The present second.

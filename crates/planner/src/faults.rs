@@ -5,20 +5,20 @@ use scheduler::{Interval, Request, Time};
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::plan::Plan;
 use crate::requests::request_of_agreement;
+use crate::state::State;
 
 /// The number of the first request that nobody knows.
 const STRANGER: u64 = 1_000;
 
 impl Decider<'_> {
     /// The plan, to be damaged.
-    pub fn plan_to_damage(&mut self) -> &mut Plan {
-        self.plan
+    pub fn plan_to_damage(&mut self) -> &mut State {
+        self.state
     }
 }
 
-impl Plan {
+impl State {
     /// Notes that something has happened that must never happen.
     pub fn damage(&mut self, what: &str) {
         self.note_impossible(|| what.to_owned());

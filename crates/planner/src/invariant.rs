@@ -9,9 +9,9 @@
 use domain::agreement::Agreement;
 use uuid::Uuid;
 
-use crate::plan::Plan;
+use crate::state::State;
 
-impl Plan {
+impl State {
     /// The fault that must never happen and did; none where the plan may be used. O(1).
     pub fn why_impossible(&self) -> Option<&str> {
         self.schedules.why_impossible()

@@ -1,7 +1,7 @@
 //! The decisions of a domain: from a plan in memory and a request to the changes that are stored and the answer that is given. Nothing
 //! here waits, stores or asks for the time.
 //!
-//! The [`Plan`] has one slot tree a resource and every agreement that still occupies one. A [`Decider`] is made on it for a batch of
+//! The [`State`] has one slot tree a resource and every agreement that still occupies one. A [`Decider`] is made on it for a batch of
 //! commands, each of which is a struct that is a [`Command`]. Where something is found in the plan that must never happen, the plan is made anew
 //! from the store before anything else is decided.
 
@@ -12,6 +12,7 @@ mod context;
 mod decider;
 mod error;
 mod fault;
+#[cfg(feature = "faults")]
 mod faults;
 mod free_time;
 mod idempotency;
@@ -21,7 +22,6 @@ mod limits;
 mod overruns;
 mod picture;
 mod placement;
-mod plan;
 mod prices;
 mod recall;
 mod request;
@@ -30,6 +30,7 @@ mod resources;
 mod schedules;
 mod settings;
 mod slot_numbers;
+mod state;
 mod table;
 mod timetable;
 mod trial;
@@ -54,7 +55,6 @@ pub use life::at_peer::MadeAtPeer;
 pub use limits::share::{PartyUsage, ResourceUsage};
 pub use overruns::Overruns;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
-pub use plan::Plan;
 pub use prices::energy::{Energy, Kwh, Watts};
 pub use prices::price_list::Pricing;
 pub use request::{AcceptedOffer, Idempotency, RememberedAnswers, Request, Scope};
@@ -64,6 +64,7 @@ pub use schedules::failures::Failures;
 pub use schedules::foresight::Foresight;
 pub use schedules::resource_plan::NodeStatus;
 pub use settings::{ImprovementSettings, NegotiationLimits, Policies, Proposals, Quotas, Refusals, Settings};
+pub use state::State;
 pub use table::messages::{Candidate, OfferOrigin, OfferWords, Quote, Weights};
 pub use table::ranking::best_candidates;
 pub use table::suggestion::{SUGGESTIONS_MAX, Suggestion};

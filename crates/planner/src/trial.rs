@@ -3,6 +3,7 @@
 use domain::agreement::Agreement;
 use domain::clock::Micros;
 use scheduler::{Interval, Time};
+use uuid::Uuid;
 
 use crate::context::View;
 use crate::decider::Decider;
@@ -10,11 +11,11 @@ use crate::error::Refusal;
 use crate::life::admission;
 use crate::limits::window;
 use crate::placement::refuse;
-use crate::plan::Plan;
 use crate::request::{RememberedAnswers, Request};
 use crate::schedules::domain_id;
 use crate::schedules::need::Need;
 use crate::settings::Settings;
+use crate::state::State;
 
 /// What a proposal would get.
 #[derive(Debug)]
@@ -37,16 +38,23 @@ pub struct TriedPlace {
 }
 
 /// Decides about a request on a plan as if it were made now. Clusters are taken to let it in.
-pub fn try_request(settings: &Settings, plan: &mut Plan, now: Micros, request: &Request) -> TrialResult {
+pub fn try_request(settings: &Settings, plan: &mut State, now: Micros, request: &Request) -> TrialResult {
     let mut batch = Vec::new();
-    let mut decider = Decider::new(settings, plan, now, &mut batch, RememberedAnswers::new());
+    let mut decider = Decider::new(
+        settings,
+        plan,
+        now,
+        Uuid::nil,
+        &mut batch,
+        RememberedAnswers::new(),
+    );
     let now = decider.present_second();
-    let many = decider.plan.schedules.plans().count();
-    (0..many).for_each(|at| decider.plan.schedules.open(at));
-    decider.plan.schedules.advance(now);
+    let many = decider.state.schedules.plans().count();
+    (0..many).for_each(|at| decider.state.schedules.open(at));
+    decider.state.schedules.advance(now);
     let places = match window::window(decider.view(), request) {
         Ok(window) => {
-            let need = Need::of(request, decider.plan.placement.next_number(), window, now);
+            let need = Need::of(request, decider.state.placement.next_number(), window, now);
             (0..many)
                 .filter_map(|at| best_place_on(decider.view(), at, &need))
                 .collect()

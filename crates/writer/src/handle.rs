@@ -9,7 +9,7 @@ use domain::resources::{Repaired, Resource};
 use metrics::{Exposition, metrics};
 use planner::{
     Command, CommandOptions, Configure, Decider, Decision, DecisionStep, Error, Foresight, NegotiationLimits,
-    PartyUsage, Picture, Plan, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, ShowUsage,
+    PartyUsage, Picture, Request, ResourceChanges, Result, SUGGESTIONS_MAX, Settings, ShowUsage, State,
     Suggestion, TakeCensus, TakePicture,
 };
 use scheduler::Time;
@@ -78,7 +78,7 @@ impl Planner {
     ///
     /// # Errors
     /// Those of [`Planner::start`] that are about reading.
-    pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<Plan, StartError> {
+    pub async fn read_plan(settings: &Settings, store: &Store, clock: &Clock) -> Result<State, StartError> {
         let mut plan = stored_plan::read_plan(settings, store, clock).await?;
         plan.note_free_time_everywhere();
         Ok(plan)
@@ -89,7 +89,7 @@ impl Planner {
     /// # Errors
     /// When the configured resources cannot be taken over.
     pub async fn start_with(
-        plan: Plan,
+        plan: State,
         settings: Settings,
         store: Store,
         lease: Lease,

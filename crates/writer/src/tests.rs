@@ -27,9 +27,9 @@ use planner::{
     Accept, AcceptedOffer, AlternativeSlot, BeginDue, CallBackTarget, Candidate, ChangeResource,
     CheckLaterStart, Command, CommandOptions, Configure, DecidePending, Decider, Decision, DecisionStep,
     Error, ExchangeOffers, ForeseeReservation, Idempotency, Initiate, KeepNodes, ListPlanned, ListRunning,
-    OfferLoss, OfferOrigin, OfferWords, OpenResource, PendingRequest, Picture, Place, Plan, Pricing, Quote,
+    OfferLoss, OfferOrigin, OfferWords, OpenResource, PendingRequest, Picture, Place, Pricing, Quote,
     QuoteOffers, Refusal, ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging,
-    ReportStarted, ReportUnused, Request, ResourceVerb, ResourceWish, SetNodes, Settings, SlotOf,
+    ReportStarted, ReportUnused, Request, ResourceVerb, ResourceWish, SetNodes, Settings, SlotOf, State,
     SubmitPending, Terminate, Weights,
 };
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
@@ -110,7 +110,7 @@ impl Domain {
     }
 
     /// Changes the plan behind the back of the planner.
-    async fn meddle(&self, with: impl FnOnce(&mut Plan) + Send + Sync + 'static) -> Result<(), Error> {
+    async fn meddle(&self, with: impl FnOnce(&mut State) + Send + Sync + 'static) -> Result<(), Error> {
         let meddle = move |decider: &mut Decider<'_>| -> Result<(), Error> {
             with(decider.plan_to_damage());
             Ok(())
@@ -123,7 +123,7 @@ impl Domain {
         let now = self.clock.now();
         loop {
             let (tell, told) = std::sync::mpsc::channel();
-            let look = move |plan: &mut Plan| tell.send(plan.may_move_up(now)).unwrap();
+            let look = move |plan: &mut State| tell.send(plan.may_move_up(now)).unwrap();
             self.meddle(look).await.unwrap();
             if !told.recv().unwrap() {
                 return;

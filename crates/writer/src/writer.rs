@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use domain::change::{Change, IDEMPOTENCY_KEPT};
 use domain::clock::{Clock, second_of};
-use planner::{Decider, IMPOSSIBLE, Plan, RememberedAnswers, Settings};
+use planner::{Decider, IMPOSSIBLE, RememberedAnswers, Settings, State};
 use scheduler::{Seconds, Time};
 use store::{Lease, Store};
 use tokio::sync::mpsc;
@@ -43,7 +43,7 @@ const WATCH_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) struct Writer {
     settings: Settings,
-    plan: Plan,
+    plan: State,
     store: Store,
     lease: Lease,
     clock: Clock,
@@ -67,7 +67,7 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn new(
         settings: Settings,
-        plan: Plan,
+        plan: State,
         store: Store,
         lease: Lease,
         clock: Clock,
@@ -188,7 +188,14 @@ impl Writer {
             decisions,
             ..
         } = &mut self.decided;
-        let mut decider = Decider::new(&self.settings, &mut self.plan, now, batch, remembered);
+        let mut decider = Decider::new(
+            &self.settings,
+            &mut self.plan,
+            now,
+            Uuid::now_v7,
+            batch,
+            remembered,
+        );
         decider.catch_up();
         let many = commands.len();
         if commands.is_empty() {
@@ -508,7 +515,7 @@ async fn read_plan_again(
     lease: &mut Lease,
     clock: &Clock,
     doubt: Option<&mut DoubtfulBatches>,
-) -> Result<Plan, StartError> {
+) -> Result<State, StartError> {
     // After this the batch that failed is not on its way any more.
     let last = store.retake_lease(lease).await?;
     let mut settings = settings;

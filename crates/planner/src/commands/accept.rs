@@ -45,7 +45,7 @@ impl Command for Accept {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let idempotency = self.proposal.idempotency.clone();
         decider.check_key_is_new(idempotency.as_ref())?;
-        let talks = decider.plan.table.of_offer(self.offer);
+        let talks = decider.state.table.of_offer(self.offer);
         // A change takes the place of another agreement.
         if talks.is_none_or(|talks| talks.instance.agreement.is_none()) {
             quotas::check_agreements_quota(decider.view(), &self.proposal.party, Some(self.proposal.id))?;

@@ -22,10 +22,10 @@ impl Command for BeginDue {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let now = decider.present_second();
         announce_starts(decider);
-        decider.plan.life.give_up_stopping_lost_work(now);
+        decider.state.life.give_up_stopping_lost_work(now);
         let (mut starting, mut missed, mut late) = (Vec::new(), Vec::new(), Vec::new());
-        for id in decider.plan.life.due_by(now) {
-            let Some(agreement) = decider.plan.must_get(id) else {
+        for id in decider.state.life.due_by(now) {
+            let Some(agreement) = decider.state.must_get(id) else {
                 continue;
             };
             if agreement.service == ServiceState::Processing {
@@ -34,7 +34,7 @@ impl Command for BeginDue {
                 // Its nodes may be its party's already.
             } else if agreement.has_nodes() {
                 late_starts::finish_reservation(decider, agreement)?;
-            } else if decider.plan.schedules.is_at_peer(&agreement) {
+            } else if decider.state.schedules.is_at_peer(&agreement) {
                 starting.extend(at_peer::begin_at_peer(decider, agreement));
             } else if agreement.slot().end <= now
                 || agreement.is_too_late_by(late_starts::lateness(decider.view(), &agreement))
@@ -51,7 +51,7 @@ impl Command for BeginDue {
         for agreement in missed {
             let agreement = decider.live_agreement(agreement.id)?;
             retry::place_missed_slot(decider, &agreement);
-            let placed = decider.plan.agreements.get(agreement.id).cloned();
+            let placed = decider.state.agreements.get(agreement.id).cloned();
             // A second later it might be late again.
             if let Some(placed) =
                 placed.filter(|agreement| agreement.is_waiting() && agreement.slot().start <= now)
@@ -62,7 +62,7 @@ impl Command for BeginDue {
         // What has lost its whole slot comes before what has lost a little of it.
         for id in late {
             if let Some(agreement) = decider
-                .plan
+                .state
                 .agreements
                 .get(id)
                 .filter(|plan| plan.is_waiting())
@@ -80,12 +80,12 @@ impl Command for BeginDue {
 /// Announces the starts whose time has come. One that has come itself is not announced any more.
 fn announce_starts(decider: &mut Decider<'_>) {
     let now = decider.present_second();
-    for id in decider.plan.life.to_announce_by(now) {
-        let Some(agreement) = decider.plan.must_get(id) else {
+    for id in decider.state.life.to_announce_by(now) {
+        let Some(agreement) = decider.state.must_get(id) else {
             continue;
         };
         let start = agreement.slot().start;
-        decider.plan.life.note_announced(&agreement, start);
+        decider.state.life.note_announced(&agreement, start);
         if start > now {
             decider.batch.push(Change::AnnounceStart {
                 agreement: Box::new(agreement),

@@ -31,7 +31,7 @@ impl Command for CheckChangeAtPeer {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let old = decider.live_agreement(self.agreement)?;
-        let at = decider.plan.schedules.required_place_of(&old.resource);
+        let at = decider.state.schedules.required_place_of(&old.resource);
         let at = at.ok_or(Error::Unavailable)?;
         let goes_on = old.is_being_carried_out();
         let slots = if goes_on {
@@ -41,7 +41,7 @@ impl Command for CheckChangeAtPeer {
         };
         let (next, number) = (
             Agreement { slots, ..old.clone() },
-            decider.plan.placement.next_number(),
+            decider.state.placement.next_number(),
         );
         let fits = transaction::suppose_in_transaction(&mut decider.search(), |search| {
             if self.answer.is_some() {

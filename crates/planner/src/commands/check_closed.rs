@@ -18,7 +18,7 @@ impl Command for CheckClosed {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let is_closed = decider
-            .plan
+            .state
             .schedules
             .closed()
             .any(|closed| closed == self.resource);

@@ -22,7 +22,7 @@ impl Command for CheckLaterStart {
     type Answer = bool;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let Some(agreement) = decider.plan.agreements.get(self.0).cloned() else {
+        let Some(agreement) = decider.state.agreements.get(self.0).cloned() else {
             return Ok(DecisionStep::Done(false));
         };
         if !retry::may_retry_slot(decider.view(), &agreement, |job| job.missed < MISSES_MAX) {

@@ -33,7 +33,7 @@ impl Command for Configure {
     type Answer = ResourceChanges;
 
     fn decide(mut self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let all = decider.plan.schedules.list();
+        let all = decider.state.schedules.list();
         if !self.is_start {
             for file in &self.settings.resources {
                 let before = all.iter().find(|before| before.name == file.name);
@@ -55,10 +55,10 @@ impl Command for Configure {
             restarting: self.settings.restarting,
             ..decider.settings.clone()
         };
-        decider.plan.life.set_overruns(&settings.overruns);
+        decider.state.life.set_overruns(&settings.overruns);
         let is_repriced = settings.pricing != decider.settings.pricing;
         if is_repriced {
-            decider.plan.schedules.reprice(&settings);
+            decider.state.schedules.reprice(&settings);
         }
         decider.reconfigured = Some(settings);
         let changes = change::set_resources(decider, next, (self.id, self.party));

@@ -17,9 +17,9 @@ impl Command for CountNodes {
     type Answer = Vec<(Resource, Option<NodeCounts>)>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let resources = decider.plan.schedules.list().into_iter();
+        let resources = decider.state.schedules.list().into_iter();
         let count = |resource: Resource| {
-            let one_resource = decider.plan.schedules.named(&resource.name);
+            let one_resource = decider.state.schedules.named(&resource.name);
             let counts = one_resource.map(|there| there.nodes.counts(resource.capacity));
             (resource, counts)
         };

@@ -106,7 +106,7 @@ impl Command for DecidePending {
         decider.batch.push(Change::DecideAgreement(decided.id));
         if let Some(telling) = self.telling {
             decider.batch.push(Change::QueueCallBack(CallBack {
-                id: Uuid::now_v7(),
+                id: (decider.make_id)(),
                 agreement: decided.id,
                 body: match words {
                     None => (telling.accepted)(&telling),
@@ -141,7 +141,7 @@ fn place_first_way(
                     version: pending.version,
                     ..agreement
                 };
-                decider.plan.insert(agreement.clone(), number);
+                decider.state.insert(agreement.clone(), number);
                 let event = admission::acceptance_event(decider, &agreement, &admitted, way.spender);
                 let agreement = update::update(decider, agreement, vec![event]);
                 update::apply_admission_moves(decider, &admitted);

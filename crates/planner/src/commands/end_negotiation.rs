@@ -33,7 +33,7 @@ impl Command for EndNegotiation {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         decider.check_key_is_new(self.idempotency.as_ref())?;
-        let talks = decider.plan.table.get(self.id).ok_or(Error::NotFound)?;
+        let talks = decider.state.table.get(self.id).ok_or(Error::NotFound)?;
         if self.party.is_some_and(|party| party != talks.instance.party) {
             return Err(Error::NotFound);
         }

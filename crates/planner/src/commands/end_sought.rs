@@ -20,16 +20,16 @@ impl Command for EndSought {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let agreement = decider.live_agreement(self.0)?;
-        if !decider.plan.schedules.is_at_peer(&agreement) {
+        if !decider.state.schedules.is_at_peer(&agreement) {
             return Err(Error::NotFound);
         }
         let why = "its place is gone, and no other domain carries it out";
         if agreement.is_waiting() {
             let now = decider.present_second();
             decider
-                .plan
+                .state
                 .placement
-                .take_slot_out(&mut decider.plan.schedules, &agreement, 0, now);
+                .take_slot_out(&mut decider.state.schedules, &agreement, 0, now);
             lost_work::break_without_place(decider, agreement, 0, why);
         } else {
             pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why.to_owned());

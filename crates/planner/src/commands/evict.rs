@@ -9,8 +9,8 @@ use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::life::{billing, pieces, update};
-use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
+use crate::state::is_undecided;
 
 /// An agreement of a party is to be ended at once. Its work is lost, and its job is stopped; its guarantees are judged as after any loss,
 /// and pay.
@@ -86,7 +86,7 @@ impl Command for Evict {
         let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Broken, why);
         let lost = lost.ok_or(Error::Unavailable)?;
         // Its place would be held for the party that has to leave it.
-        decider.plan.table.forget_suggestions_about(self.id);
+        decider.state.table.forget_suggestions_about(self.id);
         let mut penalties = Vec::new();
         for (_, amount) in penalties_of_provider(&decider.batch[decided..]) {
             add_to_sums(&mut penalties, amount);

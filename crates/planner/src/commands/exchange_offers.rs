@@ -55,7 +55,7 @@ impl Command for ExchangeOffers {
             return put.map(DecisionStep::Done);
         }
         let talks = decider
-            .plan
+            .state
             .table
             .get(bargain.negotiation)
             .ok_or(Error::NotFound)?;

@@ -24,13 +24,13 @@ impl Command for ForeseeReservation {
 
 /// From when on the cluster has it.
 fn due(decider: &Decider<'_>, id: Uuid) -> Option<Time> {
-    let agreement = decider.plan.agreements.get(id).filter(|plan| plan.is_placed())?;
-    let resource = decider.plan.schedules.named(&agreement.resource)?;
+    let agreement = decider.state.agreements.get(id).filter(|plan| plan.is_placed())?;
+    let resource = decider.state.schedules.named(&agreement.resource)?;
     if resource.kept_for(agreement).is_some() {
         return None;
     }
     // A cluster that has not been seen yet reserves it by its begin at the latest.
-    let within = decider.plan.waiting.handed_within.get(&agreement.resource);
+    let within = decider.state.waiting.handed_within.get(&agreement.resource);
     let due = agreement.slot().start - within.copied().unwrap_or_default();
     Some(due.max(decider.present_second()))
 }

@@ -41,7 +41,7 @@ impl Command for Initiate {
         let instance = self.negotiation;
         decider.check_key_is_new(self.idempotency.as_ref())?;
         negotiate::check_opening(decider.view(), &instance)?;
-        decider.plan.table.open(instance.clone(), []);
+        decider.state.table.open(instance.clone(), []);
         decider.batch.push(Change::CreateNegotiation {
             negotiation: instance.clone(),
             document: self.document,

@@ -23,13 +23,13 @@ impl Command for KeepNodes {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let Self { resource, kept } = self;
-        decider.plan.schedules.note_kept_nodes(&resource, kept);
+        decider.state.schedules.note_kept_nodes(&resource, kept);
         reserving::note_reserved(decider, &resource);
         held_nodes::bind_as_held(decider, &resource);
         for agreement in decider
-            .plan
+            .state
             .life
-            .nodes_not_handed_over(&decider.plan.agreements, &resource)
+            .nodes_not_handed_over(&decider.state.agreements, &resource)
         {
             if let Some(since) = held_nodes::handed_over_nodes(decider.view(), &agreement) {
                 held_nodes::note_handed_over(decider, agreement, since);

@@ -16,7 +16,7 @@ impl Command for ListBoundNodes {
     type Answer = Vec<u32>;
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let nodes = decider.plan.life.nodes_of(self.0).cloned();
+        let nodes = decider.state.life.nodes_of(self.0).cloned();
         Ok(DecisionStep::Done(nodes.unwrap_or_default()))
     }
 }

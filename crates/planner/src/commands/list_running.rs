@@ -17,7 +17,7 @@ impl Command for ListRunning {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         Ok(DecisionStep::Done(
-            decider.plan.life.running(&decider.plan.agreements),
+            decider.state.life.running(&decider.state.agreements),
         ))
     }
 }

@@ -201,12 +201,12 @@ impl Decider<'_> {
         }
         let mut decision = command.decide(self);
         match &mut decision {
-            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.plan.waiting.keep(id)) => {
+            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.state.waiting.keep(id)) => {
                 return Err(Error::Unavailable);
             }
             Err(Error::Refused(refusal)) => {
                 if let Some(noted_for) = noted_for {
-                    let limits = &mut self.plan.limits;
+                    let limits = &mut self.state.limits;
                     let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
                     self.batch.extend(note);
                 }

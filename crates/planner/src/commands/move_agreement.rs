@@ -100,7 +100,7 @@ fn fix_ordered(decider: &mut Decider<'_>, mut moved: Agreement, is_named: bool) 
     if !is_named || moved.fixed {
         return moved;
     }
-    decider.plan.placement.fix(&mut decider.plan.schedules, &moved);
+    decider.state.placement.fix(&mut decider.state.schedules, &moved);
     moved.fixed = true;
     let event = decider.event(EventKind::Fixed, "its slot moves no more");
     update::update(decider, moved, vec![event])
@@ -127,22 +127,22 @@ fn ordered_place(
     if kept.is_some_and(|kept| order.start.is_some_and(|start| start != kept)) {
         return unfit("its time moves no more".to_owned());
     }
-    if decider.plan.table.is_counted_on(agreement.id) {
+    if decider.state.table.is_counted_on(agreement.id) {
         return unfit("offers to change it are held, which count on its place".to_owned());
     }
     let to = order.resource.as_deref().unwrap_or(&agreement.resource);
-    let at = decider.plan.schedules.place_of(to);
+    let at = decider.state.schedules.place_of(to);
     let Some(at) = at.filter(|at| eligible::may_go_to_resource(decider.view(), *at, agreement)) else {
         return unfit(format!(
             "{to} may not take it: it is not in service, is frozen, or has not what was asked for"
         ));
     };
-    if to != agreement.resource && decider.plan.schedules.closed().any(|closed| closed == to) {
+    if to != agreement.resource && decider.state.schedules.closed().any(|closed| closed == to) {
         return unfit(format!("nothing is promised on {to} before it has been checked"));
     }
     let now = decider.present_second();
     let mut window = rest_of_window(agreement, now);
-    if let Some(near) = decider.plan.waiting.near_until(to, now) {
+    if let Some(near) = decider.state.waiting.near_until(to, now) {
         // Nearer slots are promised only when the cluster holds their nodes.
         window.start = window.start.max(near + 1);
     }

@@ -18,8 +18,8 @@ impl Command for OpenResource {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let at = decider.plan.schedules.place_of(&self.resource);
-        decider.plan.schedules.open(at.ok_or(Error::NotFound)?);
+        let at = decider.state.schedules.place_of(&self.resource);
+        decider.state.schedules.open(at.ok_or(Error::NotFound)?);
         Ok(DecisionStep::Done(()))
     }
 }

@@ -42,7 +42,7 @@ impl Command for OverrideNodes {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let resource = decider
-            .plan
+            .state
             .schedules
             .named(&self.resource)
             .ok_or(Error::NotFound)?;

@@ -48,7 +48,7 @@ impl Command for Place {
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };
-        decider.plan.insert(agreement.clone(), number);
+        decider.state.insert(agreement.clone(), number);
         let event = admission::acceptance_event(decider, &agreement, &admitted, request.spender);
         decider.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),

@@ -29,12 +29,12 @@ impl Command for PlaceSought {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let (row, (slot, nodes)) = (self.row, self.slot);
         let sought = decider
-            .plan
+            .state
             .agreements
             .get(row.agreement)
             .filter(|plan| plan.is_waiting())
             .cloned();
-        let at = decider.plan.schedules.place_of(&row.peer);
+        let at = decider.state.schedules.place_of(&row.peer);
         if let Some((agreement, at)) = sought.zip(at) {
             let now = decider.present_second();
             let before = agreement.slots[0].placement.start;

@@ -33,21 +33,21 @@ impl Command for Propose {
         let again = match instance.proposed {
             Some(ProposalReason::BetterFit) => {
                 let waits = decider
-                    .plan
+                    .state
                     .agreements
                     .get(about)
                     .is_some_and(Agreement::is_waiting);
                 if !waits {
                     return Err(Error::NotFound);
                 }
-                decider.plan.table.negotiations_about(about).next().is_some()
+                decider.state.table.negotiations_about(about).next().is_some()
                     || !decider
-                        .plan
+                        .state
                         .table
                         .may_propose_a_move(decider.settings.proposals.moves_max)
             }
             reason => {
-                let mut open = decider.plan.table.negotiations_about(about);
+                let mut open = decider.state.table.negotiations_about(about);
                 open.any(|open| open.instance.proposed == reason)
             }
         };
@@ -55,7 +55,7 @@ impl Command for Propose {
             return Err(Error::Stale("enough is proposed"));
         }
         let id = instance.id;
-        decider.plan.table.open(instance.clone(), []);
+        decider.state.table.open(instance.clone(), []);
         decider.batch.push(Change::CreateNegotiation {
             negotiation: instance,
             document: self.document,

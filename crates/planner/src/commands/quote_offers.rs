@@ -51,7 +51,7 @@ impl Command for QuoteOffers {
         };
         let instance = match &self.about {
             OfferOrigin::Negotiation(negotiation) => {
-                let talks = decider.plan.table.get(*negotiation).ok_or(Error::NotFound)?;
+                let talks = decider.state.table.get(*negotiation).ok_or(Error::NotFound)?;
                 talks.instance.clone()
             }
             OfferOrigin::Opening(instance) => {
@@ -97,7 +97,7 @@ impl Command for QuoteOffers {
             Ok(quote::find_offers(search, &context, &mut suggestion))
         });
         if let Some(suggestion) = suggestion {
-            decider.plan.table.note_suggestion(suggestion);
+            decider.state.table.note_suggestion(suggestion);
         }
         let quote = quote?.unwrap_or_else(Quote::refused);
         Ok(DecisionStep::Done(Quote { latest, ..quote }))

@@ -42,7 +42,7 @@ impl Command for ReportAtPeer {
         // What was lost there before may have another place at the same peer.
         let is_over = lost.is_some() || is_over && !row.lost;
         let ours = decider
-            .plan
+            .state
             .agreements
             .get(row.agreement)
             .filter(|agreement| agreement.resource == row.peer);
@@ -80,7 +80,7 @@ impl Command for ReportAtPeer {
 /// Takes note of when a peer has handed over the nodes of an agreement without a job. Its party has them in its slot here.
 fn note_started(decider: &mut Decider<'_>, row: &AtPeer, started: Micros) {
     let waits = |ours: &&Agreement| ours.has_nodes() && ours.never_had_nodes();
-    let ours = decider.plan.agreements.get(row.agreement).filter(waits).cloned();
+    let ours = decider.state.agreements.get(row.agreement).filter(waits).cloned();
     if let Some(agreement) = ours.filter(|ours| ours.resource == row.peer) {
         let start = agreement.slot().start.seconds() * MICROS_PER_SECOND;
         let since = started.clamp(start, decider.now.max(start));
@@ -106,9 +106,9 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
         return;
     }
     let Some((at, _)) = decider
-        .plan
+        .state
         .placement
-        .planned_slot(&mut decider.plan.schedules, agreement, 0)
+        .planned_slot(&mut decider.state.schedules, agreement, 0)
     else {
         return;
     };
@@ -132,9 +132,9 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
 fn place_lost(decider: &mut Decider<'_>, agreement: &Agreement, why: &str) {
     let now = decider.present_second();
     decider
-        .plan
+        .state
         .placement
-        .take_slot_out(&mut decider.plan.schedules, agreement, 0, now);
+        .take_slot_out(&mut decider.state.schedules, agreement, 0, now);
     let movable = Agreement {
         fixed: false,
         ..agreement.clone()

@@ -21,7 +21,7 @@ impl Command for ReportHandingOver {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let handed_within = &mut decider.plan.waiting.handed_within;
+        let handed_within = &mut decider.state.waiting.handed_within;
         handed_within.insert(self.resource, self.within);
         Ok(DecisionStep::Done(()))
     }

@@ -31,7 +31,7 @@ impl Command for ReportReserving {
             refused,
             within,
         } = self;
-        let reserving = &mut decider.plan.waiting;
+        let reserving = &mut decider.state.waiting;
         reserving.within.insert(resource.clone(), within);
         for waiting in reserving.waiting.values_mut() {
             // A slot that was tried before says nothing of this one.

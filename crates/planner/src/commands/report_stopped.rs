@@ -16,7 +16,7 @@ impl Command for ReportStopped {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        decider.plan.life.forget_lost_work(self.0);
+        decider.state.life.forget_lost_work(self.0);
         Ok(DecisionStep::Done(()))
     }
 }

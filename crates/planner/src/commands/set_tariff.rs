@@ -21,7 +21,7 @@ impl Command for SetTariff {
             return Ok(DecisionStep::Done(()));
         };
         *energy = energy.with_tariff(self.0);
-        decider.plan.schedules.reprice(&settings);
+        decider.state.schedules.reprice(&settings);
         decider.reconfigured = Some(settings);
         Ok(DecisionStep::Done(()))
     }

@@ -46,7 +46,7 @@ impl Command for ShowAvailability {
         }
         let of_kind = |kind: &str| self.kind.as_deref().is_none_or(|wanted| wanted == kind);
         let mut gaps: Vec<Interval> = decider
-            .plan
+            .state
             .schedules
             .in_service()
             .filter(|each| each.resource.takes_new())

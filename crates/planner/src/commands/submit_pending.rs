@@ -42,7 +42,7 @@ impl Command for SubmitPending {
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         let proposal = self.proposal;
         decider.check_key_is_new(proposal.idempotency.as_ref())?;
-        let talks = self.offer.and_then(|offer| decider.plan.table.of_offer(offer));
+        let talks = self.offer.and_then(|offer| decider.state.table.of_offer(offer));
         let replaced = talks.and_then(|talks| talks.instance.agreement);
         let terms = self.offer.zip(talks);
         let terms = terms.and_then(|(offer, talks)| talks.offers.get(&offer)?.terms.as_ref());
@@ -55,7 +55,7 @@ impl Command for SubmitPending {
             quotas::check_agreements_quota(decider.view(), &proposal.party, None)?;
         }
         // It is on the first resource until it is decided, or on that of the peer that is asked.
-        if decider.plan.schedules.get(0).is_none() {
+        if decider.state.schedules.get(0).is_none() {
             let why = "no resource is in service";
             return Err(bare_refusal(Reason::ResourceNotOffered, why).into());
         }
@@ -71,7 +71,7 @@ impl Command for SubmitPending {
             proposal.spender.filter(|_| at_peer.is_some()),
             at_price,
         )?;
-        if decider.plan.pending_count() >= PENDING_MAX {
+        if decider.state.pending_count() >= PENDING_MAX {
             return Err(Error::Unavailable);
         }
         let now = decider.present_second();
@@ -81,7 +81,7 @@ impl Command for SubmitPending {
         let nowhere = Slots::one((Interval::new(ready, ready), shape.nodes));
         let at = at_peer
             .as_ref()
-            .and_then(|peer| decider.plan.schedules.place_of(peer))
+            .and_then(|peer| decider.state.schedules.place_of(peer))
             .unwrap_or(0);
         let agreement = Agreement {
             duration: shape.duration,
@@ -100,7 +100,7 @@ impl Command for SubmitPending {
             Some(peer) => decider.event(EventKind::Forwarded, format!("{peer} is asked to carry it out")),
             None => decider.event(EventKind::Offered, "to be decided".to_owned()),
         };
-        decider.plan.insert_unplaced(agreement.clone());
+        decider.state.insert_unplaced(agreement.clone());
         decider.batch.push(Change::CreateAgreement {
             agreement: Box::new(agreement.clone()),
             document: proposal.document,

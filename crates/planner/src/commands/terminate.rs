@@ -11,8 +11,8 @@ use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::{billing, late_starts, lost_work, update};
-use crate::plan::is_undecided;
 use crate::request::{Idempotency, Scope};
+use crate::state::is_undecided;
 use crate::table::{fees, negotiate};
 
 /// An agreement is to be ended before its time: at once when nothing of it runs, else as soon as its job has been stopped.
@@ -68,7 +68,7 @@ impl Command for Terminate {
         if self.versions.is_some_and(|may| !may.contains(&agreement.version)) {
             return Err(Error::Changed);
         }
-        if is_undecided(&agreement) && decider.plan.schedules.is_at_peer(&agreement) && !self.by_provider {
+        if is_undecided(&agreement) && decider.state.schedules.is_at_peer(&agreement) && !self.by_provider {
             return Err(Error::Conflict(
                 "being agreed with another domain; try again in a moment",
             ));
@@ -125,7 +125,9 @@ fn cancel(
 ) -> Result<Agreement> {
     let mut closed = update::close(decider, &mut agreement, AgreementState::Terminated, decider.now)?;
     agreement.version += 1;
-    decider.plan.replace(agreement.clone(), second_after(decider.now));
+    decider
+        .state
+        .replace(agreement.clone(), second_after(decider.now));
     let last = closed.pop();
     events.extend(closed);
     let fee = fees::cancellation_fee(&mut decider.search(), &agreement, charge_of_peer);

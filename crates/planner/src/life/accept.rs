@@ -32,38 +32,16 @@ pub(crate) fn make_accepted_agreement(
     if let Some(pending) = pending {
         name_as_pending(&mut acceptance.proposal, pending);
     }
-    let proposal = &acceptance.proposal;
-    let (offer, instance) = offer_in_negotiation(
-        decider.view(),
-        &proposal.party,
-        acceptance.negotiation,
-        acceptance.offer,
-    )?;
-    let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
-        return Err(Error::Lost(OfferLoss::NotHeld));
-    };
-    if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
-        return Err(Error::Lost(why));
-    }
-    admission::check_new_id(
-        decider.view(),
-        proposal,
-        &[instance.agreement, pending.map(|pending| pending.id)],
-    )?;
-    let resource = decider.plan.schedules.required_place_of(&terms.resource);
-    let resource = resource.ok_or(Error::Unavailable)?;
-    let replaced = propose::agreement_to_replace(&mut decider.search(), &instance)?;
+    let HeldOffer {
+        offer,
+        instance,
+        terms,
+        answer,
+        resource,
+        replaced,
+    } = held_offer(decider, &acceptance, pending)?;
     let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
-    // Running work is not submitted again.
-    if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
-        negotiate::withdraw(
-            &mut decider.bargaining(),
-            &offer,
-            Reason::ResourceNotOffered,
-            why.clone(),
-        );
-        return Err(Error::Lost(OfferLoss::Barred(why)));
-    }
+    let proposal = &acceptance.proposal;
     let mut admitted = place_held_for_offer(decider.view(), resource, &terms);
     if let Some(old) = replaced.as_ref().filter(|_| begun) {
         let end = terms.slots.placement().end;
@@ -92,16 +70,16 @@ pub(crate) fn make_accepted_agreement(
     )? {
         return Ok(DecisionStep::Wait(acceptance));
     }
-    if let Some(reserved) = decider.plan.waiting.take(agreement.id) {
+    if let Some(reserved) = decider.state.waiting.take(agreement.id) {
         agreement.slots = reserved.admitted.slots;
     }
     let mut old = propose::lift_replaced(&mut decider.search(), &instance)?;
     if let Some(old) = old.as_ref().filter(|_| begun) {
         agreement.slots = old.slots.ending(agreement.slots.placement().end);
     }
-    let choice = decider.plan.table.choice_of(offer.negotiation, answer);
+    let choice = decider.state.table.choice_of(offer.negotiation, answer);
     hold::take_hold_out(&mut decider.bargaining(), choice);
-    let number = decider.plan.placement.next_number();
+    let number = decider.state.placement.next_number();
     if let Some(pending) = pending {
         (agreement.created, agreement.version) = (pending.created, pending.version + 1);
     }
@@ -112,7 +90,7 @@ pub(crate) fn make_accepted_agreement(
     } else {
         reserving::put_reserved_slot(&mut decider.search(), &agreement, number, resource);
     }
-    decider.plan.insert(agreement.clone(), number);
+    decider.state.insert(agreement.clone(), number);
     let mut events = vec![event_of_offer_accepted(decider, &agreement, spender)];
     // One that could not be kept is over already.
     let broken = instance.agreement.filter(|_| old.is_none());
@@ -151,6 +129,67 @@ pub(crate) fn make_accepted_agreement(
     let siblings = negotiate::sibling_offers(decider.view(), &offer);
     hold::release(&mut decider.bargaining(), siblings);
     Ok(DecisionStep::Done(agreement))
+}
+
+/// An offer that can be accepted, with what it is about.
+struct HeldOffer {
+    offer: NegotiationOffer,
+    instance: NegotiationInstance,
+    terms: OfferTerms,
+    /// The offer that it answers.
+    answer: Uuid,
+    /// The place of its resource.
+    resource: usize,
+    /// The agreement that it replaces.
+    replaced: Option<Agreement>,
+}
+
+/// The offer that is accepted, where it is held for its party and can be accepted.
+fn held_offer(
+    decider: &mut Decider<'_>,
+    acceptance: &Accept,
+    pending: Option<&Agreement>,
+) -> Result<HeldOffer> {
+    let proposal = &acceptance.proposal;
+    let (offer, instance) = offer_in_negotiation(
+        decider.view(),
+        &proposal.party,
+        acceptance.negotiation,
+        acceptance.offer,
+    )?;
+    let (Some(terms), Some(answer)) = (offer.terms.clone(), offer.parent) else {
+        return Err(Error::Lost(OfferLoss::NotHeld));
+    };
+    if let Some(why) = why_offer_is_lost(&offer, decider.present_second()) {
+        return Err(Error::Lost(why));
+    }
+    admission::check_new_id(
+        decider.view(),
+        proposal,
+        &[instance.agreement, pending.map(|pending| pending.id)],
+    )?;
+    let resource = decider.state.schedules.required_place_of(&terms.resource);
+    let resource = resource.ok_or(Error::Unavailable)?;
+    let replaced = propose::agreement_to_replace(&mut decider.search(), &instance)?;
+    let begun = replaced.as_ref().is_some_and(Agreement::is_being_carried_out);
+    // Running work is not submitted again.
+    if let Some(why) = barred_in_words(acceptance.barred.as_slice()).filter(|_| !begun) {
+        negotiate::withdraw(
+            &mut decider.bargaining(),
+            &offer,
+            Reason::ResourceNotOffered,
+            why.clone(),
+        );
+        return Err(Error::Lost(OfferLoss::Barred(why)));
+    }
+    Ok(HeldOffer {
+        offer,
+        instance,
+        terms,
+        answer,
+        resource,
+        replaced,
+    })
 }
 
 /// Has an agreement take over the work of another one that has begun, and the rest of its slots. Returns the lines for the other one's
@@ -218,7 +257,7 @@ fn event_of_offer_accepted(
     agreement: &Agreement,
     spender: Option<Spender>,
 ) -> Event {
-    let spent = spending::spend(&mut decider.plan.limits, spender, agreement);
+    let spent = spending::spend(&mut decider.state.limits, spender, agreement);
     decider.batch.extend(spent);
     decider.event(
         EventKind::Accepted,

@@ -29,10 +29,10 @@ pub(crate) fn waits_to_accept(
 ) -> Result<bool> {
     spending::check_cap(decider.view(), spender, agreement.price)?;
     let id = agreement.id;
-    if matches!(&decider.plan.waiting.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id) {
+    if matches!(&decider.state.waiting.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id) {
         return Ok(false);
     }
-    if let Some(why) = decider.plan.waiting.tried(id, decider.now).transpose() {
+    if let Some(why) = decider.state.waiting.tried(id, decider.now).transpose() {
         let why = why.map_or_else(|why| why, |tried| refused_slots_in_words(tried.slots));
         negotiate::withdraw(&mut decider.bargaining(), offer, Reason::NoCapacityInWindow, why);
         return Err(Error::Lost(OfferLoss::NotReserved));
@@ -45,13 +45,13 @@ pub(crate) fn waits_to_accept(
     if lapses || !needs_nodes(decider.view(), agreement, replaced) {
         return Ok(false);
     }
-    if decider.plan.waiting.is_full() {
+    if decider.state.waiting.is_full() {
         return Err(Error::Unavailable);
     }
     reserving::wait_for_reservation(decider, agreement.clone(), admitted.clone(), Vec::new(), None);
-    let (limits, waiting) = (&mut decider.plan.limits, &decider.plan.waiting);
+    let (limits, waiting) = (&mut decider.state.limits, &decider.state.waiting);
     spending::note_waiting_price(limits, |id| waiting.has(id), spender, agreement);
-    if let Some(waiting) = decider.plan.waiting.waiting.get_mut(&id) {
+    if let Some(waiting) = decider.state.waiting.waiting.get_mut(&id) {
         waiting.replaces = replaced.map(|agreement| ReplacedAgreement {
             work: agreement.execution_id(),
             has_begun: agreement.is_being_carried_out(),

@@ -65,20 +65,20 @@ pub(crate) fn admit_proposal_or(
     share::limit_to_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
     update::fix_those_who_have_waited(decider);
-    let number = decider.plan.placement.next_number();
+    let number = decider.state.placement.next_number();
     let mut need = Need::of(&shared, number, room, now);
     let cut = proposal.preemption.as_ref();
-    decider.plan.schedules.begin_search();
+    decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
     let mut admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
-    if admitted.is_err() && need.window != room && decider.plan.waiting.not_before.is_none() {
+    if admitted.is_err() && need.window != room && decider.state.waiting.not_before.is_none() {
         // Better a begin that is late than none.
         need.window = room;
         admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
         if let Some(suggestion) = propose::suggest_a_move(&mut decider.search(), &need, reason) {
-            decider.plan.table.note_suggestion(suggestion);
+            decider.state.table.note_suggestion(suggestion);
         }
         let why = refused(&mut decider.search(), &need, reason);
         let why = refusal_within_share(why, room, window);
@@ -109,7 +109,7 @@ pub(crate) fn acceptance_event(
     if let Some(price) = pricing::price_in_words(decider.view(), agreement) {
         detail += &format!("; {price}");
     }
-    let spent = spending::spend(&mut decider.plan.limits, spender, agreement);
+    let spent = spending::spend(&mut decider.state.limits, spender, agreement);
     decider.batch.extend(spent);
     decider.event(EventKind::Accepted, detail)
 }

@@ -54,7 +54,7 @@ pub(crate) fn make_agreement_at_peer(
         return Err(Error::Lost(OfferLoss::Accepted));
     }
     let is_changed_there = terms.peer.as_ref().is_some_and(|held| held.replaces.is_some());
-    let mut old = replaced.and_then(|old| decider.plan.agreements.get(old).cloned());
+    let mut old = replaced.and_then(|old| decider.state.agreements.get(old).cloned());
     let may_change = |old: &Agreement| old.is_waiting() || is_changed_there && old.is_being_carried_out();
     if replaced.is_some() && !old.as_ref().is_some_and(may_change) {
         return Err(Error::Unfit(
@@ -71,7 +71,7 @@ pub(crate) fn make_agreement_at_peer(
     {
         return Err(Error::Unfit(why.binding));
     }
-    let at = decider.plan.schedules.required_place_of(&terms.resource);
+    let at = decider.state.schedules.required_place_of(&terms.resource);
     let at = at.ok_or(Error::Unavailable)?;
     (proposal.id, proposal.name) = (pending.id, pending.name.clone());
     proposal.initiator_id.clone_from(&pending.initiator_id);
@@ -83,8 +83,8 @@ pub(crate) fn make_agreement_at_peer(
     let held = offer
         .parent
         .filter(|_| offer_on_table(decider.view(), &offer).is_some());
-    let held = held.map(|answer| decider.plan.table.choice_of(offer.negotiation, answer));
-    let number = decider.plan.placement.next_number();
+    let held = held.map(|answer| decider.state.table.choice_of(offer.negotiation, answer));
+    let number = decider.state.placement.next_number();
     if let Some(choice) = held {
         hold::take_hold_out(&mut decider.bargaining(), choice);
     }
@@ -100,10 +100,10 @@ pub(crate) fn make_agreement_at_peer(
         }
         return Err(Error::Unfit(format!("{} has no room for it here", row.peer)));
     };
-    decider.plan.insert(agreement.clone(), number);
+    decider.state.insert(agreement.clone(), number);
     let detail = format!("{} carries it out, as it was offered", row.peer);
     let mut events = vec![acceptance_of_peer(decider.view(), &agreement, &detail)];
-    let spent = spending::spend(&mut decider.plan.limits, proposal.spender, &agreement);
+    let spent = spending::spend(&mut decider.state.limits, proposal.spender, &agreement);
     decider.batch.extend(spent);
     events.extend(replaced.map(|old| decider.event(EventKind::Superseded, format!("in place of {old}"))));
     // The work that it takes over follows.
@@ -204,7 +204,7 @@ fn note_taken_at_peer(decider: &mut Decider<'_>, offer: &NegotiationOffer, agree
     };
     decider.batch.push(Change::UpdateOffer(Box::new(taken.clone())));
     if offer_on_table(decider.view(), offer).is_some() {
-        decider.plan.table.put(taken);
+        decider.state.table.put(taken);
     }
 }
 

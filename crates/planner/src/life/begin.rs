@@ -12,17 +12,17 @@ use crate::placement::eligible;
 pub(crate) fn begin(decider: &mut Decider<'_>, mut agreement: Agreement) -> Option<Agreement> {
     let now = decider.present_second();
     // A job of an earlier time makes way for the one that starts now.
-    decider.plan.life.forget_lost_work(agreement.id);
+    decider.state.life.forget_lost_work(agreement.id);
     let nodes = decider
-        .plan
+        .state
         .life
-        .bind(&mut decider.plan.schedules, &agreement, now);
+        .bind(&mut decider.state.schedules, &agreement, now);
     if nodes.len() < agreement.slot_nodes() as usize {
         // Otherwise the plan does not take the loss of these nodes into account yet.
         if !decider
-            .plan
+            .state
             .life
-            .begin_a_second_later(&mut decider.plan.schedules, &agreement, now)
+            .begin_a_second_later(&mut decider.state.schedules, &agreement, now)
         {
             lost_work::lose(decider, agreement.id);
         }
@@ -30,7 +30,7 @@ pub(crate) fn begin(decider: &mut Decider<'_>, mut agreement: Agreement) -> Opti
     }
     let slot = agreement.slot();
     let interval = Interval::new(slot.start.max(now), slot.end);
-    if !decider.plan.schedules.is_at_peer(&agreement) {
+    if !decider.state.schedules.is_at_peer(&agreement) {
         agreement.note_late_job(late_starts::lateness(decider.view(), &agreement));
     }
     agreement.service = if agreement.job.is_some() {

@@ -102,14 +102,14 @@ pub(crate) fn charge(
 
 /// Assesses the agreements for which time alone may decide something by now.
 pub(crate) fn assess_due(decider: &mut Decider<'_>) {
-    for id in decider.plan.life.to_assess_by(decider.present_second()) {
-        let Some(mut agreement) = decider.plan.must_get(id) else {
+    for id in decider.state.life.to_assess_by(decider.present_second()) {
+        let Some(mut agreement) = decider.state.must_get(id) else {
             continue;
         };
         let events = assess(decider, &mut agreement);
         if events.is_empty() {
             // A check without a result need not be stored: it is repeated after a restart.
-            decider.plan.replace(agreement, Time::MIN);
+            decider.state.replace(agreement, Time::MIN);
         } else {
             update::update(decider, agreement, events);
         }
@@ -146,7 +146,7 @@ pub(crate) fn post(
     detail: String,
 ) {
     decider.batch.push(Change::Post(Box::new(Posting {
-        id: Uuid::now_v7(),
+        id: (decider.make_id)(),
         at: decider.now,
         agreement,
         kind,

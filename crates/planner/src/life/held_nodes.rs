@@ -14,7 +14,7 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{billing, update};
 use crate::placement::eligible;
-use crate::plan::is_undecided;
+use crate::state::is_undecided;
 
 /// Takes note of since when the nodes of an agreement without a job are its party's.
 pub(crate) fn note_handed_over(decider: &mut Decider<'_>, mut agreement: Agreement, since: Micros) {
@@ -45,17 +45,17 @@ pub(crate) fn handed_over_nodes(view: View<'_>, agreement: &Agreement) -> Option
 /// goes with those, and is lost with those.
 pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
     let now = decider.present_second();
-    let others = decider.plan.life.nodes_held_elsewhere(
-        &decider.plan.schedules,
-        &decider.plan.agreements,
+    let others = decider.state.life.nodes_held_elsewhere(
+        &decider.state.schedules,
+        &decider.state.agreements,
         resource,
         now,
     );
     for (agreement, _) in &others {
         decider
-            .plan
+            .state
             .life
-            .take_nodes(&mut decider.plan.schedules, agreement, now);
+            .take_nodes(&mut decider.state.schedules, agreement, now);
         // Which they were until now its timeline tells.
         decider.batch.push(Change::ReleaseNodes {
             agreement: agreement.id,
@@ -67,9 +67,9 @@ pub(crate) fn bind_as_held(decider: &mut Decider<'_>, resource: &str) {
         let detail = format!("on nodes {named} of {resource}, which holds these for it");
         info!(agreement = %agreement.id, resource, nodes = named, "its cluster holds other nodes than planned");
         decider
-            .plan
+            .state
             .life
-            .give_nodes(&mut decider.plan.schedules, &agreement, &nodes);
+            .give_nodes(&mut decider.state.schedules, &agreement, &nodes);
         let mut interval = agreement.slot();
         interval.start = interval.start.max(now);
         let (id, event) = (agreement.id, decider.event(EventKind::Moved, detail));

@@ -25,17 +25,17 @@ pub(crate) fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is
     let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
         return false;
     };
-    let mut numbers = decider.plan.table.hold_numbers();
+    let mut numbers = decider.state.table.hold_numbers();
     let kept = transaction::run_trial(&mut decider.search(), |search| {
         hold::keep_beside_others(search, (offer.negotiation, answer), terms, (is_new, &mut numbers))
     });
-    decider.plan.table.note_hold_numbers(&numbers);
+    decider.state.table.note_hold_numbers(&numbers);
     let Some((added, moves)) = kept else {
         return false;
     };
-    let choice = decider.plan.table.choice_of(offer.negotiation, answer);
+    let choice = decider.state.table.choice_of(offer.negotiation, answer);
     for held in added {
-        decider.plan.table.keep(choice, held);
+        decider.state.table.keep(choice, held);
     }
     update::apply_moves(decider, &moves, "to keep an offer open");
     true
@@ -46,12 +46,12 @@ pub(crate) fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is
 /// Returns their number.
 pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &str) -> usize {
     hold::take_hold_out(&mut decider.bargaining(), choice);
-    let offers: Vec<NegotiationOffer> = decider.plan.table.held_offers_of(choice).cloned().collect();
+    let offers: Vec<NegotiationOffer> = decider.state.table.held_offers_of(choice).cloned().collect();
     let Some(negotiation) = offers.first().map(|offer| offer.negotiation) else {
         return 0;
     };
     for offer in &offers {
-        decider.plan.table.put(NegotiationOffer {
+        decider.state.table.put(NegotiationOffer {
             held: None,
             ..offer.clone()
         });
@@ -59,7 +59,7 @@ pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
     let mut withdrawn = Vec::new();
     for offer in offers {
         if hold_offer(decider, &offer, false) {
-            decider.plan.table.put(offer);
+            decider.state.table.put(offer);
         } else {
             withdrawn.push(offer);
         }
@@ -75,7 +75,7 @@ pub(crate) fn hold_offers_again(decider: &mut Decider<'_>, choice: Uuid, why: &s
         offer.state = OfferState::Rejected;
         offer.released = Some(decider.now);
         decider.batch.push(Change::UpdateOffer(Box::new(offer.clone())));
-        decider.plan.table.put(offer);
+        decider.state.table.put(offer);
     }
     hold::unpin_renegotiated(&mut decider.bargaining(), negotiation);
     count
@@ -88,7 +88,7 @@ pub(crate) fn put_offers_on_the_table(
 ) -> Result<Vec<NegotiationOffer>> {
     let now = decider.present_second();
     let talks = decider
-        .plan
+        .state
         .table
         .get(bargain.negotiation)
         .ok_or(Error::NotFound)?;
@@ -132,7 +132,7 @@ pub(crate) fn put_offers_on_the_table(
         if offer.state == OfferState::Acceptable {
             keep_or_demote_offers(decider, party.as_deref(), &mut offer, bargain.otherwise);
         }
-        decider.plan.table.put(offer.clone());
+        decider.state.table.put(offer.clone());
         decider.batch.push(Change::CreateOffer {
             offer: Box::new(offer.clone()),
             document,
@@ -147,7 +147,7 @@ pub(crate) fn put_offers_on_the_table(
         if refused {
             offer.state = OfferState::Rejected;
         }
-        decider.plan.table.put(offer.clone());
+        decider.state.table.put(offer.clone());
         let change = Change::CreateOffer {
             offer: Box::new(offer),
             document,

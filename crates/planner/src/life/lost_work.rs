@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::life::overrun::saved_work;
 use crate::life::{pieces, place_at_peer, reports, retry};
 use crate::placement::{admit, refuse};
-use crate::plan::Plan;
 use crate::schedules::need::Need;
 use crate::table::negotiate;
 use crate::words::{piece_in_words, time_difference_in_words};
@@ -37,28 +36,9 @@ pub(crate) fn end_taken_back(decider: &mut Decider<'_>, mut agreement: Agreement
     Ok(lost)
 }
 
-impl Plan {
-    /// Takes back the agreements with lost work. It checks again whether anything of the work still runs, because it is not
-    /// known whether that was told to stop and has recorded its end. A slot that was lost within this second, begun or not, counts
-    /// until the second is over.
-    pub fn recall_lost(&mut self, lost: Vec<Agreement>) {
-        let loads = lost.iter().flat_map(Agreement::loads);
-        let kept = loads.filter(|(time, _)| (time.start..time.end).contains(&self.life.made()));
-        if let Some(until) = kept.map(|(time, _)| time.end).max() {
-            self.schedules.advance(until);
-        }
-        for agreement in lost {
-            // A resource that is not known has no executor to ask; one that is retired has.
-            if self.schedules.named_or_gone(&agreement.resource).is_some() {
-                self.life.stop_lost_work_later(agreement);
-            }
-        }
-    }
-}
-
 /// Ends the work that ran on nodes that are gone.
 pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
-    let agreement = decider.plan.agreements.get(id).cloned()?;
+    let agreement = decider.state.agreements.get(id).cloned()?;
     let detail = format!("its nodes of {} are gone", agreement.resource);
     let had_job = agreement.service == ServiceState::Processing;
     let end = retry::end_of_lost_work(decider.view(), &agreement);

@@ -34,11 +34,11 @@ use crate::agreements::Agreements;
 use crate::life::deadlines::Agenda;
 use crate::life::start_notices::Starts;
 use crate::overruns::{LastLook, Overruns};
-use crate::plan::is_undecided;
 use crate::prices::payer::fraction_of_millionths;
 use crate::schedules::Schedules;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Settings;
+use crate::state::is_undecided;
 use crate::timetable::Timetable;
 
 /// Seconds after the end of its slot from when on nothing of a lost job can run.

@@ -3,31 +3,21 @@
 //!
 //! A move has to be worth its line in the timeline: it gains a least time, and an agreement is moved so often in an hour at most.
 
-use scheduler::Time;
-
 use crate::decider::Decider;
 use crate::life::update;
-use crate::plan::Plan;
-
-impl Plan {
-    /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
-    /// one. O(1).
-    pub fn may_move_up(&self, now: Time) -> bool {
-        self.placement.may_move_up(&self.schedules, now)
-    }
-}
+use crate::state::State;
 
 /// One slice: some waiting agreements move up into free time.
 pub(crate) fn move_some_up(decider: &mut Decider<'_>) {
     let most = decider.settings.improving.moves_per_hour;
     let now = decider.present_second();
-    let Plan {
+    let State {
         placement,
         schedules,
         agreements,
         waiting,
         ..
-    } = &mut *decider.plan;
+    } = &mut *decider.state;
     let moves = placement.move_some_up(
         schedules,
         agreements,

@@ -19,17 +19,17 @@ use crate::table::{change_end, negotiate, replace};
 pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
     let now = decider.present_second();
     let (id, end) = (agreement.id, agreement.slot().end);
-    let before = decider.plan.life.last_look(id);
-    let grace = decider.plan.life.grace(agreement).filter(|_| before.is_none());
+    let before = decider.state.life.last_look(id);
+    let grace = decider.state.life.grace(agreement).filter(|_| before.is_none());
     // As much time may have passed without a check.
     let grace = grace.filter(|grace| end - *grace > now);
     if agreement.slot_started().is_none() || end <= now + 1 {
         // No work runs yet, or it was stopped before search check.
         let begins = grace
             .map(|_| LastLook::Unsaved("its work had hardly begun when it was to be told to save itself"));
-        decider.plan.life.look_again(
-            &decider.plan.schedules,
-            &decider.plan.agreements,
+        decider.state.life.look_again(
+            &decider.state.schedules,
+            &decider.state.agreements,
             id,
             begins.or(Some(LastLook::Never)),
         );
@@ -50,18 +50,18 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
         if !saved_work::try_save_work(decider, agreement, grace) {
             // Its nodes may become free until the last moment.
             let unsaved = LastLook::Unsaved("there is no other place for the rest of its work");
-            decider.plan.life.look_again(
-                &decider.plan.schedules,
-                &decider.plan.agreements,
+            decider.state.life.look_again(
+                &decider.state.schedules,
+                &decider.state.agreements,
                 id,
                 Some(unsaved),
             );
         }
         return;
     }
-    decider.plan.life.look_again(
-        &decider.plan.schedules,
-        &decider.plan.agreements,
+    decider.state.life.look_again(
+        &decider.state.schedules,
+        &decider.state.agreements,
         id,
         Some(LastLook::Never),
     );
@@ -70,7 +70,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
         detail += &format!(", and {unsaved}");
     }
     let event = decider.event(EventKind::Overrun, detail);
-    if let Some(agreement) = decider.plan.agreements.get(id).cloned() {
+    if let Some(agreement) = decider.state.agreements.get(id).cloned() {
         update::update(decider, agreement, vec![event]);
     }
 }
@@ -82,9 +82,9 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     let present =
         decider
-            .plan
+            .state
             .placement
-            .planned_slot(&mut decider.plan.schedules, agreement, agreement.slots_over());
+            .planned_slot(&mut decider.state.schedules, agreement, agreement.slots_over());
     let Some((at, number)) = present else {
         return false;
     };
@@ -115,9 +115,9 @@ fn prolong_slot(decider: &mut Decider<'_>, agreement: &Agreement, end: Time) -> 
     );
     detail += &most_overrun_cost_in_words(agreement, more);
     let event = decider.event(EventKind::Overrun, detail);
-    decider.plan.life.look_again(
-        &decider.plan.schedules,
-        &decider.plan.agreements,
+    decider.state.life.look_again(
+        &decider.state.schedules,
+        &decider.state.agreements,
         agreement.id,
         None,
     );

@@ -38,7 +38,7 @@ pub(crate) fn lose_agreement_because(
     events.extend(update::must_close(decider, &mut agreement, AgreementState::Complete, decider.now).ok()?);
     let lost = update::update(decider, agreement, events);
     if had_job {
-        decider.plan.life.stop_lost_work_later(lost.clone());
+        decider.state.life.stop_lost_work_later(lost.clone());
     }
     Some(lost)
 }

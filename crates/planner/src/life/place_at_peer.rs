@@ -31,10 +31,10 @@ pub(crate) fn seek_at_peers(
         return None;
     }
     let (_, number) = decider
-        .plan
+        .state
         .placement
-        .planned_slot(&mut decider.plan.schedules, agreement, 0)?;
-    let all = decider.plan.schedules.plans().enumerate();
+        .planned_slot(&mut decider.state.schedules, agreement, 0)?;
+    let all = decider.state.schedules.plans().enumerate();
     let peers = all.filter(|(_, each)| each.resource.is_peer() && !each.resource.is_retired());
     let peers: Vec<(usize, String)> = peers.map(|(at, peer)| (at, peer.resource.name.clone())).collect();
     let placed = peers.into_iter().find_map(|(at, resource)| {

@@ -181,7 +181,7 @@ pub(crate) fn note_brought_files(
 
 /// Records the end of a job and everything that follows from it.
 pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> Result<()> {
-    if decider.plan.life.forget_lost_work(id) {
+    if decider.state.life.forget_lost_work(id) {
         // It was lost before, and its end changes nothing.
         return Ok(());
     }
@@ -347,7 +347,7 @@ mod tests {
         domain.report(first, RunOutcome::Lost).unwrap();
         assert_eq!(domain.report(first, RunOutcome::Completed), Err(Error::NotFound));
         assert_eq!(
-            domain.plan.life.running(&domain.plan.agreements).len(),
+            domain.state.life.running(&domain.state.agreements).len(),
             1,
             "what is left of it is still looked after"
         );

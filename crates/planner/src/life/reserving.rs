@@ -15,7 +15,6 @@ use crate::error::{Refusal, Result, bare_refusal};
 use crate::life::{admission, update};
 use crate::limits::spending;
 use crate::placement::{admit, transaction};
-use crate::plan::Plan;
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::schedules::need::{Need, Placement};
@@ -27,14 +26,14 @@ use crate::waiting::{
 /// Notes for which commands a resource holds the nodes.
 pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
     let now = decider.present_second();
-    let Some(resource_plan) = decider.plan.schedules.named(resource) else {
+    let Some(resource_plan) = decider.state.schedules.named(resource) else {
         return;
     };
-    let near = decider.plan.waiting.near_until(resource, now);
+    let near = decider.state.waiting.near_until(resource, now);
     // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
     // does not count.
     let moves = decider
-        .plan
+        .state
         .waiting
         .waiting
         .values()
@@ -43,9 +42,9 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
         .filter(|moved| near.is_some_and(|until| moved.to <= until))
         .filter(|moved| {
             decider
-                .plan
+                .state
                 .placement
-                .slot_by_number(&decider.plan.agreements, moved.id)
+                .slot_by_number(&decider.state.agreements, moved.id)
                 .is_some_and(|(agreement, index)| {
                     let slot = agreement.slots.get(index);
                     slot.is_some_and(|slot| slot.placement.start == moved.to)
@@ -55,7 +54,7 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
         })
         .map(|moved| moved.id)
         .collect();
-    for waiting in decider.plan.waiting.waiting.values_mut() {
+    for waiting in decider.state.waiting.waiting.values_mut() {
         let is_its =
             waiting.agreement.resource == resource && resource_plan.holds(&waiting.agreement, near, now);
         let is_missing = |moved: &Move| missing.contains(&moved.id);
@@ -67,7 +66,7 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
 
 /// Notes that the nodes of a resource were reported.
 pub(crate) fn note_reported(decider: &mut Decider<'_>, resource: &str) {
-    for waiting in decider.plan.waiting.waiting.values_mut() {
+    for waiting in decider.state.waiting.waiting.values_mut() {
         if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
             waiting.outcome = ReservationState::RefusedAndReported;
         }
@@ -80,8 +79,8 @@ pub(crate) fn admit_reserved_or(
     proposal: &Request,
     refused: impl FnOnce(&mut Search<'_>, &Need<'_>, Reason) -> Refusal,
 ) -> Result<Option<(Agreement, Placement, u64)>, Refusal> {
-    if let Some(reserved) = decider.plan.waiting.take(proposal.id) {
-        let number = decider.plan.placement.next_number();
+    if let Some(reserved) = decider.state.waiting.take(proposal.id) {
+        let number = decider.state.placement.next_number();
         let mut agreement = admit::make_agreement(
             &mut decider.search(),
             proposal,
@@ -97,11 +96,11 @@ pub(crate) fn admit_reserved_or(
         );
         return Ok(Some((agreement, reserved.admitted, number)));
     }
-    let tried = decider.plan.waiting.tried(proposal.id, decider.now);
+    let tried = decider.state.waiting.tried(proposal.id, decider.now);
     let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
-    decider.plan.waiting.not_before = tried.and_then(|tried| tried.not_before);
+    decider.state.waiting.not_before = tried.and_then(|tried| tried.not_before);
     let admitted = admission::admit_proposal_or(decider, proposal, refused);
-    decider.plan.waiting.not_before = None;
+    decider.state.waiting.not_before = None;
     let (agreement, admitted, number) = match (admitted, tried) {
         (Ok(admitted), _) => admitted,
         (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
@@ -113,17 +112,17 @@ pub(crate) fn admit_reserved_or(
         (Err(refusal), _) => return Err(refusal),
     };
     if !decider
-        .plan
+        .state
         .waiting
         .is_needed(&agreement, decider.present_second())
     {
         return Ok(Some((agreement, admitted, number)));
     }
-    if decider.plan.waiting.is_full() {
+    if decider.state.waiting.is_full() {
         update::apply_admission_moves(decider, &admitted);
         for request in requests_of_agreement(&agreement, number) {
             decider
-                .plan
+                .state
                 .schedules
                 .vacate(admitted.resource, decider.present_second(), request.id);
         }
@@ -132,7 +131,7 @@ pub(crate) fn admit_reserved_or(
     }
     let priced = agreement.clone();
     keep_until_reserved(decider, agreement, admitted, number, tried);
-    let (limits, waiting) = (&mut decider.plan.limits, &decider.plan.waiting);
+    let (limits, waiting) = (&mut decider.state.limits, &decider.state.waiting);
     spending::note_waiting_price(limits, |id| waiting.has(id), proposal.spender, &priced);
     Ok(None)
 }
@@ -165,19 +164,19 @@ fn keep_until_reserved(
         .into_iter()
         .zip(agreement.loads())
     {
-        decider.plan.schedules.vacate(at, now, request.id);
+        decider.state.schedules.vacate(at, now, request.id);
         let fixed = scheduler::Request {
-            id: decider.plan.table.next_hold(),
+            id: decider.state.table.next_hold(),
             ready: slot.start,
             deadline: slot.end,
             nodes,
             ..request
         };
-        decider.plan.schedules.put_back(at, now, &fixed, slot.start);
+        decider.state.schedules.put_back(at, now, &fixed, slot.start);
         numbers.push(fixed.id);
     }
     wait_for_reservation(decider, agreement, admitted, numbers, tried);
-    if let Some(waiting) = decider.plan.waiting.waiting.get_mut(&id) {
+    if let Some(waiting) = decider.state.waiting.waiting.get_mut(&id) {
         (waiting.moved, waiting.moves) = (moved, moves);
     }
 }
@@ -205,13 +204,17 @@ pub(crate) fn wait_for_reservation(
         outcome: ReservationState::Unknown,
         agreement,
     };
-    decider.plan.waiting.has_changed = true;
-    decider.plan.waiting.waiting.insert(waiting.agreement.id, waiting);
+    decider.state.waiting.has_changed = true;
+    decider
+        .state
+        .waiting
+        .waiting
+        .insert(waiting.agreement.id, waiting);
 }
 
 /// Agreements that have moved for an agreement while its command waited.
 pub(crate) fn moved_before_reserving(decider: &mut Decider<'_>, id: Uuid) -> Vec<Agreement> {
-    match &mut decider.plan.waiting.verdict {
+    match &mut decider.state.waiting.verdict {
         Some((decided, Verdict::Reserved(reserved))) if *decided == id => std::mem::take(&mut reserved.moved),
         _ => Vec::new(),
     }
@@ -220,19 +223,19 @@ pub(crate) fn moved_before_reserving(decider: &mut Decider<'_>, id: Uuid) -> Vec
 /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
 pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
     let now = decider.present_second();
-    decider.plan.waiting.verdict = None;
-    let Some(waiting) = decider.plan.waiting.waiting.remove(&id) else {
+    decider.state.waiting.verdict = None;
+    let Some(waiting) = decider.state.waiting.waiting.remove(&id) else {
         return;
     };
     let at = waiting.admitted.resource;
-    decider.plan.waiting.has_changed |= waiting.outcome != ReservationState::Reserved;
+    decider.state.waiting.has_changed |= waiting.outcome != ReservationState::Reserved;
     // Nodes that were taken out of use took it with them.
     let is_kept = waiting
         .numbers
         .iter()
-        .all(|number| decider.plan.schedules.has_request(at, *number));
+        .all(|number| decider.state.schedules.has_request(at, *number));
     for number in &waiting.numbers {
-        decider.plan.schedules.vacate(at, now, *number);
+        decider.state.schedules.vacate(at, now, *number);
     }
     let verdict = match waiting.outcome {
         // One that is reserved too late is tried again, later.
@@ -256,7 +259,7 @@ pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
     if !matches!(verdict, Verdict::Reserved(_)) {
         move_agreements_back(decider, at, &waiting.moves);
     }
-    decider.plan.waiting.verdict = Some((id, verdict));
+    decider.state.waiting.verdict = Some((id, verdict));
 }
 
 /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
@@ -290,25 +293,6 @@ fn move_agreements_back(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
     };
     let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
     update::apply_moves(decider, &moves, "back: the cluster has refused the new place");
-}
-
-impl Plan {
-    /// Whether commands wait for their clusters.
-    pub fn has_waiting_commands(&self) -> bool {
-        !self.waiting.waiting.is_empty()
-    }
-
-    /// Whether the commands that wait for their clusters have changed since this was last asked.
-    pub fn take_waiting_changed(&mut self) -> bool {
-        self.waiting.take_changed()
-    }
-
-    /// Gives up the slots of commands that had waited and were dropped.
-    pub fn forget_dropped_reservations(&mut self, now: Time) {
-        for (at, number) in self.waiting.take_dropped() {
-            self.schedules.vacate(at, now, number);
-        }
-    }
 }
 
 impl WaitingCommand {

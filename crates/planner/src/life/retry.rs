@@ -81,16 +81,16 @@ pub(crate) fn vacate(decider: &mut Decider<'_>, agreement: &Agreement) {
     // The offers in its place rely on its going on.
     negotiate::release_holds_about(&mut decider.bargaining(), agreement.id);
     let next = second_after_loss(decider.view());
-    decider.plan.placement.take_slot_out(
-        &mut decider.plan.schedules,
+    decider.state.placement.take_slot_out(
+        &mut decider.state.schedules,
         agreement,
         agreement.slots_over(),
         next,
     );
     decider
-        .plan
+        .state
         .life
-        .unbind(&mut decider.plan.schedules, agreement, next);
+        .unbind(&mut decider.state.schedules, agreement, next);
 }
 
 /// Makes work without its slot wait for another place in its window. Returns `false` where there is none, and nothing
@@ -104,7 +104,7 @@ pub(crate) fn run_again(
     let next = second_after_loss(decider.view());
     // An addition planned for search run is not planned for the next.
     let agreement = &saved_work::give_back_rest_of_saved(decider, agreement, next);
-    let resource = decider.plan.schedules.named(&agreement.resource);
+    let resource = decider.state.schedules.named(&agreement.resource);
     let on_cluster = resource.is_some_and(|each| each.resource.kind == CLUSTER);
     // On search machine its job has ended, or ends within a moment. A job that never started leaves nothing.
     let leaves = on_cluster && end.started.is_some();
@@ -160,9 +160,9 @@ pub(crate) fn run_again(
     events.push(decider.event(EventKind::Restarted, detail));
 
     decider
-        .plan
+        .state
         .life
-        .forget_given_nodes(&decider.plan.schedules, &decider.plan.agreements, agreement.id);
+        .forget_given_nodes(&decider.state.schedules, &decider.state.agreements, agreement.id);
     // Its earlier nodes are in its timeline; the nodes bound to it belong to its present slot.
     decider.batch.push(Change::ReleaseNodes {
         agreement: agreement.id,
@@ -172,7 +172,7 @@ pub(crate) fn run_again(
     placed.note_started(None);
     let waiting = update::update(decider, placed, events);
     update::apply_moves(decider, &moves, RESTART.others);
-    decider.plan.life.stop_lost_work_later(waiting);
+    decider.state.life.stop_lost_work_later(waiting);
     let mut lost = agreement.clone();
     lost.note_started(end.started);
     lost.end_slot(end.ended);
@@ -191,7 +191,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     let is_over = agreement.slot().end <= now;
     // The nodes kept for its changes rely on its place.
     let mut given_way: BTreeSet<Uuid> = decider
-        .plan
+        .state
         .table
         .choice_about(agreement.id)
         .into_iter()
@@ -201,9 +201,9 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
     let why = if is_over { NEVER_STARTED } else { TOO_LATE };
     let found = if is_over {
         decider
-            .plan
+            .state
             .placement
-            .take_slot_out(&mut decider.plan.schedules, agreement, index, now);
+            .take_slot_out(&mut decider.state.schedules, agreement, index, now);
         if adds {
             find::find_place(&mut decider.search(), agreement, index, RESTART, now)
         } else {
@@ -238,7 +238,7 @@ pub(crate) fn place_missed_slot(decider: &mut Decider<'_>, agreement: &Agreement
 pub(crate) fn place_lost_slot(decider: &mut Decider<'_>, agreement: &Agreement, index: usize, why: &str) {
     let now = decider.present_second();
     let mut given_way: BTreeSet<Uuid> = decider
-        .plan
+        .state
         .table
         .choice_about(agreement.id)
         .into_iter()

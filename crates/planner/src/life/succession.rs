@@ -21,9 +21,9 @@ pub(crate) fn take_over(decider: &mut Decider<'_>, old: &Agreement, new: Agreeme
 /// Gives the nodes of an agreement that has begun to another, or to itself, until `end`.
 pub(crate) fn hand_over_nodes(decider: &mut Decider<'_>, old: &Agreement, to: Uuid, end: scheduler::Time) {
     decider
-        .plan
+        .state
         .life
-        .hand_over(&mut decider.plan.schedules, old, to, end);
+        .hand_over(&mut decider.state.schedules, old, to, end);
     decider.batch.push(Change::HandOverNodes {
         from: old.id,
         to,

@@ -27,14 +27,14 @@ pub(crate) fn apply_admission_moves(decider: &mut Decider<'_>, admitted: &Placem
 /// begins at once has no wait, and is fixed in the batch that makes it.
 pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
     for mut agreement in decider
-        .plan
+        .state
         .life
-        .agreements_to_fix(&decider.plan.agreements, decider.present_second())
+        .agreements_to_fix(&decider.state.agreements, decider.present_second())
     {
         decider
-            .plan
+            .state
             .placement
-            .fix(&mut decider.plan.schedules, &agreement);
+            .fix(&mut decider.state.schedules, &agreement);
         agreement.fixed = true;
         let event = decider.event(EventKind::Fixed, "its slot moves no more");
         update(decider, agreement, vec![event]);
@@ -45,7 +45,7 @@ pub(crate) fn fix_those_who_have_waited(decider: &mut Decider<'_>) {
 pub(crate) fn apply_moves(decider: &mut Decider<'_>, moves: &[Move], why: &str) -> Vec<Agreement> {
     let mut moved = Vec::with_capacity(moves.len());
     for one_move in moves {
-        let Some((mut agreement, index)) = decider.plan.must_get_slot(one_move.id) else {
+        let Some((mut agreement, index)) = decider.state.must_get_slot(one_move.id) else {
             continue;
         };
         let detail = format!(
@@ -92,10 +92,10 @@ pub(crate) fn close(
 pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events: Vec<Event>) -> Agreement {
     agreement.version += 1;
     let gives_back = agreement.is_between_slots() || agreement.state.is_final();
-    let release = gives_back && decider.plan.life.nodes_of(agreement.id).is_some();
+    let release = gives_back && decider.state.life.nodes_of(agreement.id).is_some();
     // An offer in its place relies on the agreement still waiting, or still running.
     let waited = decider
-        .plan
+        .state
         .agreements
         .get(agreement.id)
         .is_some_and(Agreement::is_waiting);
@@ -111,7 +111,9 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
         });
     }
     // A node with work that ended within a second is free from the next one on.
-    decider.plan.replace(agreement.clone(), second_after(decider.now));
+    decider
+        .state
+        .replace(agreement.clone(), second_after(decider.now));
     if release {
         nodes_out_of_use::keep_freed_out_of_use(&mut decider.search(), &agreement.resource);
     }
@@ -144,7 +146,7 @@ pub(crate) fn take_found_place(
     mut placed: Agreement,
     why: &str,
 ) -> Option<Agreement> {
-    let before = decider.plan.must_get(placed.id)?;
+    let before = decider.state.must_get(placed.id)?;
     placed.keep_promised_start(&before, decider.present_second());
     let stays = placed.resource == before.resource;
     let slots = before.slots.iter().zip(placed.slots.iter()).enumerate();
@@ -171,7 +173,7 @@ pub(crate) fn take_found_place(
     });
     let events = events.collect();
     if placed.fixed {
-        decider.plan.placement.fix(&mut decider.plan.schedules, &placed);
+        decider.state.placement.fix(&mut decider.state.schedules, &placed);
     }
     Some(update(decider, placed, events))
 }
@@ -190,7 +192,7 @@ pub(crate) fn must_close(
     closed.map_err(|why| {
         let id = agreement.id;
         decider
-            .plan
+            .state
             .note_impossible(|| format!("agreement {id} cannot become {last}: {why}"));
         Error::Unavailable
     })

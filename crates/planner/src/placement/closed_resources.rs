@@ -34,7 +34,7 @@ mod tests {
     use domain::resources::{NodeReport, NodeState, Reporter, Resource};
     use scheduler::{Reason, Time};
 
-    use crate::Plan;
+    use crate::State;
     use crate::commands::OpenResource;
     use crate::error::Error;
     use crate::resources::repair;
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(first.resource, "cluster");
 
         let known = domain.known.values().cloned().collect();
-        let mut rebuilt = Plan::rebuild(
+        let mut rebuilt = State::rebuild(
             &domain.settings,
             &domain.settings.resources,
             known,
@@ -81,8 +81,8 @@ mod tests {
             Time(0),
         )
         .unwrap();
-        rebuilt.recall_reports(&domain.plan, Time(0));
-        domain.plan = rebuilt;
+        rebuilt.recall_reports(&domain.state, Time(0));
+        domain.state = rebuilt;
         domain.place(proposal(2, 100, (0, 400))).unwrap();
         domain.check();
     }

@@ -32,12 +32,13 @@ pub(crate) fn decide_on_copy_of_plan<R>(
     decider: &mut Decider<'_>,
     decide: impl FnOnce(&mut Decider<'_>) -> Result<R, Error>,
 ) -> Result<R, Error> {
-    let mut plan = decider.plan.clone();
+    let mut plan = decider.state.clone();
     let mut batch = Vec::new();
     let mut copy = Decider::new(
         decider.settings,
         &mut plan,
         decider.now,
+        decider.make_id,
         &mut batch,
         RememberedAnswers::new(),
     );
@@ -46,7 +47,7 @@ pub(crate) fn decide_on_copy_of_plan<R>(
     match plan.why_impossible() {
         Some(what) => {
             let what = what.to_owned();
-            decider.plan.note_impossible(|| what);
+            decider.state.note_impossible(|| what);
             Err(Error::Unavailable)
         }
         None => decided,
@@ -191,7 +192,7 @@ pub(crate) fn set_resources(
     let mut changes = ResourceChanges::default();
     let (mut new, mut planned) = (Vec::new(), Vec::new());
     for next in next {
-        let before = decider.plan.schedules.named_or_gone(&next.name).cloned();
+        let before = decider.state.schedules.named_or_gone(&next.name).cloned();
         if before.as_ref() == Some(&next) {
             continue;
         }
@@ -205,7 +206,7 @@ pub(crate) fn set_resources(
             changes.resources.push((next.clone(), words));
         }
         decider.batch.push(Change::PutResource(next.row()));
-        match (decider.plan.schedules.place_of(&next.name), before) {
+        match (decider.state.schedules.place_of(&next.name), before) {
             (Some(at), Some(before)) => planned.push((at, before, next)),
             (_, before) => {
                 let before = before.map_or(0, |before| before.capacity);
@@ -234,11 +235,11 @@ fn take_in_resources(
     let now = decider.present_second();
     let (gone, new): (Vec<_>, Vec<_>) = new.into_iter().partition(Resource::is_retired);
     for resource in gone {
-        decider.plan.schedules.keep_as_gone(resource);
+        decider.state.schedules.keep_as_gone(resource);
     }
-    decider.plan.schedules.add(&new, settings, now);
+    decider.state.schedules.add(&new, settings, now);
     for (at, _, next) in planned {
-        decider.plan.schedules.revise(*at, next.clone(), settings);
+        decider.state.schedules.revise(*at, next.clone(), settings);
     }
     let mut effects = Repaired::default();
     let shrinks = |(_, before, next): &&(usize, Resource, Resource)| next.capacity < before.capacity;
@@ -254,7 +255,7 @@ fn take_in_resources(
             effects.add(repair::send_waiting_away(decider, *at));
         }
         if next.capacity != before.capacity {
-            let plan = decider.plan.schedules.get(*at);
+            let plan = decider.state.schedules.get(*at);
             let leaving = plan.map_or_else(Vec::new, |plan| plan.leaving(now));
             set_capacity(decider, next, before.capacity, &leaving);
         }

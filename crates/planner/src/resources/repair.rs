@@ -75,7 +75,11 @@ pub(crate) fn set_nodes(
     by: Reporter,
     report: &NodeReport,
 ) -> Result<Repaired> {
-    let at = decider.plan.schedules.place_of(resource).ok_or(Error::NotFound)?;
+    let at = decider
+        .state
+        .schedules
+        .place_of(resource)
+        .ok_or(Error::NotFound)?;
     let now = decider.present_second();
     let settle = decider.settings.failures.settle;
     let hear = |resource_plan: &mut ResourcePlan| {
@@ -83,13 +87,13 @@ pub(crate) fn set_nodes(
         resource_plan.nodes.apply_report(by, report, extent, now, settle)
     };
     let changed = decider
-        .plan
+        .state
         .schedules
         .change_bindings(at, hear)
         .unwrap_or_default();
     for (node, _) in changed {
         let said = decider
-            .plan
+            .state
             .schedules
             .get(at)
             .and_then(|resource| resource.nodes.report_on(node, by));
@@ -119,7 +123,11 @@ pub(crate) fn set_nodes(
 
 /// Corrects the plan as time passes: nodes that were expected back by now, and nodes that are no longer others'.
 pub(crate) fn look_after_nodes(decider: &mut Decider<'_>) {
-    for at in decider.plan.schedules.places_to_look_at(decider.present_second()) {
+    for at in decider
+        .state
+        .schedules
+        .places_to_look_at(decider.present_second())
+    {
         repair(decider, at, DisplacementCause::OutOfUse);
     }
 }
@@ -130,13 +138,13 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
     let mut repaired = Repaired::default();
     let lost: Vec<Uuid> =
         decider
-            .plan
+            .state
             .life
-            .begun_on_lost_nodes(&decider.plan.schedules, &decider.plan.agreements, at, now);
+            .begun_on_lost_nodes(&decider.state.schedules, &decider.state.agreements, at, now);
     let mut again = Vec::new();
     for id in lost {
         let agreement = decider
-            .plan
+            .state
             .agreements
             .get(id)
             .filter(|plan| retry::may_restart(decider.view(), plan))
@@ -150,20 +158,21 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
     }
     // Looking at all that wait is left for when nodes have come or gone.
     let changed = decider
-        .plan
+        .state
         .schedules
         .changes_use(at, now, &decider.settings.failures);
     let mut known = BTreeMap::new();
     if changed {
-        known = decider
-            .plan
-            .placement
-            .waiting_on(&decider.plan.schedules, &decider.plan.agreements, at, now);
+        known =
+            decider
+                .state
+                .placement
+                .waiting_on(&decider.state.schedules, &decider.state.agreements, at, now);
     }
-    let resource = decider.plan.schedules.name(at);
+    let resource = decider.state.schedules.name(at);
     // A hold cannot move: it leaves after the agreements that may move, and before the ones that may not.
     let held = if changed {
-        decider.plan.table.held_on(&resource)
+        decider.state.table.held_on(&resource)
     } else {
         BTreeMap::new()
     };
@@ -171,13 +180,13 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
     // Slots of waiting commands leave, too: the commands try another slot.
     known.extend(
         decider
-            .plan
+            .state
             .waiting
             .numbers_on(&resource)
             .map(|number| (number, 0)),
     );
     let homeless = decider
-        .plan
+        .state
         .schedules
         .put_out_of_use(at, now, &decider.settings.failures, &known);
     again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
@@ -185,7 +194,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
         let (id, end) = (agreement.id, retry::end_of_lost_work(decider.view(), &agreement));
         let why = format!("its nodes of {} are gone", agreement.resource);
         if retry::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
-            repaired.note(&agreement, decider.plan.agreements.get(id));
+            repaired.note(&agreement, decider.state.agreements.get(id));
         } else {
             lose_and_note(decider, id, &mut repaired);
         }
@@ -209,7 +218,7 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
 pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaired {
     let now = decider.present_second();
     let mut repaired = Repaired::default();
-    let Some(resource_plan) = decider.plan.schedules.get(at) else {
+    let Some(resource_plan) = decider.state.schedules.get(at) else {
         return repaired;
     };
     let (resource, is_retired) = (
@@ -218,14 +227,14 @@ pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaire
     );
     let mut known =
         decider
-            .plan
+            .state
             .placement
-            .waiting_on(&decider.plan.schedules, &decider.plan.agreements, at, now);
+            .waiting_on(&decider.state.schedules, &decider.state.agreements, at, now);
     known.retain(|number, _| {
         let waits = decider
-            .plan
+            .state
             .placement
-            .waiting_slot_by_number(&decider.plan.agreements, *number);
+            .waiting_slot_by_number(&decider.state.agreements, *number);
         waits.is_some_and(|(agreement, _)| !resource_plan.may_have(agreement))
     });
     let cause = if is_retired {
@@ -234,11 +243,11 @@ pub(crate) fn send_waiting_away(decider: &mut Decider<'_>, at: usize) -> Repaire
         DisplacementCause::Unlike
     };
     // Offers keep again what they may still have, and waiting commands try another slot.
-    let held = decider.plan.table.held_on(&resource);
-    let commands = decider.plan.waiting.numbers_on(&resource);
+    let held = decider.state.table.held_on(&resource);
+    let commands = decider.state.waiting.numbers_on(&resource);
     known.extend(held.keys().copied().chain(commands).map(|number| (number, 0)));
     for number in known.keys() {
-        decider.plan.schedules.vacate(at, now, *number);
+        decider.state.schedules.vacate(at, now, *number);
     }
     let leaving = DisplacedSlots {
         numbers: known.keys().copied().collect(),
@@ -268,17 +277,17 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
     for number in numbers {
         answers.extend(held.get(&number));
         let waits = decider
-            .plan
+            .state
             .placement
-            .waiting_slot_by_number(&decider.plan.agreements, number);
+            .waiting_slot_by_number(&decider.state.agreements, number);
         let Some((agreement, index)) = waits.map(|(wait, index)| (wait.clone(), index)) else {
             continue;
         };
         // They count on its place.
-        answers.extend(decider.plan.table.choice_about(agreement.id));
+        answers.extend(decider.state.table.choice_about(agreement.id));
         // It may have gone along with one before it that was lost, also to another resource.
-        let lies = decider.plan.schedules.place_of(&agreement.resource);
-        if lies.is_some_and(|lies| decider.plan.schedules.has_request(lies, number)) {
+        let lies = decider.state.schedules.place_of(&agreement.resource);
+        if lies.is_some_and(|lies| decider.state.schedules.has_request(lies, number)) {
             continue;
         }
         let found = give_way::find_before_offers(
@@ -304,16 +313,16 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
             update::take_found_place(decider, placed, &format!("because {why}"));
         } else if placed.fixed {
             // Others may have made room for it in its old place.
-            decider.plan.placement.fix(&mut decider.plan.schedules, &placed);
+            decider.state.placement.fix(&mut decider.state.schedules, &placed);
         }
         // Others may also have moved out of the place that it had.
         let before: Vec<_> = moves
             .iter()
             .filter_map(|one_move| {
                 decider
-                    .plan
+                    .state
                     .placement
-                    .slot_by_number(&decider.plan.agreements, one_move.id)
+                    .slot_by_number(&decider.state.agreements, one_move.id)
             })
             .collect();
         let before: Vec<Agreement> = before.into_iter().map(|(each, _)| each.clone()).collect();
@@ -332,7 +341,7 @@ fn place_homeless_again(decider: &mut Decider<'_>, leaving: DisplacedSlots, repa
 
 /// Ends the work that ran on nodes that are gone, and notes it.
 fn lose_and_note(decider: &mut Decider<'_>, id: Uuid, repaired: &mut Repaired) {
-    let before = decider.plan.agreements.get(id).cloned();
+    let before = decider.state.agreements.get(id).cloned();
     if lost_work::lose(decider, id).is_some() {
         repaired.lost += 1;
         if let Some(before) = before {

@@ -233,4 +233,4 @@ pub(crate) fn unpin_renegotiated(bargaining: &mut Bargaining<'_>, negotiation: U
     }
 }
 
-impl crate::Plan {}
+impl crate::State {}

@@ -91,7 +91,7 @@ fn fill(domain: &mut Domain, resources: u32) {
             start += duration + i64::try_from(gap).unwrap();
         }
         let put = domain
-            .plan
+            .state
             .schedules
             .put_all(usize::try_from(at).unwrap(), Time(0), &requests);
         assert!(put, "they follow each other");

@@ -235,10 +235,10 @@ fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_s
         if has_energy {
             let pricing = domain.settings.pricing.as_mut().unwrap();
             pricing.energy = Some(Energy::new(watts.clone().into(), vec![price], 0));
-            domain.plan.schedules.reprice(&domain.settings);
+            domain.state.schedules.reprice(&domain.settings);
         }
         let forecasts = domain
-            .plan
+            .state
             .schedules
             .forecasts(&need, need.shapes[0], None)
             .unwrap();
@@ -247,7 +247,7 @@ fn an_agreement_that_keeps_its_length_on_its_resource_leaves_what_others_share_s
             .filter(|(_, name)| *name != placed.resource && *name != "own");
         let others: Vec<_> = others.map(|(id, _)| forecasts.of(id).unwrap()).collect();
         assert!(others.len() >= 2 && others.iter().all(|other| std::ptr::eq(*other, others[0])));
-        let own = domain.plan.schedules.place_of(&placed.resource).unwrap();
+        let own = domain.state.schedules.place_of(&placed.resource).unwrap();
         let held = forecasts.of(u64::try_from(own).unwrap()).unwrap();
         assert_eq!(held.at(Time(0)).hold, placed.duration);
     }
@@ -315,7 +315,7 @@ fn a_slot_for_the_night_is_not_moved_into_the_day() {
         placed.constraints.room
     );
     domain.now = 10 * HOUR;
-    domain.plan.schedules.note_free_time_everywhere();
+    domain.state.schedules.note_free_time_everywhere();
     domain.improve();
     assert_eq!(domain.of(placed.id), &placed);
     // Another one for the night makes it move within the night at most.
@@ -382,7 +382,7 @@ fn an_agreement_keeps_its_length_on_its_own_resource_whatever_is_learned_meanwhi
     );
     let predictions = Predictions::of(known);
     domain.settings.predictions = Some(predictions);
-    domain.plan = crate::Plan::rebuild(
+    domain.state = crate::State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         vec![placed.clone()],
@@ -471,7 +471,7 @@ fn where_the_cheapest_is_best_a_penalty_counts_as_likely_as_it_is() {
         pricing.resources.insert("sure".into(), 5_000);
         pricing.busy = Fraction::percent(0);
         domain.settings.pricing = Some(pricing);
-        domain.plan = crate::Plan::rebuild(
+        domain.state = crate::State::rebuild(
             &domain.settings,
             &domain.settings.resources,
             Vec::new(),

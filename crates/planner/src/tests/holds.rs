@@ -56,7 +56,7 @@ fn an_agreement_whose_place_an_offer_counts_on_is_not_sent_to_another_resource()
         proposed: None,
     };
     let id = negotiation.id;
-    domain.plan.table.open(negotiation, []);
+    domain.state.table.open(negotiation, []);
     let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(id),
         proposal: proposal(4, 200, (1_000, 1_200)),

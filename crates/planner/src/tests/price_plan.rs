@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::super::RememberedAnswers;
 use super::super::decider::Decider;
-use super::super::{AcceptedOffer, Error, Plan, Pricing, Refusal, Request, Settings, Terminate};
+use super::super::{AcceptedOffer, Error, Pricing, Refusal, Request, Settings, State, Terminate};
 use crate::commands::Place;
 
 pub(crate) const HORIZON: Seconds = 1_000;
@@ -19,7 +19,7 @@ pub(crate) const HORIZON: Seconds = 1_000;
 /// A plan to decide on, without a store.
 pub(crate) struct Domain {
     pub(crate) settings: Settings,
-    pub(crate) plan: Plan,
+    pub(crate) state: State,
 }
 
 impl Domain {
@@ -28,8 +28,11 @@ impl Domain {
         let mut settings = Settings::new(vec![resource("small", 3), resource("large", 5)], HORIZON);
         settings.order = Order::Edf;
         settings.pricing = Some(pricing);
-        let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
-        Self { settings, plan }
+        let plan = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+        Self {
+            settings,
+            state: plan,
+        }
     }
 
     pub(crate) fn place(&mut self, at: i64, request: Request) -> Result<AcceptedOffer, Refusal> {
@@ -56,13 +59,14 @@ impl Domain {
         let mut batch = Vec::new();
         let mut decider = Decider::new(
             &self.settings,
-            &mut self.plan,
+            &mut self.state,
             at * MICROS_PER_SECOND,
+            Uuid::now_v7,
             &mut batch,
             RememberedAnswers::new(),
         );
         let answer = what(&mut decider);
-        assert_eq!(self.plan.why_impossible(), None);
+        assert_eq!(self.state.why_impossible(), None);
         let posted = batch.into_iter().filter_map(|change| match change {
             Change::Post(posting) => Some(*posting),
             _ => None,

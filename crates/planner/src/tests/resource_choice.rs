@@ -355,7 +355,7 @@ impl Simulation {
         let mut next_offer = offers.next();
         loop {
             let next_end = self.ends.peek().map(|Reverse((at, _))| *at);
-            let due = self.domain.plan.next_due().map(Time::seconds);
+            let due = self.domain.state.next_due().map(Time::seconds);
             let offer = next_offer.map(|offered| offered.at);
             let Some(next) = [next_end, due, offer].into_iter().flatten().min() else {
                 return self.counts;

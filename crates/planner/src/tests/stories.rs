@@ -275,9 +275,9 @@ impl Story {
     fn pass(&mut self) {
         let until = self.domain.now + 1 + self.random.seconds(60);
         while self.domain.now < until {
-            let running = self.domain.plan.life.running(&self.domain.plan.agreements);
+            let running = self.domain.state.life.running(&self.domain.state.agreements);
             let over = running.iter().map(|agreement| agreement.slot().end);
-            let due = self.domain.plan.next_due().into_iter().chain(over).min();
+            let due = self.domain.state.next_due().into_iter().chain(over).min();
             let next = due.map_or(until, Time::seconds);
             self.domain.now = next.clamp(self.domain.now + 1, until);
             self.end_running();
@@ -300,7 +300,7 @@ impl Story {
 
     fn end_running(&mut self) {
         let now = Time(self.domain.now);
-        for agreement in self.domain.plan.life.running(&self.domain.plan.agreements) {
+        for agreement in self.domain.state.life.running(&self.domain.state.agreements) {
             let outcome = if agreement.slot().end <= now {
                 if agreement.has_more_slots() && self.random.below(8) > 0 {
                     RunOutcome::Checkpointed

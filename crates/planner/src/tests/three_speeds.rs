@@ -136,7 +136,7 @@ fn play(list: &List, objective: Objective, seed: u64) -> ListOutcome {
 
 /// Lets time pass, with everything that is due.
 fn pass(domain: &mut Domain, until: Seconds) {
-    while let Some(due) = domain.plan.next_due().filter(|due| due.seconds() <= until) {
+    while let Some(due) = domain.state.next_due().filter(|due| due.seconds() <= until) {
         domain.now = domain.now.max(due.seconds());
         domain
             .decide(|decider| decider.decide(BeginDue).map(drop))

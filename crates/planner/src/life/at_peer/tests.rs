@@ -13,7 +13,7 @@ use crate::commands::{BeginDue, ReportAtPeer};
 use crate::life::reports;
 use crate::tests::harness::{Domain, proposal};
 use crate::tests::price_plan::eur;
-use crate::{Plan, Request, Terminate};
+use crate::{Request, State, Terminate};
 
 const PRICE: i64 = 6_000;
 
@@ -71,7 +71,7 @@ fn agreed_at_peer(asked: Request) -> (Domain, Uuid) {
     let id = agreement.id;
     let mut domain = Domain::new(vec![Resource::new("south", PEER, 4)]);
     let (settings, live) = (&domain.settings, vec![agreement.clone()]);
-    domain.plan = Plan::rebuild(settings, &settings.resources, live, Vec::new(), Time(0)).unwrap();
+    domain.state = State::rebuild(settings, &settings.resources, live, Vec::new(), Time(0)).unwrap();
     domain.known.insert(id, agreement);
     (domain, id)
 }
@@ -167,7 +167,7 @@ fn the_word_of_a_peer_is_waited_for_beyond_the_slot_and_counts_when_it_comes() {
     let (mut domain, id) = begun_at_peer(reservation());
     begin_due(&mut domain, 160);
     assert_eq!(
-        domain.plan.life.next_own_due(),
+        domain.state.life.next_own_due(),
         Some(Time(160 + 3_600)),
         "only its word matters"
     );
@@ -207,7 +207,7 @@ fn the_start_at_a_peer_is_judged_by_the_word_of_the_peer_however_late_that_comes
             begin_due(&mut domain, begun);
             begin_due(&mut domain, 140);
             assert_eq!(start_of(domain.of(id)), GuaranteeState::NotDetermined, "{begun}");
-            assert_eq!(domain.plan.life.next_assessment(), None, "no instant stays due");
+            assert_eq!(domain.state.life.next_assessment(), None, "no instant stays due");
             tell(&mut domain, 141, id, Some(started), None);
             assert_eq!(start_of(domain.of(id)), found, "{begun}");
         }

@@ -1,7 +1,7 @@
 //! Moves into free time come after the answers, in slices, and each gains enough to be told in a timeline.
 
 use domain::resources::Resource;
-use scheduler::{Interval, Order, Seconds};
+use scheduler::{Interval, Order, Seconds, Time};
 use uuid::Uuid;
 
 use super::*;
@@ -38,7 +38,7 @@ fn start(domain: &Domain, id: Uuid) -> i64 {
 /// Makes slices until there is nothing to look at; how many it took.
 fn slices(domain: &mut Domain) -> usize {
     let mut count = 0;
-    while domain.plan.may_move_up(Time(domain.now)) {
+    while domain.state.may_move_up(Time(domain.now)) {
         domain.improve();
         count += 1;
         assert!(count < 1_000, "slices come to an end");
@@ -156,7 +156,7 @@ fn slices_come_to_an_end_in_an_order_that_changes_with_time() {
         place(&mut domain, 4, 600, (100, 25 * DAY));
     }
     let mut count = 0;
-    while domain.plan.may_move_up(Time(domain.now)) {
+    while domain.state.may_move_up(Time(domain.now)) {
         // Each of them is another second, so that all are to be put in order anew.
         domain.now += 1;
         domain.improve();
@@ -173,7 +173,7 @@ fn who_lies_at_its_first_fit_does_so_after_a_restart() {
     }
     let mut known: Vec<_> = domain.known.values().cloned().collect();
     known.sort_by_key(|agreement| agreement.id);
-    domain.plan = Plan::rebuild(
+    domain.state = State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         known,
@@ -181,8 +181,8 @@ fn who_lies_at_its_first_fit_does_so_after_a_restart() {
         Time(0),
     )
     .unwrap();
-    domain.plan.schedules.find_improvable();
-    domain.plan.schedules.note_free_time_everywhere();
+    domain.state.schedules.find_improvable();
+    domain.state.schedules.note_free_time_everywhere();
     domain.told.clear();
     // Looking at each of them would take three.
     assert_eq!(slices(&mut domain), 1);
@@ -196,7 +196,7 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
     let second = place(&mut domain, 4, 600, (100, 5_000));
     end(&mut domain, first);
     let known = domain.known.values().cloned().collect();
-    domain.plan = Plan::rebuild(
+    domain.state = State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         known,
@@ -204,8 +204,8 @@ fn what_could_start_earlier_before_a_restart_does_so_after_it() {
         Time(0),
     )
     .unwrap();
-    domain.plan.schedules.find_improvable();
-    domain.plan.schedules.note_free_time_everywhere();
+    domain.state.schedules.find_improvable();
+    domain.state.schedules.note_free_time_everywhere();
     slices(&mut domain);
     assert_eq!(domain.of(second).placement(), Interval::of(Time(100), 600));
     domain.check();

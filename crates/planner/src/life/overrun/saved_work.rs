@@ -13,16 +13,16 @@ use crate::requests::request_of_stretch;
 /// Has the work of an agreement save itself in the last `grace` seconds of its slot, and gives the rest another place;
 /// whether there is one.
 pub(crate) fn try_save_work(decider: &mut Decider<'_>, agreement: &Agreement, grace: Seconds) -> bool {
-    let Some(at) = decider.plan.schedules.required_place_of(&agreement.resource) else {
+    let Some(at) = decider.state.schedules.required_place_of(&agreement.resource) else {
         return false;
     };
-    let number = decider.plan.placement.next_number();
+    let number = decider.state.placement.next_number();
     let Some((slot, moves)) = place_rest_of_saved(&mut decider.search(), at, agreement, number, grace) else {
         return false;
     };
     let mut saved = agreement.clone();
     saved.add_slot(slot);
-    decider.plan.placement.add_slot(agreement.id, number);
+    decider.state.placement.add_slot(agreement.id, number);
 
     let (gap, length) = (slot.start - agreement.slot().end, slot.duration());
     let mut detail = format!(
@@ -117,11 +117,11 @@ pub(crate) fn give_back_rest_of_saved(
     let (count, before) = (without.slots.len(), agreement.slots.len());
     for index in count..before {
         decider
-            .plan
+            .state
             .placement
-            .take_slot_out(&mut decider.plan.schedules, agreement, index, now);
+            .take_slot_out(&mut decider.state.schedules, agreement, index, now);
     }
-    decider.plan.placement.keep_first(agreement.id, count);
+    decider.state.placement.keep_first(agreement.id, count);
     without
 }
 
@@ -136,9 +136,9 @@ pub(crate) fn give_up_rest_of_saved(decider: &mut Decider<'_>, agreement: &Agree
         // Work that was told to save does so, and is not kept running.
         let told = decider.settings.overruns.grace(&without);
         if told.is_some_and(|grace| without.slot().end - grace <= now) {
-            decider.plan.life.look_again(
-                &decider.plan.schedules,
-                &decider.plan.agreements,
+            decider.state.life.look_again(
+                &decider.state.schedules,
+                &decider.state.agreements,
                 agreement.id,
                 Some(LastLook::Never),
             );

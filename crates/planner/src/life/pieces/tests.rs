@@ -99,7 +99,7 @@ impl Domain {
         let mut earliest = None;
         let resources = 0..self.settings.resources.len();
         for (at, sizes) in resources.flat_map(|at| groups.iter().map(move |sizes| (at, sizes))) {
-            let resource = self.plan.schedules.get(at)?;
+            let resource = self.state.schedules.get(at)?;
             let (tree, from) = (
                 resource.schedule.tree(),
                 window.0.max(resource.schedule.now()).seconds(),
@@ -337,7 +337,7 @@ fn a_lost_piece_is_run_again_from_what_was_saved_and_those_after_it_follow() {
         domain.told
     );
     assert!(
-        again.waits_to_run_again() && domain.plan.life.running(&domain.plan.agreements) == [again.clone()]
+        again.waits_to_run_again() && domain.state.life.running(&domain.state.agreements) == [again.clone()]
     );
     domain.check_rebuilt();
     domain.begin(46);
@@ -515,7 +515,7 @@ proptest! {
                 Step::Down(count) => domain.nodes_down(count),
             }
             domain.check();
-            if domain.plan.schedules.get(0).unwrap().nodes.is_plain() {
+            if domain.state.schedules.get(0).unwrap().nodes.is_plain() {
                 domain.check_rebuilt();
             }
             for agreement in domain.known.values().filter(|known| !known.slots.pieces().is_empty()) {

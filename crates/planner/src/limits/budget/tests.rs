@@ -57,7 +57,7 @@ proptest! {
         }
         // An agreement keeps its price when others come later.
         for agreement in agreed {
-            prop_assert_eq!(domain.plan.agreements.get(agreement.id).unwrap().price, agreement.price);
+            prop_assert_eq!(domain.state.agreements.get(agreement.id).unwrap().price, agreement.price);
         }
     }
 }

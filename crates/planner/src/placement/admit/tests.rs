@@ -10,7 +10,7 @@ use super::*;
 use crate::commands::BeginDue;
 use crate::resources::repair;
 use crate::tests::harness::{Domain, HORIZON, arm, proposal, rated};
-use crate::{Plan, Pricing, Request, Settings, Terminate};
+use crate::{Pricing, Request, Settings, State, Terminate};
 
 fn on_arm() -> Filter {
     Filter::Word {
@@ -273,7 +273,7 @@ fn other_objectives_can_be_preferred_to_the_earliest_completion() {
         (Objective::LeastWorkLost, "slow", 0),
     ] {
         domain.settings.objective = objective;
-        domain.plan = Plan::rebuild(
+        domain.state = State::rebuild(
             &domain.settings,
             &domain.settings.resources,
             Vec::new(),

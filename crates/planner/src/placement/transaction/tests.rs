@@ -2,9 +2,8 @@
 
 use domain::resources::Resource;
 use proptest::prelude::*;
-use scheduler::Interval;
-
-use scheduler::{Request, Time};
+use scheduler::{Interval, Request, Time};
+use uuid::Uuid;
 
 use super::*;
 use crate::decider::Decider;
@@ -142,7 +141,7 @@ fn domain(taken: &[(u32, i64, i64, i64)]) -> Domain {
     domain.begin(20);
     for at in 0..2 {
         let advance = |schedule: &mut scheduler::Schedule| (schedule.advance(Time(20)), Vec::new());
-        domain.plan.schedules.change_schedule(at, advance);
+        domain.state.schedules.change_schedule(at, advance);
     }
     domain
 }
@@ -162,7 +161,7 @@ proptest! {
     ) {
         let mut domain = domain(&taken);
         domain.moves_up = false;
-        let before = whole(&domain.plan.schedules);
+        let before = whole(&domain.state.schedules);
         let mut next = 1_000;
         domain.decide(|decider| {
             let failed = run_trial(&mut decider.search(), |search| {
@@ -171,9 +170,9 @@ proptest! {
             });
             assert_eq!(failed, None);
         });
-        prop_assert_eq!(&whole(&domain.plan.schedules), &before);
+        prop_assert_eq!(&whole(&domain.state.schedules), &before);
         domain.decide(|decider| suppose_in_transaction(&mut decider.search(), |search| take(search, &steps, Time(20), &mut next)));
-        prop_assert_eq!(&whole(&domain.plan.schedules), &before);
+        prop_assert_eq!(&whole(&domain.state.schedules), &before);
         domain.check();
     }
 
@@ -196,7 +195,7 @@ proptest! {
                     take(&mut decider.search(), &steps, Time(20), &mut next);
                 }
             });
-            whole(&domain.plan.schedules)
+            whole(&domain.state.schedules)
         });
         prop_assert_eq!(tried, plain);
     }
@@ -206,14 +205,15 @@ proptest! {
 fn a_step_back_that_fails_makes_the_plan_impossible() {
     let mut domain = domain(&[(4, 30, 50, 0)]);
     let number = domain
-        .plan
+        .state
         .placement
         .numbers_of(domain.known.values().next().unwrap().id)[0];
     let mut batch = Vec::new();
     let mut decider = Decider::new(
         &domain.settings,
-        &mut domain.plan,
+        &mut domain.state,
         20_000_000,
+        Uuid::now_v7,
         &mut batch,
         RememberedAnswers::new(),
     );
@@ -226,7 +226,7 @@ fn a_step_back_that_fails_makes_the_plan_impossible() {
         });
     });
     let why = domain
-        .plan
+        .state
         .why_impossible()
         .expect("there is no room to come back to");
     assert!(why.contains("taken by others: 4 nodes"), "{why}");

@@ -9,10 +9,10 @@ use uuid::Uuid;
 use super::*;
 use crate::Request;
 use crate::commands::{ChangeResource, Configure, OpenResource};
-use crate::plan::Plan;
 use crate::resources::change;
 use crate::resources::repair;
 use crate::settings::Settings;
+use crate::state::State;
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
 
 fn local(capacity: u32) -> Resource {
@@ -140,7 +140,7 @@ fn of_a_resource_that_shrinks_what_does_not_fit_moves_or_loses_its_place_and_its
     assert_eq!((shrunk.effects.moved, shrunk.effects.broken), (2, 1));
     assert_eq!(shrunk.effects.changes[&whole.id].to, None);
     assert_eq!(
-        domain.plan.table.take_suggestions().len(),
+        domain.state.table.take_suggestions().len(),
         1,
         "its party is proposed another place"
     );
@@ -157,7 +157,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     let small = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     let large = domain.place(work(3, 200, (0, 200))).unwrap().agreement;
     domain.begin(0);
-    assert_eq!(*domain.plan.life.nodes_of(large.id).unwrap(), [1, 2, 3]);
+    assert_eq!(*domain.state.life.nodes_of(large.id).unwrap(), [1, 2, 3]);
     set(&mut domain, "local", nodes(2)).unwrap();
     for id in [small.id, large.id] {
         assert_eq!(domain.of(id).service, ServiceState::Processing);
@@ -173,12 +173,12 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
     let next = domain.place(work(1, 50, (0, 400))).unwrap().agreement;
     assert_eq!(next.placement().start, Time(20));
     domain.begin(20);
-    assert_eq!(*domain.plan.life.nodes_of(next.id).unwrap(), [1]);
+    assert_eq!(*domain.state.life.nodes_of(next.id).unwrap(), [1]);
     let refusal = domain.place(work(1, 50, (0, 90))).unwrap_err();
     assert_eq!(refusal.reason, Reason::NoCapacityInWindow);
-    let at = domain.plan.schedules.place_of("local").unwrap();
+    let at = domain.state.schedules.place_of("local").unwrap();
     assert_eq!(
-        domain.plan.schedules.get(at).unwrap().schedule.tree().capacity(),
+        domain.state.schedules.get(at).unwrap().schedule.tree().capacity(),
         2
     );
     domain.check_rebuilt();
@@ -188,7 +188,7 @@ fn work_keeps_nodes_that_leave_until_it_ends_and_nobody_gets_them_then() {
 fn a_slot_on_nodes_that_leave_is_not_made_longer() {
     let mut domain = Domain::new(vec![local(2)]);
     domain.settings.overruns.percent = 100;
-    domain.plan.life.set_overruns(&domain.settings.overruns);
+    domain.state.life.set_overruns(&domain.settings.overruns);
     let one = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     let other = domain.place(work(1, 100, (0, 100))).unwrap().agreement;
     domain.pass_until(1);
@@ -256,7 +256,7 @@ fn a_retired_resource_that_is_read_and_restored_within_a_second_gives_no_node_tw
     domain.now = 10;
     let (settings, now) = (&domain.settings, Time(10));
     let read = |bindings| {
-        Plan::rebuild(
+        State::rebuild(
             settings,
             std::slice::from_ref(&retired),
             Vec::new(),
@@ -265,7 +265,7 @@ fn a_retired_resource_that_is_read_and_restored_within_a_second_gives_no_node_tw
         )
     };
     assert!(read(Vec::new()).unwrap().schedules.place_of("local").is_none());
-    domain.plan = read(vec![unended]).unwrap();
+    domain.state = read(vec![unended]).unwrap();
     set(&mut domain, "local", ResourceVerb::Restore).unwrap();
     let both = domain.place(work(2, 50, (0, 400))).unwrap().agreement;
     assert_eq!(both.placement(), at(11, 61));
@@ -419,7 +419,7 @@ fn a_resource_with_work_keeps_its_kind_and_the_order_of_its_nodes_when_the_file_
     set(&mut domain, "cluster", ResourceVerb::Retire).unwrap();
     read(&mut domain, other_kind()).unwrap();
     assert_eq!(
-        domain.plan.schedules.named_or_gone("cluster").unwrap().kind,
+        domain.state.schedules.named_or_gone("cluster").unwrap().kind,
         "local"
     );
 }
@@ -462,7 +462,14 @@ fn a_configuration_changes_what_has_changed_in_it_and_retires_what_it_has_no_mor
             "other: 3 nodes instead of 2"
         ]
     );
-    assert!(domain.plan.schedules.named_or_gone("other").unwrap().is_retired());
+    assert!(
+        domain
+            .state
+            .schedules
+            .named_or_gone("other")
+            .unwrap()
+            .is_retired()
+    );
 }
 
 #[test]
@@ -489,7 +496,12 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
     domain.now = 30;
     read(&mut domain, shorter()).unwrap();
     assert_eq!(
-        domain.plan.schedules.named_or_gone("cluster").unwrap().node_names,
+        domain
+            .state
+            .schedules
+            .named_or_gone("cluster")
+            .unwrap()
+            .node_names,
         ["a"]
     );
 }
@@ -497,7 +509,7 @@ fn a_list_of_nodes_is_not_shortened_by_one_on_which_work_runs_until_that_is_over
 #[test]
 fn a_resource_that_becomes_a_cluster_or_a_cluster_that_comes_back_is_closed_until_it_is_checked() {
     let mut domain = Domain::new(vec![cluster(&["a"])]);
-    let closed = |domain: &Domain| domain.plan.schedules.closed().count() == 1;
+    let closed = |domain: &Domain| domain.state.schedules.closed().count() == 1;
     domain
         .decide(|decider| {
             decider.decide(OpenResource {
@@ -527,7 +539,7 @@ fn what_is_left_on_a_retired_resource_is_still_looked_for_after_a_restart() {
     };
     let domain = Domain::new(vec![local(2)]);
     let resources = [retired(local(2)), retired(cluster(&["a"]))];
-    let mut plan = Plan::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    let mut plan = State::rebuild(&domain.settings, &resources, Vec::new(), Vec::new(), Time(0)).unwrap();
     assert!(plan.schedules.place_of("local").is_none());
     // It may have reservations.
     assert!(plan.schedules.place_of("cluster").is_some());

@@ -15,7 +15,7 @@ use crate::resources::repair;
 use crate::schedules::failures::Failures;
 use crate::table::propose;
 use crate::tests::harness::{Domain, proposal};
-use crate::{Plan, Request};
+use crate::{Request, State};
 
 /// A domain with nodes that take 1,000 seconds to repair and are trusted at once.
 fn domain(resources: Vec<Resource>) -> Domain {
@@ -204,7 +204,7 @@ fn what_runs_is_lost_with_its_nodes_and_keeps_them_where_they_are_only_drained()
     assert_eq!((repaired.lost, repaired.broken), (1, 0));
     assert!(!domain.known.contains_key(&first.id));
     assert!(domain.known.contains_key(&second.id), "it runs elsewhere");
-    let running = domain.plan.life.running(&domain.plan.agreements);
+    let running = domain.state.life.running(&domain.state.agreements);
     let stopping = running.iter().find(|agreement| agreement.id == first.id).unwrap();
     assert_eq!(
         (stopping.state, stopping.outcome),
@@ -272,7 +272,7 @@ fn maintenance_is_planned_around() {
     let small = domain.place(proposal(1, 50, (60, 1_000))).unwrap().agreement;
     assert_eq!(small.placement().start, Time(60));
     domain.check();
-    let again = Plan::rebuild(
+    let again = State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         domain.known.values().cloned().collect(),
@@ -333,7 +333,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         domain.told
     );
     assert_eq!(
-        domain.plan.life.running(&domain.plan.agreements),
+        domain.state.life.running(&domain.state.agreements),
         [again],
         "its job of before is to be stopped"
     );
@@ -368,7 +368,7 @@ fn lost_work_waits_for_another_place_in_its_window_and_begins_there_again() {
         .decide(|decider| decider.decide(BeginDue).map(drop))
         .unwrap();
     domain.check();
-    let running = domain.plan.life.running(&domain.plan.agreements);
+    let running = domain.state.life.running(&domain.state.agreements);
     assert_eq!(running.len(), 1);
     assert_eq!(running[0].service, ServiceState::Processing);
 }
@@ -457,7 +457,7 @@ fn a_start_stays_promised_where_nodes_fail_before_the_process_comes_up() {
     let one = domain.place(work(4, 50, (100, 400))).unwrap().agreement;
     domain.begin(100);
     domain.now = 102;
-    let nodes = domain.plan.life.nodes_of(one.id).unwrap().clone();
+    let nodes = domain.state.life.nodes_of(one.id).unwrap().clone();
     set(&mut domain, NodeState::Down, &nodes);
     let again = domain.of(one.id);
     assert_eq!((again.service, again.restarts()), (ServiceState::NotReady, 1));

@@ -18,7 +18,7 @@ fn with_leaving_node() -> (Domain, Uuid) {
     let stays = domain.place(work(1, 200, (0, 200))).unwrap().agreement;
     let leaves = domain.place(work(1, 50, (0, 400))).unwrap().agreement;
     domain.begin(0);
-    let bound = [&stays, &leaves].map(|agreement| domain.plan.life.nodes_of(agreement.id).unwrap().clone());
+    let bound = [&stays, &leaves].map(|agreement| domain.state.life.nodes_of(agreement.id).unwrap().clone());
     assert_eq!(bound, [[0], [1]]);
     domain.resize("local", 1);
     domain.now = 20;
@@ -39,11 +39,11 @@ fn a_node_that_is_to_leave_is_gone_when_the_work_on_it_is_lost_and_waits_again()
 fn a_node_that_is_to_leave_is_gone_when_the_slot_on_it_is_made_shorter_and_over() {
     let (mut domain, leaves) = with_leaving_node();
     domain.decide(|decider| {
-        let old = decider.plan.agreements.get(leaves).cloned().unwrap();
+        let old = decider.state.agreements.get(leaves).cloned().unwrap();
         let (at, number) = decider
-            .plan
+            .state
             .placement
-            .planned_slot(&mut decider.plan.schedules, &old, 0)
+            .planned_slot(&mut decider.state.schedules, &old, 0)
             .unwrap();
         let mut shorter = old.clone();
         shorter.place_slot(0, (Interval::new(Time(0), Time(30)), 1));

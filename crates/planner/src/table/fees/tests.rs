@@ -15,7 +15,7 @@ use crate::commands::BeginDue;
 use crate::table::fees;
 use crate::tests::price_plan::{Domain, HORIZON, eur, price_list, proposal, wish, wished_request};
 use crate::{
-    ExchangeOffers, OfferOrigin, OfferWords, Plan, Pricing, Quote, QuoteOffers, Request, Settings, Weights,
+    ExchangeOffers, OfferOrigin, OfferWords, Pricing, Quote, QuoteOffers, Request, Settings, State, Weights,
 };
 
 proptest! {
@@ -49,7 +49,7 @@ proptest! {
         for other in others.into_iter().take(leaving) {
             domain.terminate(0, other.agreement.id);
         }
-        let placed = domain.plan.agreements.get(mine.id).unwrap().placement();
+        let placed = domain.state.agreements.get(mine.id).unwrap().placement();
         let now = wait.min(placed.start.seconds() - 1).max(0);
         let (change, _) = domain.decide(now, |decider| {
             let same = fees::cheapest_rebooking(&mut decider.search(), &mine);
@@ -95,8 +95,11 @@ fn dear_and_cheap() -> Domain {
     let resources = ["dear", "cheap"].map(|name| Resource::new(name, "local", 1));
     let mut settings = Settings::new(resources.to_vec(), HORIZON);
     settings.pricing = Some(pricing);
-    let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
-    Domain { settings, plan }
+    let plan = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    Domain {
+        settings,
+        state: plan,
+    }
 }
 
 /// The fee for ending an agreement now, and its reason.
@@ -177,7 +180,7 @@ fn a_change_that_is_quoted_again_beside_its_own_hold_costs_the_same_at_the_same_
     let pricing = settings.pricing.as_mut().unwrap();
     pricing.busy = Fraction::percent(100);
     pricing.resources.insert("other".into(), 36_000_000);
-    domain.plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    domain.state = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
     domain.settings = settings;
     let own = domain.place(0, proposal(2, 50, WINDOW, None)).unwrap().agreement;
     assert_eq!(own.resource, "only");
@@ -197,8 +200,11 @@ const WINDOW: Interval = Interval::new(Time(100), Time(150));
 fn four_nodes(pricing: Pricing) -> Domain {
     let mut settings = Settings::new(vec![Resource::new("only", "local", 4)], HORIZON);
     settings.pricing = Some(pricing);
-    let plan = Plan::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
-    Domain { settings, plan }
+    let plan = State::rebuild(&settings, &settings.resources, Vec::new(), Vec::new(), Time(0)).unwrap();
+    Domain {
+        settings,
+        state: plan,
+    }
 }
 
 /// Asks for offers in a new negotiation of the party, about one of its agreements or about a new one.
@@ -217,7 +223,7 @@ fn quote_in(domain: &mut Domain, (id, about): (Uuid, Option<Uuid>), request: Req
         ended: None,
         proposed: None,
     };
-    domain.plan.table.open(instance, []);
+    domain.state.table.open(instance, []);
     let ask = QuoteOffers {
         about: OfferOrigin::Negotiation(id),
         proposal: request,
@@ -342,11 +348,11 @@ fn who_ends_what_was_not_begun_at_the_start_that_was_promised_pays_no_fee() {
     let behind = Interval::new(Time(120), Time(130));
     domain.place(0, proposal(4, 10, behind, None)).unwrap();
     let (begun, _) = domain.decide(121, |decider| {
-        decider.plan.schedules.advance(Time(121));
+        decider.state.schedules.advance(Time(121));
         decider.decide(BeginDue).map(drop)
     });
     begun.unwrap();
-    let waits = domain.plan.agreements.get(own.id).unwrap();
+    let waits = domain.state.agreements.get(own.id).unwrap();
     assert_eq!(
         (waits.service, waits.placement().start),
         (ServiceState::NotReady, behind.end)

@@ -11,13 +11,13 @@ use crate::requests::request_of_agreement;
 use crate::table::propose;
 use crate::table::replace;
 use crate::tests::price_plan::{Domain, eur, price_list, proposal, wish, wished_request};
-use crate::{OfferOrigin, Plan, Pricing, Request, Weights};
+use crate::{OfferOrigin, Pricing, Request, State, Weights};
 
 /// Five nodes, filled from 100 to 200 by a party that agreed to no other time.
 fn filled(moves_max: usize) -> Domain {
     let mut domain = Domain::new(Pricing::flat(0, eur()));
     domain.settings.resources = vec![Resource::new("large", "local", 5)];
-    domain.plan = Plan::rebuild(
+    domain.state = State::rebuild(
         &domain.settings,
         &domain.settings.resources,
         Vec::new(),
@@ -47,7 +47,7 @@ fn by(party: &str, nodes: u32, duration: Seconds, window: (i64, i64)) -> Request
 fn suggested(domain: &mut Domain, refused: Request) -> Vec<Option<Interval>> {
     domain.place(0, refused).unwrap_err();
     domain
-        .plan
+        .state
         .table
         .take_suggestions()
         .iter()
@@ -164,18 +164,18 @@ proptest! {
                 continue;
             }
             prop_assert_eq!(before, placements(&domain));
-            let Some(Suggestion { agreement, slot, .. }) = domain.plan.table.take_suggestions().pop() else {
+            let Some(Suggestion { agreement, slot, .. }) = domain.state.table.take_suggestions().pop() else {
                 continue;
             };
             let slot = slot.expect("a move has a slot");
             prop_assert!(agreement.party != party && slot.start >= Time(10));
             let (admitted, _) = domain.decide(0, |decider| {
-                let at = decider.plan.schedules.place_of(&agreement.resource).unwrap();
+                let at = decider.state.schedules.place_of(&agreement.resource).unwrap();
                 let lifted = replace::lift_replaced_agreement(&mut decider.search(), agreement.id).unwrap();
                 let request = request_of_agreement(&lifted, u64::MAX);
-                let moved = decider.plan.schedules.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
+                let moved = decider.state.schedules.put(at, Time(0), &request.fixed_to(slot.start), slot.start);
                 let admitted = decider.decide(Place(proposal)).is_ok();
-                decider.plan.schedules.vacate(at, Time(0), u64::MAX);
+                decider.state.schedules.vacate(at, Time(0), u64::MAX);
                 moved && admitted
             });
             prop_assert!(admitted, "{} in {:?}", agreement.id, slot);
@@ -187,7 +187,7 @@ proptest! {
 /// The places of all agreements.
 fn placements(domain: &Domain) -> Vec<(uuid::Uuid, Interval)> {
     let mut all: Vec<_> = domain
-        .plan
+        .state
         .agreements
         .iter()
         .map(|agreement| (agreement.id, agreement.placement()))

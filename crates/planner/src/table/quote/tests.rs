@@ -117,7 +117,7 @@ fn domain(pricing: &Pricing, taken: &[(u32, Seconds, i64, Seconds)]) -> (Domain,
         placed.ok().map(|accepted| accepted.agreement.id)
     });
     let placed = placed.collect();
-    domain.plan.table.open(negotiation(None), []);
+    domain.state.table.open(negotiation(None), []);
     (domain, placed)
 }
 
@@ -137,7 +137,7 @@ fn negotiation(agreement: Option<Uuid>) -> NegotiationInstance {
 /// The nodes of each resource that agreements have at a second.
 fn busy(domain: &Domain, placed: &[Uuid], second: Time) -> [u32; 2] {
     let mut busy = [0, 0];
-    for agreement in placed.iter().filter_map(|id| domain.plan.agreements.get(*id)) {
+    for agreement in placed.iter().filter_map(|id| domain.state.agreements.get(*id)) {
         if agreement.placement().contains(Interval::of(second, 1)) {
             busy[usize::from(agreement.resource == "large")] += agreement.nodes();
         }
@@ -247,7 +247,7 @@ fn a_change_stays_on_its_resource_where_that_is_as_good() {
             domain.place(0, proposal(4, 50, next, None)).unwrap();
         }
         domain.terminate(0, first.agreement.id);
-        domain.plan.table.open(negotiation(Some(own.id)), []);
+        domain.state.table.open(negotiation(Some(own.id)), []);
         let ask = QuoteOffers {
             about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: proposal(2, 100, window(200), None),
@@ -278,7 +278,7 @@ fn a_longer_time_is_offered_only_where_something_is_gained() {
         let own = domain.place(0, own).unwrap().agreement;
         let next = large(proposal(1, 200 - free_until, window(free_until, 200), None));
         domain.place(0, next).unwrap();
-        domain.plan.table.open(negotiation(Some(own.id)), []);
+        domain.state.table.open(negotiation(Some(own.id)), []);
         let ask = QuoteOffers {
             about: OfferOrigin::Negotiation(NEGOTIATION),
             proposal: large(proposal(5, 100, window(100, 200), None)),

@@ -239,7 +239,7 @@ impl Story {
 
     /// The provider makes offers of its planner's suggestions.
     pub(super) fn propose(&mut self) {
-        for suggestion in self.domain.plan.table.take_suggestions() {
+        for suggestion in self.domain.state.table.take_suggestions() {
             self.propose_what(suggestion);
         }
     }

@@ -169,7 +169,7 @@ impl Story {
 
     /// Nodes of one resource fail, are drained or come back, and may be others' for a while.
     pub(super) fn report_nodes(&mut self) {
-        let resources = self.domain.plan.schedules.list();
+        let resources = self.domain.state.schedules.list();
         let resource = self.random.choose(&resources).unwrap().clone();
         if resource.kind == PEER {
             return;
@@ -204,7 +204,7 @@ impl Story {
 
     /// All nodes here fail, so that peers are asked, or come back; and word comes of an agreement at a peer.
     pub(super) fn hear_of_peers(&mut self) {
-        let here = self.domain.plan.schedules.list();
+        let here = self.domain.state.schedules.list();
         let here: Vec<(String, u32)> = here
             .iter()
             .filter(|resource| resource.kind != PEER)

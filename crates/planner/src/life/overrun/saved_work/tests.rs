@@ -12,7 +12,7 @@ use super::*;
 use crate::resources::repair;
 use crate::schedules::failures::Failures;
 use crate::tests::harness::{Domain, HORIZON, proposal};
-use crate::{Overruns, Plan, Request, Terminate};
+use crate::{Overruns, Request, State, Terminate};
 
 /// Four nodes. An application has two seconds to save its work, and may have half as long again as was agreed.
 fn domain() -> Domain {
@@ -27,7 +27,7 @@ fn domain() -> Domain {
         saving: BTreeMap::from([(("count".to_owned(), None), 2)]),
         ..Overruns::default()
     };
-    domain.plan.life.set_overruns(&domain.settings.overruns);
+    domain.state.life.set_overruns(&domain.settings.overruns);
     domain
 }
 
@@ -267,7 +267,7 @@ fn work_is_saved_on_a_cluster_too_and_ends_with_its_slot_where_its_application_c
     for (kind, application) in [("slurm", "count"), ("slurm", "other"), ("local", "other")] {
         let mut domain = domain();
         domain.settings.resources = vec![Resource::new("local", kind, 4)];
-        domain.plan = Plan::rebuild(
+        domain.state = State::rebuild(
             &domain.settings,
             &domain.settings.resources,
             Vec::new(),
@@ -439,22 +439,22 @@ impl Domain {
     fn check_numbers(&self) {
         let mut seen = 0;
         for agreement in self.known.values() {
-            let numbers = self.plan.placement.numbers_of(agreement.id);
+            let numbers = self.state.placement.numbers_of(agreement.id);
             assert_eq!(numbers.len(), agreement.slots.len());
             for (index, number) in numbers.iter().enumerate() {
                 let slot = self
-                    .plan
+                    .state
                     .placement
-                    .slot_by_number(&self.plan.agreements, *number)
+                    .slot_by_number(&self.state.agreements, *number)
                     .map(|(slot_by_number, index)| (slot_by_number.id, index));
                 assert_eq!(slot, Some((agreement.id, index)));
                 seen += 1;
             }
         }
-        let all = (0..self.plan.placement.next_number()).filter(|number| {
-            self.plan
+        let all = (0..self.state.placement.next_number()).filter(|number| {
+            self.state
                 .placement
-                .slot_by_number(&self.plan.agreements, *number)
+                .slot_by_number(&self.state.agreements, *number)
                 .is_some()
         });
         assert_eq!(all.count(), seen);
@@ -551,7 +551,7 @@ proptest! {
             }
             domain.check();
             domain.check_numbers();
-            if domain.plan.schedules.get(0).unwrap().nodes.is_plain() {
+            if domain.state.schedules.get(0).unwrap().nodes.is_plain() {
                 domain.check_rebuilt();
             }
             for agreement in domain.known.values() {

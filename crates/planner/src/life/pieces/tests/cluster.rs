@@ -44,10 +44,10 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
         })
         .unwrap();
     domain.begin(0);
-    assert_eq!(*domain.plan.life.nodes_of(agreement.id).unwrap(), [0, 2]);
+    assert_eq!(*domain.state.life.nodes_of(agreement.id).unwrap(), [0, 2]);
     domain.end(agreement.id, RunOutcome::Checkpointed);
     domain.begin(30);
-    assert_eq!(*domain.plan.life.nodes_of(agreement.id).unwrap(), [1, 3]);
+    assert_eq!(*domain.state.life.nodes_of(agreement.id).unwrap(), [1, 3]);
     // Of a time before, and of another piece.
     let others = vec![kept(2, 1, [0, 1], 30), kept(1, 0, [2, 3], 0)];
     domain
@@ -58,7 +58,7 @@ fn a_cluster_runs_it_in_pieces_each_on_the_nodes_that_are_kept_for_it() {
             })
         })
         .unwrap();
-    assert_eq!(*domain.plan.life.nodes_of(agreement.id).unwrap(), [1, 3]);
+    assert_eq!(*domain.state.life.nodes_of(agreement.id).unwrap(), [1, 3]);
     domain.check();
 }
 

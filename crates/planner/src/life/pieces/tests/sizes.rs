@@ -76,11 +76,11 @@ fn each_piece_has_a_size_of_its_own_where_they_may_differ_and_all_have_one_where
         domain.told
     );
     domain.begin(0);
-    assert_eq!(domain.plan.life.nodes_of(each.id).unwrap().len(), 2);
+    assert_eq!(domain.state.life.nodes_of(each.id).unwrap().len(), 2);
     domain.now = 10;
     domain.end(each.id, RunOutcome::Checkpointed);
     domain.begin(10);
-    assert_eq!(domain.plan.life.nodes_of(each.id).unwrap().len(), 4);
+    assert_eq!(domain.state.life.nodes_of(each.id).unwrap().len(), 4);
     domain.now = 15;
     domain.end(each.id, RunOutcome::Completed);
     assert!(!domain.known.contains_key(&each.id), "complete");

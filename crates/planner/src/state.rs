@@ -22,7 +22,7 @@ use crate::waiting::WaitingCommands;
 
 /// The plan in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]
-pub struct Plan {
+pub struct State {
     /// When something is due for agreements, and what runs.
     pub(super) life: Life,
     /// The negotiations that go on, and what is held for their offers.
@@ -39,7 +39,7 @@ pub struct Plan {
     pub(super) schedules: Schedules,
 }
 
-impl Plan {
+impl State {
     /// The plan that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
     /// without any are left out, once all nodes are given back; but not clusters, where reservations may be left. O(n log n).
     ///
@@ -246,6 +246,29 @@ impl Plan {
             self.schedules.next_look(),
         ];
         all.into_iter().flatten().min()
+    }
+
+    /// Whether commands wait for their clusters.
+    pub fn has_waiting_commands(&self) -> bool {
+        !self.waiting.waiting.is_empty()
+    }
+
+    /// Whether the commands that wait for their clusters have changed since this was last asked.
+    pub fn take_waiting_changed(&mut self) -> bool {
+        self.waiting.take_changed()
+    }
+
+    /// Gives up the slots of commands that had waited and were dropped.
+    pub fn forget_dropped_reservations(&mut self, now: Time) {
+        for (at, number) in self.waiting.take_dropped() {
+            self.schedules.vacate(at, now, number);
+        }
+    }
+
+    /// Whether a slice at `now` has something to look at. Where energy decides, nothing moves by itself: an earlier time may be a dearer
+    /// one. O(1).
+    pub fn may_move_up(&self, now: Time) -> bool {
+        self.placement.may_move_up(&self.schedules, now)
     }
 
     /// Takes back the open negotiations and their holds.
