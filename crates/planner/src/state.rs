@@ -250,7 +250,7 @@ impl State {
 
     /// Whether commands wait for their clusters.
     pub fn has_waiting_commands(&self) -> bool {
-        !self.waiting.waiting.is_empty()
+        !self.waiting.is_empty()
     }
 
     /// Whether the commands that wait for their clusters have changed since this was last asked.
@@ -301,11 +301,7 @@ impl State {
     /// reports.
     pub fn recall_reports(&mut self, before: &Self, now: Time) {
         self.schedules.recall_reports(&before.schedules, now);
-        // Commands that waited are not decided.
-        self.waiting.within.clone_from(&before.waiting.within);
-        self.waiting
-            .handed_within
-            .clone_from(&before.waiting.handed_within);
+        self.waiting.recall_reports(&before.waiting);
     }
 }
 

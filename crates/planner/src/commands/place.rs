@@ -44,7 +44,7 @@ impl Command for Place {
         decider.check_key_is_new(request.idempotency.as_ref())?;
         admission::check_new_id(decider.view(), &request, &[])?;
         quotas::check_agreements_quota(decider.view(), &request.party, Some(request.id))?;
-        let mut moved = reserving::moved_before_reserving(decider, request.id);
+        let mut moved = decider.state.waiting.take_moved(request.id);
         let Some((agreement, admitted, number)) = admit(decider, &request)? else {
             return Ok(DecisionStep::Wait(Self(request)));
         };

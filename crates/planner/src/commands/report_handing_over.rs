@@ -21,8 +21,8 @@ impl Command for ReportHandingOver {
     type Answer = ();
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
-        let handed_within = &mut decider.state.waiting.handed_within;
-        handed_within.insert(self.resource, self.within);
+        let waiting = &mut decider.state.waiting;
+        waiting.set_handed_within(self.resource, self.within);
         Ok(DecisionStep::Done(()))
     }
 }

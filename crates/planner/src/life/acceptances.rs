@@ -8,11 +8,10 @@ use scheduler::Reason;
 use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::reserving;
 use crate::limits::spending;
 use crate::schedules::need::Placement;
 use crate::table::negotiate;
-use crate::waiting::{BEGINS_AFTER, ReplacedAgreement, Verdict, refused_slots_in_words};
+use crate::waiting::{BEGINS_AFTER, ReplacedAgreement, WaitingCommand, refused_slots_in_words};
 
 /// Whether the acceptance of an offer waits until the cluster holds the offered nodes, as far as the agreement that it
 /// replaces has not got them.
@@ -29,7 +28,7 @@ pub(crate) fn waits_to_accept(
 ) -> Result<bool> {
     spending::check_cap(decider.view(), spender, agreement.price)?;
     let id = agreement.id;
-    if matches!(&decider.state.waiting.verdict, Some((decided, Verdict::Reserved(_))) if *decided == id) {
+    if decider.state.waiting.has_reserved(id) {
         return Ok(false);
     }
     if let Some(why) = decider.state.waiting.tried(id, decider.now).transpose() {
@@ -48,15 +47,16 @@ pub(crate) fn waits_to_accept(
     if decider.state.waiting.is_full() {
         return Err(Error::Unavailable);
     }
-    reserving::wait_for_reservation(decider, agreement.clone(), admitted.clone(), Vec::new(), None);
-    let (limits, waiting) = (&mut decider.state.limits, &decider.state.waiting);
-    spending::note_waiting_price(limits, |id| waiting.has(id), spender, agreement);
-    if let Some(waiting) = decider.state.waiting.waiting.get_mut(&id) {
-        waiting.replaces = replaced.map(|agreement| ReplacedAgreement {
+    let (new, admitted) = (agreement.clone(), admitted.clone());
+    decider.state.waiting.wait_for(WaitingCommand {
+        replaces: replaced.map(|agreement| ReplacedAgreement {
             work: agreement.execution_id(),
             has_begun: agreement.is_being_carried_out(),
-        });
-    }
+        }),
+        ..WaitingCommand::new(new, admitted, Vec::new(), None, decider.now)
+    });
+    let (limits, waiting) = (&mut decider.state.limits, &decider.state.waiting);
+    spending::note_waiting_price(limits, |id| waiting.has(id), spender, agreement);
     Ok(true)
 }
 

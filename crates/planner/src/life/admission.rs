@@ -35,7 +35,7 @@ pub(crate) fn check_new_id(view: View<'_>, request: &Request, but: &[Option<Uuid
         .flatten()
         .filter(|but| view.agreements.get(**but).is_some_and(has_it))
         .count();
-    let mut waiting = view.waiting.waiting.values().map(|waiting| &waiting.agreement);
+    let mut waiting = view.waiting.agreements();
     if view.agreements.with_initiator_id(&request.party, id) > own
         || waiting.any(|waiting| waiting.id != request.id && has_it(waiting))
     {
@@ -71,7 +71,7 @@ pub(crate) fn admit_proposal_or(
     decider.state.schedules.begin_search();
     need.window = reserved_starts::window_after_reserving(decider.view(), &need);
     let mut admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
-    if admitted.is_err() && need.window != room && decider.state.waiting.not_before.is_none() {
+    if admitted.is_err() && need.window != room && !decider.state.waiting.is_put_off() {
         // Better a begin that is late than none.
         need.window = room;
         admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);

@@ -32,13 +32,10 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
     let near = decider.state.waiting.near_until(resource, now);
     // A slot that has moved to a later time is reserved when that time comes. A slot that has moved again or is over
     // does not count.
-    let moves = decider
+    let missing: BTreeSet<u64> = decider
         .state
         .waiting
-        .waiting
-        .values()
-        .flat_map(|waiting| &waiting.moves);
-    let missing: BTreeSet<u64> = moves
+        .moves()
         .filter(|moved| near.is_some_and(|until| moved.to <= until))
         .filter(|moved| {
             decider
@@ -54,23 +51,10 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
         })
         .map(|moved| moved.id)
         .collect();
-    for waiting in decider.state.waiting.waiting.values_mut() {
-        let is_its =
-            waiting.agreement.resource == resource && resource_plan.holds(&waiting.agreement, near, now);
+    decider.state.waiting.note_reserved(resource, |waiting| {
         let is_missing = |moved: &Move| missing.contains(&moved.id);
-        if is_its && waiting.outcome == ReservationState::Unknown && !waiting.moves.iter().any(is_missing) {
-            waiting.outcome = ReservationState::Reserved;
-        }
-    }
-}
-
-/// Notes that the nodes of a resource were reported.
-pub(crate) fn note_reported(decider: &mut Decider<'_>, resource: &str) {
-    for waiting in decider.state.waiting.waiting.values_mut() {
-        if waiting.agreement.resource == resource && waiting.outcome == ReservationState::Refused {
-            waiting.outcome = ReservationState::RefusedAndReported;
-        }
-    }
+        resource_plan.holds(&waiting.agreement, near, now) && !waiting.moves.iter().any(is_missing)
+    });
 }
 
 /// Finds the place of an offer, as [`Decider::admit_proposal_or`] does; none where its cluster has to hold it first.
@@ -98,9 +82,10 @@ pub(crate) fn admit_reserved_or(
     }
     let tried = decider.state.waiting.tried(proposal.id, decider.now);
     let tried = tried.map_err(|why| bare_refusal(Reason::NoCapacityInWindow, why))?;
-    decider.state.waiting.not_before = tried.and_then(|tried| tried.not_before);
+    let not_before = tried.and_then(|tried| tried.not_before);
+    decider.state.waiting.begin_after_refused(not_before);
     let admitted = admission::admit_proposal_or(decider, proposal, refused);
-    decider.state.waiting.not_before = None;
+    decider.state.waiting.begin_after_refused(None);
     let (agreement, admitted, number) = match (admitted, tried) {
         (Ok(admitted), _) => admitted,
         (Err(refusal), Some(tried)) if is_about_time(refusal.reason) => {
@@ -158,7 +143,7 @@ fn keep_until_reserved(
     let moved = update::apply_admission_moves(decider, &admitted);
     let moves = std::mem::take(&mut admitted.moved);
     admitted.transferred.clear();
-    let (id, at) = (agreement.id, admitted.resource);
+    let at = admitted.resource;
     let mut numbers = Vec::new();
     for (request, (slot, nodes)) in requests_of_agreement(&agreement, number)
         .into_iter()
@@ -175,60 +160,21 @@ fn keep_until_reserved(
         decider.state.schedules.put_back(at, now, &fixed, slot.start);
         numbers.push(fixed.id);
     }
-    wait_for_reservation(decider, agreement, admitted, numbers, tried);
-    if let Some(waiting) = decider.state.waiting.waiting.get_mut(&id) {
-        (waiting.moved, waiting.moves) = (moved, moves);
-    }
-}
-
-pub(crate) fn wait_for_reservation(
-    decider: &mut Decider<'_>,
-    agreement: Agreement,
-    admitted: Placement,
-    numbers: Vec<u64>,
-    tried: Option<ReservationTries>,
-) {
-    let tried = tried.unwrap_or(ReservationTries {
-        since: decider.now,
-        slots: 0,
-        not_before: None,
+    let waiting = WaitingCommand::new(agreement, admitted, numbers, tried, decider.now);
+    decider.state.waiting.wait_for(WaitingCommand {
+        moved,
+        moves,
+        ..waiting
     });
-    let waiting = WaitingCommand {
-        is_kept: false,
-        admitted,
-        moved: Vec::new(),
-        moves: Vec::new(),
-        numbers,
-        replaces: None,
-        tried,
-        outcome: ReservationState::Unknown,
-        agreement,
-    };
-    decider.state.waiting.has_changed = true;
-    decider
-        .state
-        .waiting
-        .waiting
-        .insert(waiting.agreement.id, waiting);
-}
-
-/// Agreements that have moved for an agreement while its command waited.
-pub(crate) fn moved_before_reserving(decider: &mut Decider<'_>, id: Uuid) -> Vec<Agreement> {
-    match &mut decider.state.waiting.verdict {
-        Some((decided, Verdict::Reserved(reserved))) if *decided == id => std::mem::take(&mut reserved.moved),
-        _ => Vec::new(),
-    }
 }
 
 /// Begins a command about an agreement. Where it has waited, its kept slots leave the plan, so that it can have them now.
 pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
     let now = decider.present_second();
-    decider.state.waiting.verdict = None;
-    let Some(waiting) = decider.state.waiting.waiting.remove(&id) else {
+    let Some(waiting) = decider.state.waiting.begin(id) else {
         return;
     };
     let at = waiting.admitted.resource;
-    decider.state.waiting.has_changed |= waiting.outcome != ReservationState::Reserved;
     // Nodes that were taken out of use took it with them.
     let is_kept = waiting
         .numbers
@@ -259,7 +205,7 @@ pub(crate) fn begin_waiting_command(decider: &mut Decider<'_>, id: Uuid) {
     if !matches!(verdict, Verdict::Reserved(_)) {
         move_agreements_back(decider, at, &waiting.moves);
     }
-    decider.state.waiting.verdict = Some((id, verdict));
+    decider.state.waiting.set_verdict(id, verdict);
 }
 
 /// Moves agreements back that have moved for a command, after the cluster has refused the command's slot: all of
@@ -293,15 +239,6 @@ fn move_agreements_back(decider: &mut Decider<'_>, at: usize, moves: &[Move]) {
     };
     let moves: Vec<Move> = back.iter().flatten().filter_map(moves).collect();
     update::apply_moves(decider, &moves, "back: the cluster has refused the new place");
-}
-
-impl WaitingCommand {
-    /// Whether the slot is over, or its rest may be too short for a job that begins in it.
-    fn is_too_late(&self, now: Time) -> bool {
-        let goes_on = self.replaces.is_some_and(|replace| replace.has_begun);
-        let slot = self.agreement.slot();
-        slot.end <= now || !goes_on && self.agreement.is_too_late_by(now - slot.start)
-    }
 }
 
 /// Whether a later begin may be the reason for a refusal.

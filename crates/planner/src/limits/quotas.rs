@@ -83,9 +83,8 @@ pub(crate) fn check_agreements_quota(view: View<'_>, party: &str, but: Option<Uu
     if view.options.is_unbounded {
         return Ok(());
     }
-    let waiting = view.waiting.waiting.values();
-    let waiting =
-        waiting.filter(|waiting| waiting.agreement.party == party && Some(waiting.agreement.id) != but);
+    let waiting = view.waiting.agreements();
+    let waiting = waiting.filter(|waiting| waiting.party == party && Some(waiting.id) != but);
     if view.agreements.of_party(party) as usize + waiting.count() < most as usize {
         return Ok(());
     }

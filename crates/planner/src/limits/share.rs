@@ -261,15 +261,7 @@ fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
         }
     }
     // The offers count for acceptances, and a command that is decided again has given its slots back.
-    let waiting = view
-        .waiting
-        .waiting
-        .values()
-        .filter(|waiting| !waiting.numbers.is_empty());
-    for agreement in waiting
-        .map(|waiting| &waiting.agreement)
-        .filter(|agreement| agreement.party == party)
-    {
+    for agreement in view.waiting.placed_for(party) {
         let on = beside.entry(agreement.resource.clone()).or_default();
         on.extend(agreement.slots.iter().map(Slot::stretch));
     }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::retry::RetryReason;
-use crate::life::{keep_offers, lost_work, place_at_peer, reserving, retry, update};
+use crate::life::{keep_offers, lost_work, place_at_peer, retry, update};
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
@@ -116,7 +116,7 @@ pub(crate) fn set_nodes(
     }
     let repaired = repair(decider, at, DisplacementCause::OutOfUse);
     if by == Reporter::Executor {
-        reserving::note_reported(decider, resource);
+        decider.state.waiting.note_reported(resource);
     }
     Ok(repaired)
 }
