@@ -105,3 +105,11 @@ impl Agreements {
         self.states.get(state.word()).copied().unwrap_or(0)
     }
 }
+
+/// Whether an agreement has no place, because it is not decided yet.
+pub(crate) fn is_undecided(agreement: &Agreement) -> bool {
+    matches!(
+        agreement.state,
+        AgreementState::Pending | AgreementState::PendingAndTerminating
+    )
+}

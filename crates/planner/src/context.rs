@@ -7,9 +7,9 @@ use domain::clock::{Micros, second_of};
 use scheduler::Time;
 
 use crate::agreements::Agreements;
-use crate::commands::CommandOptions;
 use crate::life::Life;
 use crate::limits::Limits;
+use crate::options::CommandOptions;
 use crate::placement::Places;
 use crate::schedules::Schedules;
 use crate::settings::Settings;

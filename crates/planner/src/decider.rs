@@ -7,15 +7,12 @@ use domain::clock::{Micros, second_of};
 use scheduler::Time;
 use uuid::Uuid;
 
-use crate::commands::CommandOptions;
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, Result};
-use crate::life::{move_up, update};
+use crate::options::CommandOptions;
 use crate::request::RememberedAnswers;
-use crate::resources::{change, repair};
 use crate::settings::Settings;
 use crate::state::State;
-use crate::table::negotiate;
 
 /// The data of a decision: the plan, the present, and the changes that the batch has so far.
 pub struct Decider<'a> {
@@ -63,45 +60,6 @@ impl<'a> Decider<'a> {
 }
 
 impl Decider<'_> {
-    /// Whether something was found in the plan that must never happen: nothing more may be decided on it.
-    pub fn has_found_fault(&self) -> bool {
-        self.state.why_impossible().is_some()
-    }
-
-    /// Does what is due before anything else is decided: offers lapse, agreements are fixed that have waited for long enough, and nodes
-    /// come back that were expected by now.
-    pub fn catch_up(&mut self) {
-        negotiate::lapse_negotiations(&mut self.bargaining());
-        update::fix_those_who_have_waited(self);
-        repair::look_after_nodes(self);
-    }
-
-    /// Makes one slice of moves into free time.
-    pub fn move_some_up(&mut self) {
-        move_up::move_some_up(self);
-        update::fix_those_who_have_waited(self);
-    }
-
-    /// Takes the commands that are to be decided again, by the agreements that they would make. Their slots are kept until then.
-    pub fn take_decidable_commands(&mut self) -> Vec<Uuid> {
-        self.state.waiting.take_decidable(self.now)
-    }
-
-    /// Decides on a copy of the plan of which nothing is kept, without asking a cluster to hold something.
-    ///
-    /// # Errors
-    /// [`Error::Unavailable`] where the copy cannot be right.
-    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
-        let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
-            decider.state.waiting.promise_at_once();
-            let decided = decide(decider);
-            Ok((decided, decider.state.limits.clone()))
-        })?;
-        // A question tells something about other parties, also where it asks for nothing.
-        self.state.limits.take_questions_of(limits);
-        Ok(decided)
-    }
-
     /// What can be looked at.
     pub(super) fn view(&self) -> View<'_> {
         let State {

@@ -10,6 +10,7 @@ mod census;
 mod commands;
 mod context;
 mod decider;
+mod decisions;
 mod error;
 mod fault;
 #[cfg(feature = "faults")]
@@ -19,6 +20,7 @@ mod idempotency;
 mod invariant;
 mod life;
 mod limits;
+mod options;
 mod overruns;
 mod picture;
 mod placement;
@@ -40,8 +42,8 @@ mod words;
 pub use census::{AHEAD, Census, ResourceCensus};
 pub use commands::{
     Accept, AddFeesOfChange, BeginDue, CallBackTarget, ChangeResource, CheckChangeAtPeer, CheckClosed,
-    CheckLaterStart, Command, CommandOptions, Configure, CountNodes, DecidePending, Decision, EndNegotiation,
-    EndSought, Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer, KeepNodes,
+    CheckLaterStart, Command, Configure, CountNodes, DecidePending, Decision, EndNegotiation, EndSought,
+    Evict, EvictedAgreement, ExchangeOffers, ForeseeReservation, Initiate, KeepAnswer, KeepNodes,
     ListBoundNodes, ListNodes, ListPlanned, ListRunning, MoveAgreement, OpenResource, Outcome, OverrideNodes,
     PendingRequest, Place, PlaceSought, Propose, PutAtPeer, QuoteEnding, QuoteOffers, ReportAtPeer,
     ReportBrought, ReportEnded, ReportHandingOver, ReportReserving, ReportStaging, ReportStarted,
@@ -53,6 +55,7 @@ pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result
 pub use fault::IMPOSSIBLE;
 pub use life::at_peer::MadeAtPeer;
 pub use limits::share::{PartyUsage, ResourceUsage};
+pub use options::CommandOptions;
 pub use overruns::Overruns;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};
 pub use prices::energy::{Energy, Kwh, Watts};

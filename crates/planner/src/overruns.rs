@@ -12,9 +12,9 @@ pub(crate) const TOLD_BEFORE: Seconds = 5;
 pub(crate) const STEP_MIN: Seconds = 10;
 /// A step is the contract's duration divided by this, where that is longer: long work needs few steps.
 pub(crate) const STEP_PART: Seconds = 10;
-/// In a short slot, the notice to the running work takes no more than the slot divided by search.
+/// In a short slot, the notice to the running work takes no more than the slot divided by this.
 pub(crate) const TOLD_PART: Seconds = 4;
-/// In a slot, the notice to the running work and the saving together take no more than the slot divided by search.
+/// In a slot, the notice to the running work and the saving together take no more than the slot divided by this.
 pub(crate) const SAVED_PART: Seconds = 2;
 
 /// By how much slots may be made longer for work that is not over.

@@ -7,13 +7,13 @@ use domain::resources::{NodeCounts, UnusedNodes};
 use scheduler::{Interval, Seconds, Time};
 use uuid::Uuid;
 
+use crate::agreements::is_undecided;
 use crate::context::View;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
 use crate::prices::payer::Payer;
 use crate::prices::price_list::{Priced, Pricing};
 use crate::schedules::resource_plan::{NodeStatus, ResourcePlan};
 use crate::settings::Policies;
-use crate::state::is_undecided;
 
 /// The most nodes of a resource that are all on a picture. A longer list does not help to find the nodes that are not up.
 const NODES_MAX: u32 = 64;

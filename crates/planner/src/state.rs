@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationOffer};
+use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer};
 use domain::resources::{Binding, CLUSTER, Resource};
 use scheduler::{Interval, Time, counted};
 use uuid::Uuid;
 
-use crate::agreements::Agreements;
+use crate::agreements::{Agreements, is_undecided};
 use crate::error::Inconsistent;
 use crate::life::Life;
 use crate::limits::Limits;
@@ -333,12 +333,4 @@ fn restore_agreement(
             })?;
     }
     Ok(())
-}
-
-/// Whether an agreement has no place, because it is not decided yet.
-pub(super) fn is_undecided(agreement: &Agreement) -> bool {
-    matches!(
-        agreement.state,
-        AgreementState::Pending | AgreementState::PendingAndTerminating
-    )
 }

@@ -5,11 +5,12 @@ use domain::agreement::{Agreement, AgreementState, EventKind};
 use domain::change::{AcceptanceEndpoint, CallBack, Change};
 use uuid::Uuid;
 
-use super::{Accept, Command, Decision, Outcome};
+use super::accept::{Accept, make_accepted_agreement};
+use super::{Command, Decision, Outcome};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::at_peer::MadeAtPeer;
-use crate::life::{accept, admission, at_peer, reserving, update};
+use crate::life::{admission, at_peer, reserving, update};
 use crate::placement::refuse;
 use crate::request::Request;
 
@@ -79,7 +80,7 @@ impl Command for DecidePending {
                 place_first_way(decider, &pending, ways).map(|step| step.map_request(PendingRequest::New))
             }
             Ok(PendingRequest::Offered(acceptance)) => {
-                match accept::make_accepted_agreement(decider, *acceptance, Some(&pending)) {
+                match make_accepted_agreement(decider, *acceptance, Some(&pending)) {
                     // It is decided later.
                     Err(Error::Unavailable) => return Err(Error::Unavailable),
                     accepted => accepted

@@ -6,11 +6,11 @@ use domain::resources::{add_to_sums, penalties_of_provider};
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::agreements::is_undecided;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::life::{billing, pieces, update};
 use crate::request::{Idempotency, Scope};
-use crate::state::is_undecided;
 
 /// An agreement of a party is to be ended at once. Its work is lost, and its job is stopped; its guarantees are judged as after any loss,
 /// and pay.

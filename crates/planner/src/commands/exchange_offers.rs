@@ -1,16 +1,19 @@
 //! Offers are put on the table.
 
 use domain::agreement::{NegotiationOffer, OfferState};
+use domain::change::Change;
+use scheduler::{Reason, counted};
 use uuid::Uuid;
 
 use super::{Command, Decision, Initiate};
 use crate::decider::{Decider, DecisionStep};
-use crate::error::Error;
+use crate::error::{Error, Result, bare_refusal, quota_exceeded};
 use crate::life::keep_offers;
+use crate::limits::quotas;
 use crate::request::{Idempotency, Scope};
-use crate::table::messages::OfferWords;
-use crate::table::negotiate;
+use crate::table::messages::{OfferWords, refusal_in_short};
 use crate::table::propose::check_open_to_proposals;
+use crate::table::{exchange, negotiate};
 
 /// One step of a negotiation: an offer of the requester is to be stored with the answers to it, of which the Acceptable ones are kept. It
 /// opens the negotiation where it says so. The answer is the answers in their new states.
@@ -48,7 +51,7 @@ impl Command for ExchangeOffers {
         if let Some(opening) = bargain.opening.take() {
             let id = opening.negotiation.id;
             opening.decide(decider)?;
-            let put = keep_offers::put_offers_on_the_table(decider, bargain);
+            let put = put_offers_on_the_table(decider, bargain);
             if put.is_err() {
                 negotiate::end_any_negotiation(&mut decider.bargaining(), id)?;
             }
@@ -63,6 +66,115 @@ impl Command for ExchangeOffers {
         if !bargain.incoming.as_ref().is_some_and(rejects) {
             check_open_to_proposals(&talks.instance)?;
         }
-        keep_offers::put_offers_on_the_table(decider, bargain).map(DecisionStep::Done)
+        put_offers_on_the_table(decider, bargain).map(DecisionStep::Done)
     }
+}
+
+/// Puts offers on the table, in a negotiation of any party.
+pub(super) fn put_offers_on_the_table(
+    decider: &mut Decider<'_>,
+    bargain: ExchangeOffers,
+) -> Result<Vec<NegotiationOffer>> {
+    let now = decider.present_second();
+    let talks = decider
+        .state
+        .table
+        .get(bargain.negotiation)
+        .ok_or(Error::NotFound)?;
+    // A proposal of the provider does not count as held at a party's request.
+    let quota = talks.instance.proposed.is_none();
+    let party = Some(talks.instance.party.clone()).filter(|_| quota);
+    let more = bargain.answers.len() + usize::from(bargain.incoming.is_some());
+    let most = decider.settings.negotiation.offers_max;
+    if talks.offers.len() + more > most {
+        let binding = format!("a negotiation may have {}", counted(most, "offer"));
+        return Err(quota_exceeded(binding).into());
+    }
+    if let Some(OfferWords { offer, .. }) = &bargain.incoming {
+        if talks.offers.values().any(|other| other.name == offer.name) {
+            return Err(Error::Stale("another offer of this negotiation has this OfferId"));
+        }
+        if let Some(parent) = offer.parent {
+            exchange::check_may_be_answered(talks, parent, now)?;
+        }
+    } else if let Some(OfferWords { offer, .. }) = bargain.answers.first()
+        && let Some(parent) = offer.parent
+    {
+        exchange::check_may_be_answered(talks, parent, now)?;
+        // The offers held for it before are gone. Else each loss would add to the offers that its party holds.
+        if talks.held(parent).next().is_some() {
+            return Err(Error::Stale("something is held for what it answers"));
+        }
+    }
+    if let Some(OfferWords { offer, .. }) = &bargain.incoming
+        && offer.state == OfferState::Rejected
+    {
+        exchange::reject_offer(&mut decider.bargaining(), bargain.negotiation, offer.parent);
+    }
+    // In the order in which they came, which is that of their ids and of their references to each other.
+    let begun = decider.batch.len();
+    let mut answered = Vec::with_capacity(bargain.answers.len());
+    let put = bargain.incoming.as_ref().map(|incoming| incoming.offer.id);
+    for OfferWords { mut offer, document } in bargain.answers {
+        if offer.state == OfferState::Acceptable {
+            keep_or_demote_offers(decider, party.as_deref(), &mut offer, bargain.otherwise);
+        }
+        decider.state.table.put(offer.clone());
+        decider.batch.push(Change::CreateOffer {
+            offer: Box::new(offer.clone()),
+            document,
+        });
+        answered.push(offer);
+    }
+    if let Some(OfferWords { mut offer, document }) = bargain.incoming {
+        let refused = !answered.is_empty()
+            && answered
+                .iter()
+                .all(|answered| answered.state == OfferState::Rejected);
+        if refused {
+            offer.state = OfferState::Rejected;
+        }
+        decider.state.table.put(offer.clone());
+        let change = Change::CreateOffer {
+            offer: Box::new(offer),
+            document,
+        };
+        decider.batch.insert(begun, change);
+    }
+    let mut about: Vec<Uuid> = answered.iter().map(|offer| offer.id).collect();
+    if about.is_empty() {
+        about.extend(put);
+    }
+    decider.remember(bargain.idempotency, &about);
+    Ok(answered)
+}
+
+/// Keeps an offer where its party may have it held and it has a place, and else gives it the other state.
+pub(crate) fn keep_or_demote_offers(
+    decider: &mut Decider<'_>,
+    party: Option<&str>,
+    offer: &mut NegotiationOffer,
+    otherwise: OfferState,
+) {
+    let allowed = party.map_or(Ok(()), |party| {
+        quotas::check_hold_quota(decider.view(), party, offer)
+    });
+    let refusal = match allowed {
+        Err(refusal) => refusal,
+        // It was found a while ago.
+        Ok(()) if offer.is_expired(decider.present_second()) => bare_refusal(
+            Reason::WindowInThePast,
+            "the instant until which it could be held is over".to_owned(),
+        ),
+        Ok(()) if keep_offers::hold(decider, offer) => {
+            offer.held = Some(decider.now);
+            return;
+        }
+        Ok(()) => bare_refusal(
+            Reason::NoCapacityInWindow,
+            "its slot has been taken meanwhile".to_owned(),
+        ),
+    };
+    offer.state = otherwise;
+    offer.refusal = Some(refusal_in_short(&refusal));
 }

@@ -101,14 +101,10 @@ pub use take_census::TakeCensus;
 pub use take_picture::TakePicture;
 pub use terminate::Terminate;
 
-use std::sync::Arc;
-
 use uuid::Uuid;
 
 use crate::decider::{Decider, DecisionStep};
-use crate::error::{Error, Refusal, Result};
-use crate::life::{reserving, update};
-use crate::limits::refusal_log;
+use crate::error::{Refusal, Result};
 use crate::request::Scope;
 
 /// What is asked of the planner.
@@ -156,65 +152,4 @@ pub enum Outcome<'a> {
     Granted,
     /// It is refused, for a reason that may be told in words only.
     Refused(Option<&'a Refusal>),
-}
-
-/// How a command is to be decided.
-#[derive(Debug, Clone, Default)]
-pub struct CommandOptions {
-    /// Whether it is decided on a copy of the plan, and nothing is kept.
-    pub is_dry: bool,
-    /// The party of the operator that makes an agreement for another party: the audit trail says so.
-    pub booked_by: Option<Arc<str>>,
-    /// Whether an operator asks, whom no number of agreements and questions bounds.
-    pub is_unbounded: bool,
-}
-
-impl CommandOptions {
-    /// These options for a dry run, where that is wanted.
-    #[must_use]
-    pub fn or_dry(&self, is_dry: bool) -> Self {
-        Self {
-            is_dry: self.is_dry || is_dry,
-            ..self.clone()
-        }
-    }
-}
-
-impl Decider<'_> {
-    /// Decides a command, with what comes before and after it.
-    ///
-    /// # Errors
-    /// Those that the command names; [`Error::Unavailable`] where it would have to wait for a cluster in a dry run.
-    pub fn carry_out<C: Command>(&mut self, command: C, options: &CommandOptions) -> Decision<C> {
-        self.options.clone_from(options);
-        if std::mem::take(&mut self.options.is_dry) {
-            let options = self.options.clone();
-            return match self.try_out(|decider| decider.carry_out(command, &options))?? {
-                // No cluster is asked to hold something for it.
-                DecisionStep::Wait(_) => Err(Error::Unavailable),
-                done @ DecisionStep::Done(_) => Ok(done),
-            };
-        }
-        let (awaited, noted_for) = (command.awaited_agreement(), command.noted_for());
-        if let Some(id) = awaited {
-            reserving::begin_waiting_command(self, id);
-        }
-        let mut decision = command.decide(self);
-        match &mut decision {
-            Ok(DecisionStep::Wait(_)) if !awaited.is_some_and(|id| self.state.waiting.keep(id)) => {
-                return Err(Error::Unavailable);
-            }
-            Err(Error::Refused(refusal)) => {
-                if let Some(noted_for) = noted_for {
-                    let limits = &mut self.state.limits;
-                    let note = refusal_log::note_refused(limits, self.now, noted_for, refusal);
-                    self.batch.extend(note);
-                }
-            }
-            _ => {}
-        }
-        // What it has placed may be due by now: else the moment of the next decision would say when it is.
-        update::fix_those_who_have_waited(self);
-        decision
-    }
 }

@@ -3,10 +3,9 @@
 use domain::agreement::{Agreement, NegotiationInstance, NegotiationOffer, ProposalReason};
 use domain::change::Change;
 
-use super::{Command, Decision, ExchangeOffers};
+use super::{Command, Decision, ExchangeOffers, exchange_offers};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::keep_offers;
 use crate::table::negotiate;
 
 /// A negotiation of the provider's own is to be opened with its offers, which are held.
@@ -60,7 +59,7 @@ impl Command for Propose {
             negotiation: instance,
             document: self.document,
         });
-        let answered = keep_offers::put_offers_on_the_table(decider, self.offers);
+        let answered = exchange_offers::put_offers_on_the_table(decider, self.offers);
         match answered {
             Ok(answered) if answered.iter().any(NegotiationOffer::is_held) => {
                 Ok(DecisionStep::Done(answered))

@@ -1,35 +1,15 @@
 //! The possible offers for a request are told.
 
-use domain::agreement::Shape;
-
 use super::{Command, Decision, Outcome};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::limits::quotas;
 use crate::placement::transaction;
-use crate::request::Request;
-use crate::table::messages::{OfferOrigin, Quote, Weights};
+pub use crate::table::messages::QuoteOffers;
+use crate::table::messages::{OfferOrigin, Quote};
 use crate::table::propose::check_open_to_proposals;
 use crate::table::quote::QuoteContext;
 use crate::table::{change_end, fees, hold, negotiate, propose, quote};
-
-/// The possible offers for a request are to be told at present. Nothing is stored or kept.
-///
-/// # Errors
-/// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has begun or is
-/// over, [`Error::Unavailable`].
-#[derive(Debug, Clone)]
-pub struct QuoteOffers {
-    /// Its party.
-    pub about: OfferOrigin,
-    /// The request.
-    pub proposal: Request,
-    /// Where the duration follows from the number of nodes: other sizes than the requested ones, each with its duration,
-    /// in the form of the proposal's sizes. `None` where one size is as it is.
-    pub others: Option<Vec<Shape>>,
-    /// The weights in the ranking of counter offers.
-    pub weights: Weights,
-}
 
 impl Command for QuoteOffers {
     type Answer = Quote;

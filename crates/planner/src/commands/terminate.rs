@@ -8,11 +8,11 @@ use domain::clock::second_after;
 use uuid::Uuid;
 
 use super::{Command, Decision};
+use crate::agreements::is_undecided;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
 use crate::life::{billing, late_starts, lost_work, update};
 use crate::request::{Idempotency, Scope};
-use crate::state::is_undecided;
 use crate::table::{fees, negotiate};
 
 /// An agreement is to be ended before its time: at once when nothing of it runs, else as soon as its job has been stopped.

@@ -11,8 +11,7 @@ use uuid::Uuid;
 use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::accept::keep_promise;
-use crate::life::{accept, begin, keep_offers, succession};
+use crate::life::{begin, keep_offers, succession};
 use crate::limits::{pricing, spending};
 use crate::placement::{admit, transaction};
 use crate::request::Request;
@@ -77,7 +76,7 @@ pub(crate) fn make_agreement_at_peer(
     proposal.initiator_id.clone_from(&pending.initiator_id);
     let admitted = Placement::at(at, terms.slots.clone(), terms.price);
     let mut agreement = admit::make_agreement(&mut decider.search(), &proposal, terms.window(), &admitted);
-    keep_promise(&mut agreement, &terms);
+    succession::keep_promise(&mut agreement, &terms);
     (agreement.created, agreement.version) = (pending.created, pending.version + 1);
     agreement.fixed = true;
     let held = offer
@@ -120,7 +119,7 @@ pub(crate) fn make_agreement_at_peer(
         if begun {
             agreement = succession::take_over(decider, &old, agreement);
         }
-        accept::supersede_offers(decider, old, settled, agreement.id, &terms)?;
+        succession::supersede_offers(decider, old, settled, agreement.id, &terms)?;
     }
     if held.is_some() {
         let siblings = negotiate::sibling_offers(decider.view(), &offer);

@@ -10,11 +10,11 @@ use scheduler::Time;
 use tracing::info;
 use uuid::Uuid;
 
+use crate::agreements::is_undecided;
 use crate::context::View;
 use crate::decider::Decider;
 use crate::life::{billing, update};
 use crate::placement::eligible;
-use crate::state::is_undecided;
 
 /// Takes note of since when the nodes of an agreement without a job are its party's.
 pub(crate) fn note_handed_over(decider: &mut Decider<'_>, mut agreement: Agreement, since: Micros) {

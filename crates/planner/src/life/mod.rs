@@ -1,6 +1,5 @@
 //! The life of an agreement: its job's reports, longer slots, new attempts, its end and its bill; and when something is due.
 
-pub(super) mod accept;
 pub(super) mod acceptances;
 pub(super) mod admission;
 pub(super) mod at_peer;
@@ -31,6 +30,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use uuid::Uuid;
 
 use crate::agreements::Agreements;
+use crate::agreements::is_undecided;
 use crate::life::deadlines::Agenda;
 use crate::life::start_notices::Starts;
 use crate::overruns::{LastLook, Overruns};
@@ -38,7 +38,6 @@ use crate::prices::payer::fraction_of_millionths;
 use crate::schedules::Schedules;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::settings::Settings;
-use crate::state::is_undecided;
 use crate::timetable::Timetable;
 
 /// Seconds after the end of its slot from when on nothing of a lost job can run.

@@ -24,7 +24,7 @@ pub(crate) fn handle_overrun(decider: &mut Decider<'_>, agreement: &Agreement) {
     // As much time may have passed without a check.
     let grace = grace.filter(|grace| end - *grace > now);
     if agreement.slot_started().is_none() || end <= now + 1 {
-        // No work runs yet, or it was stopped before search check.
+        // No work runs yet, or it was stopped before this check.
         let begins = grace
             .map(|_| LastLook::Unsaved("its work had hardly begun when it was to be told to save itself"));
         decider.state.life.look_again(

@@ -193,7 +193,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
         Some(_) => agreement.placement().start.seconds() * domain::clock::MICROS_PER_SECOND,
     };
     let agreed = agreed.min(agreement.started.unwrap_or(decider.now));
-    // The records of search machine's jobs are the supervisor's.
+    // The records of this machine's jobs are the supervisor's.
     let measured = eligible::is_local(decider.view(), &agreement.resource);
     // Where only its files were being brought, nothing of the work has begun.
     let began = agreement.slot_started();

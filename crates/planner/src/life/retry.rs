@@ -102,11 +102,11 @@ pub(crate) fn run_again(
     why: RetryReason<'_>,
 ) -> bool {
     let next = second_after_loss(decider.view());
-    // An addition planned for search run is not planned for the next.
+    // An addition planned for this run is not planned for the next.
     let agreement = &saved_work::give_back_rest_of_saved(decider, agreement, next);
     let resource = decider.state.schedules.named(&agreement.resource);
     let on_cluster = resource.is_some_and(|each| each.resource.kind == CLUSTER);
-    // On search machine its job has ended, or ends within a moment. A job that never started leaves nothing.
+    // On this machine its job has ended, or ends within a moment. A job that never started leaves nothing.
     let leaves = on_cluster && end.started.is_some();
     let cleared = next + if leaves { CLEARED_AFTER } else { 0 };
     let mut waits = Agreement {

@@ -1,15 +1,18 @@
 //! An agreement goes on with the work of another one.
 
-use domain::agreement::{Agreement, Event, EventKind, GuaranteeState};
+use domain::agreement::{
+    Agreement, AgreementState, Event, EventKind, GuaranteeState, OfferTerms, PostingKind,
+};
 use domain::change::Change;
 use uuid::Uuid;
 
 use crate::decider::Decider;
+use crate::error::Result;
 use crate::life::{billing, update};
 use crate::schedules::nodes_out_of_use;
 
 /// Continues the work of an old agreement under a new one. Its nodes, where it has any, belong to the new one from the
-/// start. Returns the new agreement after search.
+/// start. Returns the new agreement after this.
 pub(crate) fn take_over(decider: &mut Decider<'_>, old: &Agreement, new: Agreement) -> Agreement {
     if old.has_nodes() {
         hand_over_nodes(decider, old, new.id, new.slot().end);
@@ -61,4 +64,45 @@ pub(crate) fn settle_guarantees(
         }
     }
     events
+}
+
+/// Ends an agreement that another one has taken the place of, for the fee that was quoted.
+pub(crate) fn supersede_offers(
+    decider: &mut Decider<'_>,
+    mut old: Agreement,
+    mut events: Vec<Event>,
+    by: Uuid,
+    terms: &OfferTerms,
+) -> Result<()> {
+    events.push(decider.event(EventKind::Superseded, format!("by {by}")));
+    if let Some(fee) = terms.fee {
+        let why = terms.fee_why.as_ref();
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        events.extend(billing::charge(
+            decider,
+            &old,
+            PostingKind::Change,
+            fee,
+            &format!("change{why}"),
+        ));
+    }
+    events.extend(update::must_close(
+        decider,
+        &mut old,
+        AgreementState::Complete,
+        decider.now,
+    )?);
+    decider.batch.push(Change::Supersede { old: old.id, new: by });
+    update::update(decider, old, events);
+    Ok(())
+}
+
+/// Makes an agreement as its offer promised. The words that accept it may be understood in another way by now.
+pub(crate) fn keep_promise(agreement: &mut Agreement, terms: &OfferTerms) {
+    if let Some(promise) = terms.promise.as_deref().cloned() {
+        agreement.template = promise.template;
+        agreement.constraints = promise.constraints;
+        agreement.job = promise.job;
+        agreement.guarantees = promise.guarantees;
+    }
 }

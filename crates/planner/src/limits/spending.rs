@@ -43,11 +43,11 @@ pub(crate) fn cap_exceeded(view: View<'_>, Spender { key, cap }: Spender) -> Ref
     let charged = view.settings.pricing.as_ref().map(|pricing| pricing.currency);
     if let Some(charged) = charged.filter(|charged| *charged != cap.currency) {
         return quota_exceeded(format!(
-            "search key may spend {cap}, and agreements are charged in {charged}"
+            "this key may spend {cap}, and agreements are charged in {charged}"
         ));
     }
     let spent = Money::new(spent_by(view, key), cap.currency);
-    quota_exceeded(format!("search key may spend {cap}, and has spent {spent}"))
+    quota_exceeded(format!("this key may spend {cap}, and has spent {spent}"))
 }
 
 fn left_to_spend(view: View<'_>, spender: Option<Spender>) -> Option<Money> {

@@ -88,7 +88,7 @@ pub(crate) fn unmet_condition_in_words(view: View<'_>, filters: &[Filter]) -> St
         .collect();
     if attribute == RESOURCE {
         format!(
-            "there is no resource of search name; there are {}",
+            "there is no resource of this name; there are {}",
             values.join(", ")
         )
     } else if values.is_empty() {

@@ -387,7 +387,7 @@ fn send_displaced_elsewhere(search: &mut Search<'_>, from: usize, number: u64) -
         return None;
     }
     let agreement = agreement.clone();
-    // A slot that starts in search second could not be taken back.
+    // A slot that starts in this second could not be taken back.
     let window = Interval::new(agreement.ready.max(now + 1), agreement.deadline);
     transaction::run_trial(search, |search| {
         let was = find::take_slots_out(search, &agreement, 0, now);

@@ -27,7 +27,7 @@ use crate::slot_numbers::{Numbers, SlotOf};
 const SLICE_WORK: u64 = scheduler::admission::BUDGET / 4;
 /// The moves of a slice: storing them takes a few milliseconds.
 pub(crate) const SLICE_MOVES: usize = 64;
-/// Looking at a resource costs at least search.
+/// Looking at a resource costs at least this.
 const RESOURCE_WORK: u64 = 16;
 
 /// The slots by their numbers, and which have moved of late.

@@ -8,7 +8,6 @@ use domain::resources::Scaling;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
 
-use crate::commands::QuoteOffers;
 use crate::context::{Search, View};
 use crate::error::{Error, Refusal, Result, bare_refusal, quota_exceeded};
 use crate::limits::budget::is_within_budget;
@@ -20,6 +19,7 @@ use crate::prices::payer::Payer;
 use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::requests::request_of_agreement;
+use crate::table::messages::QuoteOffers;
 use crate::table::messages::{Candidate, Quote};
 use crate::table::quote::{
     HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
@@ -210,7 +210,7 @@ pub(crate) fn reached_end(search: &mut Search<'_>, at: usize, old: &Agreement, e
 /// present price: else it would pay to make a slot longer and shorter again.
 fn price_of_change(view: View<'_>, at: usize, old: &Agreement, end: Time) -> Option<Money> {
     let price = old.price?;
-    // Overrun is charged by its use, or bought by search change.
+    // Overrun is charged by its use, or bought by this change.
     let before = old.placement().end - old.overrun();
     let slot = Interval::new(before.min(end), before.max(end));
     let nodes = old.slots.last().map_or(0, |last| last.nodes);

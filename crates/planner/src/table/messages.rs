@@ -1,10 +1,11 @@
 //! The messages of a negotiation, as the planner sees them.
 
-use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferTerms};
+use domain::agreement::{NegotiationInstance, NegotiationOffer, OfferTerms, Shape};
 use scheduler::Time;
 use uuid::Uuid;
 
 use crate::error::Refusal;
+use crate::request::Request;
 use crate::table::suggestion::Suggestion;
 
 /// The party that asks for offers.
@@ -101,4 +102,22 @@ pub(crate) fn refusal_in_short(refusal: &Refusal) -> String {
         "relaxations": [],
     })
     .to_string()
+}
+
+/// The possible offers for a request are to be told at present. Nothing is stored or kept.
+///
+/// # Errors
+/// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has begun or is
+/// over, [`Error::Unavailable`].
+#[derive(Debug, Clone)]
+pub struct QuoteOffers {
+    /// Its party.
+    pub about: OfferOrigin,
+    /// The request.
+    pub proposal: Request,
+    /// Where the duration follows from the number of nodes: other sizes than the requested ones, each with its duration,
+    /// in the form of the proposal's sizes. `None` where one size is as it is.
+    pub others: Option<Vec<Shape>>,
+    /// The weights in the ranking of counter offers.
+    pub weights: Weights,
 }

@@ -7,12 +7,12 @@ use domain::agreement::{
 };
 use scheduler::{Fraction, Interval, Reason, Request, Time};
 
-use crate::commands::QuoteOffers;
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
 use crate::limits::{budget, quotas};
 use crate::placement::{admit, transaction};
 use crate::schedules::need::Need;
+use crate::table::messages::QuoteOffers;
 use crate::table::messages::{Candidate, Quote};
 use crate::table::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
 use crate::table::suggestion::Suggestion;

@@ -8,7 +8,6 @@ use scheduler::prediction::whole_as_real;
 use scheduler::refusal::{Bounds, Relaxation};
 use scheduler::{Fraction, Interval, Reason, Seconds, Time};
 
-use crate::commands::QuoteOffers;
 use crate::context::{Search, View};
 use crate::error::{Refusal, Result, bare_refusal};
 use crate::limits::budget::is_within_budget;
@@ -19,6 +18,7 @@ use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::schedules::need::Need;
 use crate::table::fees::Rebooking;
+use crate::table::messages::QuoteOffers;
 use crate::table::messages::{Candidate, Quote, Weights};
 use crate::table::ranking::{PHI_EPSILON, candidate_price, rank_candidates};
 use crate::table::suggestion::Suggestion;

@@ -562,7 +562,7 @@ fn a_frozen_resource_takes_nothing_new_and_what_is_agreed_stays_and_moves_on_it_
     assert_eq!((lies(domain.of(stays.id)).1, lies(domain.of(wide.id)).1), before);
     let again = set(&mut domain, "local", ResourceVerb::Freeze).unwrap();
     assert_eq!(again.resources[0].1, "");
-    // Only it could take search.
+    // Only it could take this.
     let refusal = domain.place(proposal(3, 50, (0, 400))).unwrap_err();
     assert_eq!(refusal.reason, Reason::SizeExceedsCapacity);
     assert!(
