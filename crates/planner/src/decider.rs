@@ -185,11 +185,3 @@ impl<T, C> DecisionStep<T, C> {
         }
     }
 }
-
-#[cfg(test)]
-impl Decider<'_> {
-    /// The answer to a command, which waits for no cluster.
-    pub(super) fn decide<C: crate::commands::Command>(&mut self, command: C) -> Result<C::Answer> {
-        command.decide(self).map(DecisionStep::done)
-    }
-}

@@ -88,3 +88,11 @@ impl Decider<'_> {
         decision
     }
 }
+
+#[cfg(test)]
+impl Decider<'_> {
+    /// The answer to a command, which waits for no cluster.
+    pub(super) fn decide<C: Command>(&mut self, command: C) -> Result<C::Answer> {
+        command.decide(self).map(DecisionStep::done)
+    }
+}

@@ -54,7 +54,7 @@ pub use decider::{Decider, DecisionStep};
 pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
 pub use fault::IMPOSSIBLE;
 pub use life::at_peer::MadeAtPeer;
-pub use limits::share::{PartyUsage, ResourceUsage};
+pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;
 pub use overruns::Overruns;
 pub use picture::{Picture, PicturedResource, PicturedSlot, SlotOf};

@@ -14,8 +14,8 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, OfferLoss, Result};
 use crate::life::{acceptances, admission, reserving, succession};
 use crate::limits::{pricing, quotas, spending};
-use crate::placement::admit;
 use crate::placement::refuse::barred_in_words;
+use crate::placement::{admit, choice};
 use crate::request::{AcceptedOffer, Idempotency, Request, Scope};
 use crate::schedules::need::Placement;
 use crate::table::{hold, negotiate, propose, replace};
@@ -110,7 +110,7 @@ pub(super) fn make_accepted_agreement(
     }
     let mut agreement = admit::make_agreement(&mut decider.search(), proposal, terms.window(), &admitted);
     succession::keep_promise(&mut agreement, &terms);
-    admit::settle_room(decider.view(), &mut agreement);
+    choice::settle_room(decider.view(), &mut agreement);
     let spender = acceptance.proposal.spender;
     if acceptances::waits_to_accept(
         decider,

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::placement::transaction;
+use crate::table::candidates::{price_difference, price_with_fee};
 use crate::table::messages::{Candidate, Quote};
-use crate::table::quote::{price_difference, price_with_fee};
 use crate::table::{fees, hold, quote, replace};
 
 /// Fees are to be added to offers in place of an agreement: ours by our prices, and at least the charge of the peer that has it now; at

@@ -2,10 +2,11 @@
 
 use domain::agreement::{Agreement, ServiceState};
 use domain::change::Change;
+use scheduler::Time;
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::life::{at_peer, begin, billing, late_starts, overrun, retry};
+use crate::life::{at_peer, awaited_words, begin, billing, late_starts, overrun, retry, update};
 use crate::requests::request_of_agreement;
 
 /// Every slot that is due is to begin, and every reservation without a job that is at the end of its slot is to be closed. The answer is
@@ -30,7 +31,7 @@ impl Command for BeginDue {
             };
             if agreement.service == ServiceState::Processing {
                 overrun::handle_overrun(decider, &agreement);
-            } else if late_starts::awaits_word_of_cluster(decider.view(), &agreement) {
+            } else if awaited_words::awaits_word_of_cluster(decider.view(), &agreement) {
                 // Its nodes may be its party's already.
             } else if agreement.has_nodes() {
                 late_starts::finish_reservation(decider, agreement)?;
@@ -72,7 +73,7 @@ impl Command for BeginDue {
                 starting.extend(begin::begin(decider, agreement));
             }
         }
-        billing::assess_due(decider);
+        assess_due(decider);
         Ok(DecisionStep::Done(starting))
     }
 }
@@ -91,6 +92,22 @@ fn announce_starts(decider: &mut Decider<'_>) {
                 agreement: Box::new(agreement),
                 at: decider.now,
             });
+        }
+    }
+}
+
+/// Assesses the agreements for which time alone may decide something by now.
+pub(crate) fn assess_due(decider: &mut Decider<'_>) {
+    for id in decider.state.life.to_assess_by(decider.present_second()) {
+        let Some(mut agreement) = decider.state.must_get(id) else {
+            continue;
+        };
+        let events = billing::assess(decider, &mut agreement);
+        if events.is_empty() {
+            // A check without a result need not be stored: it is repeated after a restart.
+            decider.state.replace(agreement, Time::MIN);
+        } else {
+            update::update(decider, agreement, events);
         }
     }
 }

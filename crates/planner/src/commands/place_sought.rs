@@ -6,7 +6,7 @@ use domain::change::Change;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
-use crate::life::{at_peer, update};
+use crate::life::{place_at_peer, update};
 use crate::placement::transaction;
 use crate::words::time_difference_in_words;
 
@@ -49,7 +49,7 @@ impl Command for PlaceSought {
                     ..agreement.clone()
                 };
                 placed.place_slot(0, (slot, nodes));
-                at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
+                place_at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
             });
             let placed = placed.ok_or(Error::Unavailable)?;
             let moved = time_difference_in_words(slot.start - before);

@@ -5,11 +5,12 @@ use crate::decider::{Decider, DecisionStep};
 use crate::error::Error;
 use crate::limits::quotas;
 use crate::placement::transaction;
-pub use crate::table::messages::QuoteOffers;
+use crate::table::candidates::QuoteContext;
 use crate::table::messages::{OfferOrigin, Quote};
 use crate::table::propose::check_open_to_proposals;
-use crate::table::quote::QuoteContext;
-use crate::table::{change_end, fees, hold, negotiate, propose, quote};
+use crate::table::{candidates, change_end, fees, hold, negotiate, propose, quote};
+
+pub use crate::table::messages::QuoteOffers;
 
 impl Command for QuoteOffers {
     type Answer = Quote;
@@ -72,7 +73,7 @@ impl Command for QuoteOffers {
                 .and_then(|replaced| fees::cheapest_rebooking(search, replaced));
             let context = QuoteContext {
                 rebooking,
-                ..quote::quote_context(search.view(), &self, until, replaced.as_ref())
+                ..candidates::quote_context(search.view(), &self, until, replaced.as_ref())
             };
             Ok(quote::find_offers(search, &context, &mut suggestion))
         });

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
 use crate::error::Result;
-use crate::life::{at_peer, billing, held_nodes, late_starts, pieces, reports, retry, update};
+use crate::life::{billing, held_nodes, late_starts, pieces, place_at_peer, reports, retry, update};
 use crate::placement::transaction;
 use crate::words::time_difference_in_words;
 
@@ -119,7 +119,7 @@ fn follow(decider: &mut Decider<'_>, agreement: &Agreement, slot: Interval) {
         let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
         let mut placed = agreement.clone();
         placed.place_slot(0, (slot, nodes));
-        at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
+        place_at_peer::try_put_at_peer(search, &placed, number, at).then_some(placed)
     });
     // There is room again once another one has left.
     let Some(placed) = placed else { return };

@@ -2,8 +2,8 @@
 
 use super::{Command, Decision};
 use crate::decider::{Decider, DecisionStep};
-use crate::limits::share;
-use crate::limits::share::PartyUsage;
+use crate::limits::party_usage;
+use crate::limits::party_usage::PartyUsage;
 
 /// The answer is what a party has; what all have where none is named, by their names.
 ///
@@ -20,8 +20,8 @@ impl Command for ShowUsage {
 
     fn decide(self, decider: &mut Decider<'_>) -> Decision<Self> {
         Ok(DecisionStep::Done(match self.party {
-            Some(party) => vec![share::usage_of(decider.view(), party)],
-            None => share::usage_of_all(decider.view()),
+            Some(party) => vec![party_usage::usage_of(decider.view(), party)],
+            None => party_usage::usage_of_all(decider.view()),
         }))
     }
 }

@@ -11,7 +11,7 @@ use super::{Command, Decision};
 use crate::agreements::is_undecided;
 use crate::decider::{Decider, DecisionStep};
 use crate::error::{Error, Result};
-use crate::life::{billing, late_starts, lost_work, update};
+use crate::life::{awaited_words, billing, lost_work, update};
 use crate::request::{Idempotency, Scope};
 use crate::table::{fees, negotiate};
 
@@ -100,7 +100,7 @@ fn end_or_stop_job(
     match agreement.service {
         ServiceState::NotReady => return cancel(decider, agreement, events, charge_of_peer),
         // Its nodes may be its party's. What it owes is known when its peer tells.
-        ServiceState::Idle if late_starts::awaits_word_of_peer(decider.view(), &agreement) => {}
+        ServiceState::Idle if awaited_words::awaits_word_of_peer(decider.view(), &agreement) => {}
         ServiceState::Idle => {
             agreement.outcome = Some(RunOutcome::Terminated);
             events.extend(update::close(

@@ -14,11 +14,11 @@ use crate::life::update;
 use crate::limits::share::{keep_within, refusal_within_share};
 use crate::limits::{pricing, quotas, share, spending, window};
 use crate::placement::admit::admission_in_words;
-use crate::placement::{admit, refuse, split};
+use crate::placement::{admit, choice, refuse, split};
 use crate::request::{AcceptedOffer, Request};
 use crate::schedules::need::{Need, Placement};
 use crate::settings::Quotas;
-use crate::table::propose;
+use crate::table::suggest_move;
 use crate::waiting::reserved_starts;
 
 /// Refuses an offer with an id that its initiator has given before, to another agreement than `but`: the one that it replaces,
@@ -77,7 +77,7 @@ pub(crate) fn admit_proposal_or(
         admitted = split::admit_cut_or_whole(&mut decider.search(), &need, cut);
     }
     let admitted = admitted.map_err(|reason| {
-        if let Some(suggestion) = propose::suggest_a_move(&mut decider.search(), &need, reason) {
+        if let Some(suggestion) = suggest_move::suggest_a_move(&mut decider.search(), &need, reason) {
             decider.state.table.note_suggestion(suggestion);
         }
         let why = refused(&mut decider.search(), &need, reason);
@@ -87,7 +87,7 @@ pub(crate) fn admit_proposal_or(
     let is_split = admitted.slots.is_split();
     let agreed = if is_split { room } else { window };
     let mut agreement = admit::make_agreement(&mut decider.search(), proposal, agreed, &admitted);
-    admit::settle_room(decider.view(), &mut agreement);
+    choice::settle_room(decider.view(), &mut agreement);
     if room != agreed {
         keep_within(&mut agreement, room);
     }

@@ -11,11 +11,10 @@ use uuid::Uuid;
 use crate::context::{Search, View};
 use crate::decider::Decider;
 use crate::error::{Error, OfferLoss, Result};
-use crate::life::{begin, keep_offers, succession};
+use crate::life::{begin, keep_offers, place_at_peer, succession};
 use crate::limits::{pricing, spending};
 use crate::placement::{admit, transaction};
 use crate::request::Request;
-use crate::requests::requests_of_agreement;
 use crate::schedules::need::Placement;
 use crate::table::{hold, negotiate, replace};
 
@@ -172,7 +171,7 @@ pub(crate) fn try_put_successor(
             // One at its end has nothing left to give up.
             let _ = replace::lift_replaced_agreement(search, old.id);
         }
-        try_put_at_peer(search, agreement, number, at).then_some(())
+        place_at_peer::try_put_at_peer(search, agreement, number, at).then_some(())
     });
     put.is_some()
 }
@@ -205,25 +204,6 @@ fn note_taken_at_peer(decider: &mut Decider<'_>, offer: &NegotiationOffer, agree
     if offer_on_table(decider.view(), offer).is_some() {
         decider.state.table.put(taken);
     }
-}
-
-/// Puts the slots of an agreement where its peer has them; whether there was room for all.
-pub(crate) fn try_put_at_peer(
-    search: &mut Search<'_>,
-    agreement: &Agreement,
-    number: u64,
-    at: usize,
-) -> bool {
-    let now = search.present_second();
-    let slots = requests_of_agreement(agreement, number).into_iter();
-    let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
-    let slots: Vec<_> = slots.zip(starts).collect();
-    transaction::run_trial(search, |search| {
-        let mut slots = slots.into_iter();
-        let all = slots.all(|(request, start)| search.schedules.put(at, now, &request, start));
-        all.then_some(())
-    })
-    .is_some()
 }
 
 /// Begins a slot at a peer, however late it is here. One that is over already waits until it is known how it ended there.

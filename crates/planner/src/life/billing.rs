@@ -5,21 +5,21 @@ use domain::agreement::{
     Account, Agreement, Event, EventKind, GuaranteeState, Money, Obligated, Posting, PostingKind,
 };
 use domain::change::Change;
-use scheduler::{Time, counted};
+use scheduler::counted;
 use uuid::Uuid;
 
 use crate::decider::Decider;
-use crate::life::{late_starts, update};
+use crate::life::awaited_words;
 
 /// Assesses the guarantees of an agreement as it stands now, and posts the amounts that are due. Returns the lines
 /// for its timeline.
 pub(crate) fn assess(decider: &mut Decider<'_>, agreement: &mut Agreement) -> Vec<Event> {
     let mut events = Vec::new();
-    if late_starts::awaits_word_of_cluster(decider.view(), agreement) {
+    if awaited_words::awaits_word_of_cluster(decider.view(), agreement) {
         // Its nodes may have been its party's since its slot began.
         return events;
     }
-    let awaits_peer = late_starts::awaits_word_of_peer(decider.view(), agreement);
+    let awaits_peer = awaited_words::awaits_word_of_peer(decider.view(), agreement);
     let mut guarantees = std::mem::take(&mut agreement.guarantees);
     for guarantee in &mut guarantees {
         if awaits_peer {
@@ -98,22 +98,6 @@ pub(crate) fn charge(
     let accounts = (Account::Party(agreement.party.clone()), Account::Provider);
     post(decider, agreement.id, kind, accounts, amount, what.to_owned());
     Some(decider.event(EventKind::Charged, format!("{amount}: {what}")))
-}
-
-/// Assesses the agreements for which time alone may decide something by now.
-pub(crate) fn assess_due(decider: &mut Decider<'_>) {
-    for id in decider.state.life.to_assess_by(decider.present_second()) {
-        let Some(mut agreement) = decider.state.must_get(id) else {
-            continue;
-        };
-        let events = assess(decider, &mut agreement);
-        if events.is_empty() {
-            // A check without a result need not be stored: it is repeated after a restart.
-            decider.state.replace(agreement, Time::MIN);
-        } else {
-            update::update(decider, agreement, events);
-        }
-    }
 }
 
 /// Has the provider pay an amount to the party of an agreement that it ends. Returns the line for its timeline.

@@ -2,9 +2,8 @@
 //! where there is one, with or without a job (`super::retry`). A reservation that is a little late begins at once, and ends as
 //! much later where its nodes are free for that. What was delivered in the end is told by the agreement itself.
 
-use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome, ServiceState};
+use domain::agreement::{Agreement, AgreementState, EventKind, RunOutcome};
 use domain::clock::MICROS_PER_SECOND;
-use domain::resources::CLUSTER;
 use scheduler::{Interval, Seconds, counted};
 
 use crate::context::View;
@@ -24,27 +23,6 @@ pub(crate) fn lateness(view: View<'_>, agreement: &Agreement) -> Seconds {
     let kept = kept.and_then(|kept| kept.kept_for(agreement));
     let whole = kept.filter(|kept| kept.nodes.len() >= agreement.slot_nodes() as usize);
     agreement.lateness(whole.map_or(now, |kept| kept.since.min(now)))
-}
-
-/// Whether the nodes of a reservation may be its party's although it has not begun here: its slot has begun, and its
-/// cluster has not told yet what it holds.
-pub(crate) fn awaits_word_of_cluster(view: View<'_>, agreement: &Agreement) -> bool {
-    let (now, slot) = (view.present_second(), agreement.slot());
-    let resource = view.schedules.named(&agreement.resource);
-    agreement.job.is_none()
-        && agreement.started.is_none()
-        && agreement.service != ServiceState::Completed
-        && slot.start < now
-        && now < slot.end
-        && resource.is_some_and(|resource_plan| {
-            resource_plan.resource.kind == CLUSTER && !resource_plan.has_told_kept
-        })
-}
-
-/// Whether the nodes of a reservation may be its party's, or may have been, and its peer has not told that yet.
-pub(crate) fn awaits_word_of_peer(view: View<'_>, agreement: &Agreement) -> bool {
-    let until = view.schedules.peer_tells_until(agreement);
-    until.is_some_and(|until| view.present_second() < until)
 }
 
 /// Has a reservation that is a little late end as much later as it begins, also beyond its deadline, where its nodes are

@@ -8,8 +8,8 @@ use crate::context::Search;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::overrun::saved_work;
-use crate::life::{pieces, place_at_peer, reports, retry};
-use crate::placement::{admit, refuse};
+use crate::life::{executions, pieces, place_at_peer};
+use crate::placement::{choice, refuse};
 use crate::schedules::need::Need;
 use crate::table::negotiate;
 use crate::words::{piece_in_words, time_difference_in_words};
@@ -41,10 +41,10 @@ pub(crate) fn lose(decider: &mut Decider<'_>, id: Uuid) -> Option<Agreement> {
     let agreement = decider.state.agreements.get(id).cloned()?;
     let detail = format!("its nodes of {} are gone", agreement.resource);
     let had_job = agreement.service == ServiceState::Processing;
-    let end = retry::end_of_lost_work(decider.view(), &agreement);
+    let end = executions::end_of_lost_work(decider.view(), &agreement);
     let lost = pieces::lose_agreement_because(decider, agreement, EventKind::Ended, detail)?;
     if had_job {
-        reports::record_execution(decider, &lost, &end);
+        executions::record_execution(decider, &lost, &end);
     }
     Some(lost)
 }
@@ -83,7 +83,7 @@ pub(crate) fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost
         is_new: true,
         ..Need::of_agreement(agreement, window)
     };
-    let requests = admit::requests(search.view(), &need);
+    let requests = choice::requests(search.view(), &need);
     let slots: Vec<String> = refuse::alternatives(search, &need, &requests)
         .iter()
         .map(|alternative| time_difference_in_words(alternative.slot.start - agreement.placement().start))

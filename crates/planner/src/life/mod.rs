@@ -3,9 +3,11 @@
 pub(super) mod acceptances;
 pub(super) mod admission;
 pub(super) mod at_peer;
+pub(super) mod awaited_words;
 pub(super) mod begin;
 pub(super) mod billing;
 pub(super) mod deadlines;
+pub(super) mod executions;
 pub(super) mod held_nodes;
 pub(super) mod keep_offers;
 pub(super) mod late_starts;

@@ -7,8 +7,11 @@
 use domain::agreement::{Agreement, EventKind};
 use scheduler::{Interval, Seconds};
 
+use crate::context::Search;
 use crate::decider::Decider;
-use crate::life::{at_peer, update};
+use crate::life::update;
+use crate::placement::transaction;
+use crate::requests::requests_of_agreement;
 
 /// Seconds that peers have at least to be asked, before the slot begins.
 const ASKED_WITHIN: Seconds = 15;
@@ -45,9 +48,28 @@ pub(crate) fn seek_at_peers(
         };
         placed.place_slot(0, (later, nodes));
         placed.keep_promised_start(agreement, decider.present_second());
-        at_peer::try_put_at_peer(&mut decider.search(), &placed, number, at).then_some(placed)
+        try_put_at_peer(&mut decider.search(), &placed, number, at).then_some(placed)
     })?;
     let detail = format!("{why}, and there is no other place in its window here: other domains are asked");
     let event = decider.event(EventKind::Forwarded, detail);
     Some(update::update(decider, placed, vec![event]))
+}
+
+/// Puts the slots of an agreement where its peer has them; whether there was room for all.
+pub(crate) fn try_put_at_peer(
+    search: &mut Search<'_>,
+    agreement: &Agreement,
+    number: u64,
+    at: usize,
+) -> bool {
+    let now = search.present_second();
+    let slots = requests_of_agreement(agreement, number).into_iter();
+    let starts = agreement.loads().into_iter().map(|(slot, _)| slot.start);
+    let slots: Vec<_> = slots.zip(starts).collect();
+    transaction::run_trial(search, |search| {
+        let mut slots = slots.into_iter();
+        let all = slots.all(|(request, start)| search.schedules.put(at, now, &request, start));
+        all.then_some(())
+    })
+    .is_some()
 }

@@ -2,11 +2,9 @@
 //! replaced. It says nothing about the new job: only reports about the agreement's present job count.
 
 use domain::agreement::{
-    Agreement, AgreementState, BroughtFiles, Event, EventKind, Execution, JobEnd, Run, RunOutcome,
-    ServiceState,
+    Agreement, AgreementState, BroughtFiles, Event, EventKind, JobEnd, Run, RunOutcome, ServiceState,
 };
-use domain::change::Change;
-use domain::clock::{MICROS_PER_SECOND, Micros, STEP_MIN};
+use domain::clock::{Micros, STEP_MIN};
 use scheduler::counted;
 use uuid::Uuid;
 
@@ -14,51 +12,8 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::retry::NEVER_STARTED;
-use crate::life::{billing, pieces, retry, update};
+use crate::life::{billing, executions, retry, update};
 use crate::placement::eligible;
-
-/// Records an execution for prediction, unless no process ever ran. The time in which its files were moved belongs neither to
-/// its wait nor to its run.
-pub(crate) fn record_execution(decider: &mut Decider<'_>, agreement: &Agreement, end: &JobEnd) {
-    let (Some(job), Some(started)) = (agreement.job.as_ref(), agreement.started) else {
-        return;
-    };
-    let fetches = job.fetched().next().is_some();
-    if fetches && job.brought.is_none() {
-        return;
-    }
-    let slot = agreement.placement().start.seconds() * MICROS_PER_SECOND;
-    let bytes = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-    let staging = end.staging.as_deref();
-    let after = staging.map_or(0, |staging| staging.after);
-    let sent = staging.and_then(|staging| staging.sent).unwrap_or_default();
-    let (before, brought) = job
-        .brought
-        .map(|files| (files.before, files.moved))
-        .unwrap_or_default();
-    let waited = started - slot + before - brought.took - end.transfer_in;
-    decider.batch.push(Change::RecordExecution(Box::new(Execution {
-        agreement: agreement.id,
-        application: job.application.clone(),
-        version: job.version.clone(),
-        arguments: job.arguments.clone(),
-        input_bytes: bytes(end.input_bytes),
-        output_bytes: bytes(end.output_bytes),
-        resource: agreement.resource.clone(),
-        nodes: agreement.mean_nodes(),
-        planned: agreement.placement(),
-        estimate: agreement.duration,
-        queue_time: waited.max(0),
-        run_time: (agreement.run_time().unwrap_or(0) - before - after).max(0),
-        transfer_in: end.transfer_in + brought.took,
-        transfer_out: end.transfer_out + sent.took,
-        // On a cluster they are moved twice: from their addresses, and to its disk.
-        moved_in: bytes(end.moved_in.max(brought.bytes)),
-        moved_out: bytes(end.moved_out.max(sent.bytes)),
-        outcome: end.outcome,
-        ended: end.ended,
-    })));
-}
 
 /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
 /// runs.
@@ -205,7 +160,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
             RunOutcome::Terminated
         }
         RunOutcome::Checkpointed if agreement.has_more_slots() => {
-            pieces::end_piece(decider, agreement, &end);
+            end_piece(decider, agreement, &end);
             return Ok(());
         }
         // There is nothing that it could go on in.
@@ -248,7 +203,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     events.push(at(EventKind::Ended, job_end_in_words(end)));
     events.extend(update::must_close(decider, &mut agreement, last, end.ended)?);
     let agreement = update::update(decider, agreement, events);
-    record_execution(decider, &agreement, end);
+    executions::record_execution(decider, &agreement, end);
     Ok(())
 }
 
@@ -261,10 +216,25 @@ pub(crate) fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement
     }
 }
 
+/// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
+pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end: &JobEnd) {
+    let (number, slots) = (agreement.slot_number(), agreement.slots.len());
+    agreement.note_started(end.started);
+    agreement.end_slot(end.ended);
+    agreement.service = ServiceState::Idle;
+    let brought = end.staging.as_ref().and_then(|staging| staging.brought);
+    let mut events = note_brought_files(decider.view(), &mut agreement, brought);
+    let detail = format!("piece {number} of {slots} is over, its work saved");
+    events.push(decider.event(EventKind::Checkpointed, detail));
+    events.extend(billing::assess(decider, &mut agreement));
+    update::update(decider, agreement, events);
+}
+
 #[cfg(test)]
 mod tests {
     use domain::agreement::{AgreementState, Job, RunOutcome};
     use domain::agreement::{CannotStart, ServiceState};
+    use domain::clock::MICROS_PER_SECOND;
     use domain::resources::Resource;
     use scheduler::preemptive::{Preemption, Rounding};
 

@@ -14,7 +14,7 @@ use crate::decider::Decider;
 use crate::error::{Refusal, Result, bare_refusal};
 use crate::life::{admission, update};
 use crate::limits::spending;
-use crate::placement::{admit, transaction};
+use crate::placement::{admit, choice, transaction};
 use crate::request::Request;
 use crate::requests::requests_of_agreement;
 use crate::schedules::need::{Need, Placement};
@@ -71,7 +71,7 @@ pub(crate) fn admit_reserved_or(
             reserved.window,
             &reserved.admitted,
         );
-        admit::settle_room(decider.view(), &mut agreement);
+        choice::settle_room(decider.view(), &mut agreement);
         put_reserved_slot(
             &mut decider.search(),
             &agreement,

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::context::View;
 use crate::decider::Decider;
 use crate::life::overrun::saved_work;
-use crate::life::{billing, keep_offers, lost_work, reports, update};
+use crate::life::{billing, executions, keep_offers, lost_work, update};
 use crate::placement::find::{FoundPlace, RESTART};
 use crate::placement::{find, transaction};
 use crate::schedules::nodes_out_of_use;
@@ -177,7 +177,7 @@ pub(crate) fn run_again(
     lost.note_started(end.started);
     lost.end_slot(end.ended);
     lost.ended = Some(end.ended);
-    reports::record_execution(decider, &lost, end);
+    executions::record_execution(decider, &lost, end);
     keep_all_holds_again(decider, given_way);
     true
 }
@@ -283,11 +283,6 @@ fn keep_all_holds_again(decider: &mut Decider<'_>, answers: BTreeSet<Uuid>) {
             "it had to make room for work that was not done in its slot",
         );
     }
-}
-
-/// The end of work that was lost with its nodes.
-pub(crate) fn end_of_lost_work(view: View<'_>, agreement: &Agreement) -> JobEnd {
-    agreement.end_without_output(RunOutcome::Lost, view.now)
 }
 
 /// Why work waits for another slot.

@@ -2,6 +2,7 @@
 
 pub(super) mod budget;
 pub(super) mod holdings;
+pub(super) mod party_usage;
 pub(super) mod per_minute;
 pub(super) mod pricing;
 pub(super) mod quotas;

@@ -3,7 +3,7 @@
 //! A share binds new promises. Moves inside windows and new places after failures are not refused for it.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use domain::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
 use domain::clock::time_in_words;
@@ -13,15 +13,14 @@ use uuid::Uuid;
 
 use crate::context::View;
 use crate::error::{Refusal, Result, quota_exceeded};
-use crate::limits::quotas::is_near_bound;
 use crate::limits::usage::{Bound, Usage, area};
-use crate::limits::{quotas, window};
+use crate::limits::window;
 use crate::request::Request;
 use crate::schedules::need::may_take_shape;
 use crate::schedules::resource_plan::ResourcePlan;
 
 /// The time of which a share is taken: 30 days.
-const SHARE_SPAN: Seconds = 30 * 86_400;
+pub(crate) const SHARE_SPAN: Seconds = 30 * 86_400;
 /// Sizes of one request that are looked at on one resource.
 const SIZES_MAX: usize = 16;
 /// Resources that a refusal names.
@@ -29,50 +28,6 @@ const TOLD_MAX: usize = 3;
 /// How many times as long as at the reference rate work is thought to take on the slowest resource.
 const SLOWER_MAX: Seconds = 16;
 const HOUR: u128 = 3_600;
-
-/// What a party has of the resources.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PartyUsage {
-    /// Its name.
-    pub party: String,
-    /// Agreements with a place that are not over.
-    pub agreements: usize,
-    /// Agreements that it may have, those among them that wait for their decision; none without a bound.
-    pub agreements_max: Option<u32>,
-    /// Questions that it has asked in the present minute.
-    pub questions: u32,
-    /// Questions that it may ask in a minute; none without a bound.
-    pub questions_max: Option<u32>,
-    /// Negotiations that go on.
-    pub negotiations: usize,
-    /// Answers with offers that are held for it.
-    pub held_answers: usize,
-    /// What it has on each resource, those left out where it has nothing.
-    pub resources: Vec<ResourceUsage>,
-}
-
-impl PartyUsage {
-    /// Whether it has nearly as many agreements as it may have, or has asked nearly as often.
-    pub fn is_near_quota(&self) -> bool {
-        let agreements = u32::try_from(self.agreements).unwrap_or(u32::MAX);
-        is_near_bound(agreements, self.agreements_max) || is_near_bound(self.questions, self.questions_max)
-    }
-}
-
-/// What a party has of one resource, with what waits to be reserved and what is held for it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceUsage {
-    /// The name of the resource.
-    pub resource: String,
-    /// All node-seconds.
-    pub node_seconds: u128,
-    /// The most node-seconds in any 30 days.
-    pub most_in_30_days: u128,
-    /// The node-seconds that the resource has in 30 days.
-    pub capacity_in_30_days: u128,
-    /// The part of these that it may have while others have work, in percent; none without a bound.
-    pub share_percent: Option<u32>,
-}
 
 /// A place where a party's share does not allow the whole window.
 struct LimitedPlace {
@@ -98,50 +53,6 @@ impl LimitedPlace {
 
 /// What a party is offered or waits for, by resource.
 type OpenStretches = BTreeMap<String, Vec<Stretch>>;
-
-/// What each party has, by their names.
-pub(crate) fn usage_of_all(view: View<'_>) -> Vec<PartyUsage> {
-    let agreed = view.limits.parties();
-    let parties: BTreeSet<&str> = agreed.chain(view.table.parties()).collect();
-    let parties = parties.into_iter();
-    parties.map(|party| usage_of(view, party.to_owned())).collect()
-}
-
-/// What a party has.
-pub(crate) fn usage_of(view: View<'_>, party: String) -> PartyUsage {
-    let quotas = view.settings.quotas_of(&party);
-    let share_percent = quotas.share_percent;
-    let (negotiations, quotes) = view.table.count(&party);
-    let beside = beside(view, &party, None);
-    let agreed = view.limits.holdings_of(&party).into_iter();
-    let agreed = agreed.flat_map(|agreed| agreed.on.keys());
-    let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
-    let on = used.into_iter().map(|resource| {
-        let usage = usage_on(view, &party, resource, (&beside, None));
-        let capacity = view
-            .schedules
-            .named(resource)
-            .map_or(0, |resource| resource.resource.capacity);
-        ResourceUsage {
-            resource: resource.clone(),
-            node_seconds: usage.node_seconds(),
-            most_in_30_days: usage.most_within(SHARE_SPAN),
-            capacity_in_30_days: bound_of_share(capacity, 100).most,
-            share_percent,
-        }
-    });
-    let resources = on.collect();
-    PartyUsage {
-        agreements: view.limits.holdings_of(&party).map_or(0, |each| each.agreements),
-        agreements_max: quotas.agreements,
-        questions: quotas::questions_of(view, &party),
-        questions_max: quotas.probes_per_minute,
-        negotiations: negotiations + quotes,
-        held_answers: view.table.held_answers(&party),
-        resources,
-        party,
-    }
-}
 
 /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
 fn share_of(view: View<'_>, party: &str) -> Option<u32> {
@@ -245,7 +156,7 @@ pub(crate) fn may_have(
 
 /// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
 /// get; without what is held for one choice.
-fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
+pub(crate) fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
     let mut beside = OpenStretches::new();
     let choices = view.table.choices_held(party).into_iter();
     for choice in choices.filter(|choice| Some(*choice) != but) {
@@ -269,7 +180,7 @@ fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
 }
 
 /// What a party has on a resource in agreements, with what is `beside`, and without an agreement that would be replaced.
-fn usage_on<'a>(
+pub(crate) fn usage_on<'a>(
     view: View<'a>,
     party: &str,
     resource: &str,
@@ -386,7 +297,7 @@ fn is_long(request: &Request, percent: u32) -> bool {
 }
 
 /// The bound that a share of a number of nodes is.
-fn bound_of_share(capacity: u32, percent: u32) -> Bound {
+pub(crate) fn bound_of_share(capacity: u32, percent: u32) -> Bound {
     let all = u128::from(capacity) * u128::from(SHARE_SPAN.unsigned_abs());
     Bound {
         span: SHARE_SPAN,

@@ -13,7 +13,7 @@ use domain::resources::Resource;
 use scheduler::{Interval, Move, Request, Seconds, Time};
 
 use crate::context::Search;
-use crate::placement::{admit, eligible, transaction};
+use crate::placement::{choice, eligible, transaction};
 use crate::requests::{request_of_agreement, request_of_slot, request_of_stretch};
 use crate::schedules::need::{Need, may_take_shape};
 
@@ -168,7 +168,7 @@ fn place_slot_in_window(
     let stretch = fit(own).or_else(|| smaller().filter(|_| agreed))?;
     let mut request = request_of_stretch(agreement, number, stretch);
     if !agreement.slots.is_split() {
-        let room = admit::room_of_request_on(search.view(), at, agreement, stretch);
+        let room = choice::room_of_request_on(search.view(), at, agreement, stretch);
         (request.ready, request.deadline) = (room.start, room.end);
     }
     search
@@ -261,9 +261,9 @@ fn put_best_place(
     need: &Need<'_>,
     now: Time,
 ) -> Option<Agreement> {
-    let (to, shape, slot) = admit::best_place(search.view(), need).ok()?;
+    let (to, shape, slot) = choice::best_place(search.view(), need).ok()?;
     let (_, number) = search.placement.planned_slot(search.schedules, agreement, 0)?;
-    let room = admit::room_of_request_on(search.view(), to, agreement, (slot, shape.nodes));
+    let room = choice::room_of_request_on(search.view(), to, agreement, (slot, shape.nodes));
     let request = Request {
         nodes: shape.nodes,
         duration: slot.duration(),
@@ -311,7 +311,7 @@ fn crowded_place(
             }
         } else {
             Request {
-                duration: admit::request_on(search.view(), to, &need, need.shapes[0])?.duration,
+                duration: choice::request_on(search.view(), to, &need, need.shapes[0])?.duration,
                 ..request_of_agreement(agreement, number)
             }
         };
@@ -347,7 +347,7 @@ fn agreement_with_other_place(
     let mut placed = agreement.clone();
     placed.place_slot(index, stretch);
     placed.resource = search.schedules.name(at);
-    admit::settle_room(search.view(), &mut placed);
+    choice::settle_room(search.view(), &mut placed);
     placed
 }
 

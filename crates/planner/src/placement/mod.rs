@@ -2,6 +2,7 @@
 //! afterwards; and knows the slots by their numbers.
 
 pub(super) mod admit;
+pub(super) mod choice;
 pub(super) mod closed_resources;
 pub(super) mod eligible;
 pub(super) mod find;

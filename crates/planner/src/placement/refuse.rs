@@ -14,7 +14,7 @@ use scheduler::{Interval, Reason, Time, counted};
 use crate::context::{Search, View};
 use crate::error::{AlternativeSlot, Refusal, bare_refusal};
 use crate::limits::{budget, quotas, share, spending, window};
-use crate::placement::{admit, closed_resources};
+use crate::placement::{choice, closed_resources};
 use crate::schedules::need::{Need, may_take_shape};
 
 /// The most alternatives that a refusal names: a list that a person can choose from.
@@ -53,7 +53,7 @@ pub(crate) fn make_refusal(search: &mut Search<'_>, need: &Need<'_>, reason: Rea
     if reason != Reason::NoCapacityInWindow {
         return briefly;
     }
-    let requests = admit::requests(search.view(), need);
+    let requests = choice::requests(search.view(), need);
     // The search for alternatives has the budget of work of a decision of its own.
     search.schedules.share_work(requests.len());
     let refusal = refuse_with_advice(search, need, briefly, &requests);
@@ -68,7 +68,7 @@ fn refuse_with_advice(
     briefly: Refusal,
     requests: &[(usize, scheduler::Request)],
 ) -> Refusal {
-    let (payer, to_pay) = (need.payer, admit::requests_to_pay(search.view(), need));
+    let (payer, to_pay) = (need.payer, choice::requests_to_pay(search.view(), need));
     let lowest = budget::lowest_budget(search.view(), payer, &to_pay);
     if lowest.is_some() || !budget::can_payer_pay(search.view(), payer, &to_pay) {
         return refuse_too_dear(search, need, lowest, requests);
@@ -82,7 +82,7 @@ fn refuse_with_advice(
 
 /// Whether the price alone keeps an offer without room from a place.
 pub(crate) fn is_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
-    let to_pay = admit::requests_to_pay(view, need);
+    let to_pay = choice::requests_to_pay(view, need);
     budget::lowest_budget(view, need.payer, &to_pay).is_some()
         || !budget::can_payer_pay(view, need.payer, &to_pay)
 }

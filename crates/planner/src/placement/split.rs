@@ -13,11 +13,9 @@ use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::Preemption;
 use scheduler::{Fraction, Interval, Move, Reason, Request, Time};
 
-use crate::context::Search;
-use crate::context::View;
+use crate::context::{Search, View};
 use crate::limits::pricing;
-use crate::placement::admit;
-use crate::placement::transaction;
+use crate::placement::{admit, choice, transaction};
 use crate::schedules::Schedules;
 use crate::schedules::need::{Need, Placement, evenly_spread_sizes, may_take_shape};
 
@@ -59,7 +57,7 @@ pub(crate) fn admit_cut_or_whole(
 fn admit_in_pieces(search: &mut Search<'_>, need: &Need<'_>, preemption: &Preemption) -> Option<Placement> {
     let window = need.window;
     let mut end = window.end + 1;
-    if let Ok((_, _, slot)) = admit::best_place(search.view(), need) {
+    if let Ok((_, _, slot)) = choice::best_place(search.view(), need) {
         // A request that is not to complete early stays in one piece.
         if search.settings.objective != Objective::EarliestCompletion {
             return None;
@@ -92,7 +90,7 @@ fn admit_pieces_among(
         .into_iter()
         .take(CROWDED_MAX)
     {
-        let request = admit::request_on(search.view(), at, need, least)?;
+        let request = choice::request_on(search.view(), at, need, least)?;
         let load = pricing::window_load(search.view(), at, need.window);
         let mut movable = search
             .schedules
@@ -168,7 +166,7 @@ fn put_lifted_again(search: &mut Search<'_>, at: usize, lifted: &[(Request, Time
 /// The resources on which the pieces of a request are looked for, the most hopeful first.
 fn resources_for_pieces(view: View<'_>, need: &Need<'_>) -> Vec<usize> {
     let mut seen = BTreeSet::new();
-    let candidates = admit::crowded_places(view, need).into_iter().map(|(at, _)| at);
+    let candidates = choice::crowded_places(view, need).into_iter().map(|(at, _)| at);
     candidates
         .filter(|at| seen.insert(*at))
         .take(RESOURCES_MAX)

@@ -15,7 +15,7 @@ use uuid::Uuid;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::retry::RetryReason;
-use crate::life::{keep_offers, lost_work, place_at_peer, retry, update};
+use crate::life::{executions, keep_offers, lost_work, place_at_peer, retry, update};
 use crate::placement::find::REPAIR;
 use crate::requests::request_of_agreement;
 use crate::schedules::resource_plan::ResourcePlan;
@@ -191,7 +191,10 @@ pub(crate) fn repair(decider: &mut Decider<'_>, at: usize, cause: DisplacementCa
         .put_out_of_use(at, now, &decider.settings.failures, &known);
     again.sort_by_key(|agreement| (request_of_agreement(agreement, 0).slack(now), agreement.id));
     for agreement in again {
-        let (id, end) = (agreement.id, retry::end_of_lost_work(decider.view(), &agreement));
+        let (id, end) = (
+            agreement.id,
+            executions::end_of_lost_work(decider.view(), &agreement),
+        );
         let why = format!("its nodes of {} are gone", agreement.resource);
         if retry::run_again(decider, &agreement, &end, RetryReason::Lost(&why)) {
             repaired.note(&agreement, decider.state.agreements.get(id));

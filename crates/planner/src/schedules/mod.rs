@@ -7,40 +7,31 @@ pub(super) mod failures;
 pub(super) mod foresight;
 pub(super) mod need;
 pub(super) mod nodes;
-mod weighed_forecasts;
 
 mod look_queue;
 pub(super) mod members;
 pub(super) mod nodes_out_of_use;
+pub(super) mod resource_choice;
 pub(super) mod resource_plan;
 pub(super) mod undo;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use domain::agreement::{Agreement, Filter, Shape};
-use domain::resources::{KeptNodes, NodeRow, Resource, Scaling};
+use domain::agreement::Agreement;
+use domain::resources::{KeptNodes, NodeRow, Resource};
 use prediction::Ids;
 use scheduler::admission::Improvement;
-use scheduler::domain::{Attribute, Candidate, Domain, Objective, Task};
-use scheduler::{
-    Decision, Interval, Move, Placement, Rate, Reason, Request, Schedule, Seconds, Time, counted,
-};
+use scheduler::domain::{Attribute, Domain};
+use scheduler::{Decision, Interval, Move, Placement, Rate, Request, Schedule, Seconds, Time, counted};
 
 use crate::fault::Impossible;
 use crate::schedules::foresight::Foresight;
 use crate::schedules::look_queue::ToLookAt;
-use crate::schedules::need::Need;
+use crate::schedules::resource_choice::WeighedForecasts;
 use crate::schedules::resource_plan::ResourcePlan;
 use crate::schedules::undo::{Undo, UndoLog};
-use crate::schedules::weighed_forecasts::WeighedForecasts;
 use crate::timetable::Timetable;
-
-/// The most waiting requests of one resource that are tried elsewhere for a new request: each trial costs a decision.
-pub(crate) const IN_THE_WAY_MAX: usize = 16;
-/// The number of agreements in its window that are looked at, to find these.
-const LYING_MAX: usize = 1_024;
 
 /// Seconds after a slot at a peer for which it is waited for the peer's word whether it has handed the nodes over.
 const PEER_TELLS_WITHIN: Seconds = 3_600;
@@ -140,125 +131,6 @@ impl Schedules {
         frozen
             .map(|frozen| &frozen.resource)
             .filter(|resource| resource.is_frozen())
-    }
-
-    /// One size of a need as a request to the domain.
-    fn make_task(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
-        Task {
-            forecasts: self.forecasts(need, shape, None),
-            ..self.task_by_rate(need, shape, window)
-        }
-    }
-
-    /// The same without anything foreseen.
-    fn task_by_rate(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
-        let requires = need.filters.iter().map(|filter| filter.requirement(shape.nodes));
-        let mut task = Task {
-            nodes: shape.nodes,
-            work: shape.duration,
-            window,
-            requires: requires.collect(),
-            except: need.except.into_iter().map(domain_id).collect(),
-            forecasts: None,
-        };
-        let refusing = need
-            .barred
-            .iter()
-            .filter(|resource| resource.keeps(shape, &resource.resource));
-        task.except.extend(
-            refusing
-                .filter_map(|refusing| self.place_of(&refusing.resource))
-                .map(domain_id),
-        );
-        if need.is_new {
-            task.except.extend(self.closed.iter().copied().map(domain_id));
-        }
-        task.except.extend(self.retired.iter().copied().map(domain_id));
-        // What is agreed there may stay there; at a peer only where the peer has it.
-        let own = need.of.filter(|_| !need.is_new);
-        let own = own.and_then(|each| self.place_of(&each.resource));
-        let own = own.filter(|at| self.get(*at).is_some_and(|each| !each.resource.is_peer()));
-        let frozen = self.frozen.iter().filter(|at| Some(**at) != own);
-        task.except.extend(frozen.copied().map(domain_id));
-        task
-    }
-
-    /// The best placement of one size of a need in a window as the plans stand; ties go to the first.
-    pub(super) fn best_candidate(
-        &self,
-        need: &Need<'_>,
-        shape: Shape,
-        window: Interval,
-        objective: Objective,
-    ) -> Result<(usize, Candidate), Reason> {
-        let task = self.make_task(need, shape, window);
-        let found = self.decided(need, &task, objective);
-        found.map(|candidate| (index_of_domain_id(candidate.resource), candidate))
-    }
-
-    fn decided(&self, need: &Need<'_>, task: &Task, objective: Objective) -> Result<Candidate, Reason> {
-        match need.work.scaling {
-            Scaling::Contract => self.domain.decide_contract(task, objective),
-            Scaling::ReferenceRate | Scaling::Predicted(_) => self.domain.decide(task, objective),
-        }
-    }
-
-    /// The largest and the fastest resource of the ones in service that meet all filters; `None` where none does.
-    pub(super) fn largest_and_fastest(&self, filters: &[Filter]) -> Option<(u32, Rate)> {
-        if filters.is_empty() {
-            return Some((self.capacity_max, self.rate_max));
-        }
-        // A total is shared by as many nodes as are granted: whether they suffice shows when a size is tried.
-        let each: Vec<Filter> = filters
-            .iter()
-            .filter(|filter| !filter.is_total())
-            .cloned()
-            .collect();
-        let task = Task {
-            nodes: 1,
-            work: 1,
-            window: Interval::new(Time::MIN, Time::MAX),
-            requires: each.iter().map(|filter| filter.requirement(1)).collect(),
-            except: self.retired.iter().copied().map(domain_id).collect(),
-            forecasts: None,
-        };
-        let able = self.domain.able(&task).into_iter();
-        let able = able.filter_map(|id| self.domain.get(id));
-        able.fold(None, |extent: Option<(u32, Rate)>, (_, each)| {
-            let (capacity, rate) = extent.unwrap_or((0, each.resource.rate));
-            Some((capacity.max(each.resource.capacity), rate.max(each.resource.rate)))
-        })
-    }
-
-    /// At most `most` of the resources that could ever take a size of a need, the ones with most free time in its window first.
-    pub(super) fn hopeful(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
-        let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
-        if able.len() > 1 {
-            able.sort_by_cached_key(|id| (Reverse(self.free_area(*id, need.window)), *id));
-        }
-        able.into_iter().take(most).map(index_of_domain_id).collect()
-    }
-
-    /// The same, those first where it costs least by the price list, and of equal ones those with most free time.
-    pub(super) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
-        let cost = |id: u64| {
-            let longest = self.longest(index_of_domain_id(id), need, shape)?;
-            let (domain, _) = self.domain.get(id)?;
-            Some(i128::from(domain.price) * i128::from(longest.duration))
-        };
-        let mut able = self.domain.able(&self.task_by_rate(need, shape, need.window));
-        if able.len() > 1 {
-            able.sort_by_cached_key(|id| (cost(*id), Reverse(self.free_area(*id, need.window)), *id));
-        }
-        able.into_iter().take(most).map(index_of_domain_id).collect()
-    }
-
-    /// The node-seconds of a window that are free on a resource. O(log n).
-    fn free_area(&self, id: u64, window: Interval) -> Option<u128> {
-        let (_, domain) = self.domain.get(id)?;
-        let tree = domain.schedule.tree();
-        let whole = u128::from(tree.capacity()) * u128::from(window.duration().max(0).unsigned_abs());
-        Some(whole.saturating_sub(tree.busy_area(window).into()))
     }
 
     /// The same for the resource of something that is in the plan: it must be there.
@@ -682,25 +554,6 @@ impl Schedules {
         let put = all.all(|(request, start)| self.put(at, now, request, *start));
         self.end_trial(begun, put);
         put
-    }
-
-    /// The waiting agreements on a resource in the way of a new request: first the ones that would lose their place to it in
-    /// the order, then the others in its window, by start.
-    pub(crate) fn waiting_in_the_way(&mut self, at: usize, now: Time, request: &Request) -> Vec<u64> {
-        let found = self.change_schedule(at, |schedule| {
-            let mut numbers = schedule.displaced(now, request);
-            let window = request.window_at(now);
-            let lying = schedule.waiting_in(window).take(LYING_MAX);
-            let lying = lying.filter_map(|lying| Some((schedule.placement(lying.id)?.slot.start, lying.id)));
-            let mut lying: Vec<(Time, u64)> = lying.collect();
-            lying.sort_unstable();
-            let others = lying.into_iter().map(|(_, number)| number);
-            let mut others: Vec<u64> = others.filter(|number| !numbers.contains(number)).collect();
-            numbers.append(&mut others);
-            numbers.truncate(IN_THE_WAY_MAX);
-            (numbers, Vec::new())
-        });
-        found.unwrap_or_default()
     }
 }
 

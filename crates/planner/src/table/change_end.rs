@@ -19,13 +19,12 @@ use crate::prices::payer::Payer;
 use crate::prices::price_list::Priced;
 use crate::request::Request;
 use crate::requests::request_of_agreement;
-use crate::table::messages::QuoteOffers;
-use crate::table::messages::{Candidate, Quote};
-use crate::table::quote::{
+use crate::table::candidates::{
     HOLD_MIN, coarse_quote_instant, last_instant_that, price_difference, price_with_fee, ratio,
 };
+use crate::table::messages::{Candidate, Quote, QuoteOffers};
 use crate::table::ranking::PHI_EPSILON;
-use crate::table::{fees, quote, replace};
+use crate::table::{candidates, fees, replace};
 
 /// The parts that may not change any more.
 const GOES_ON: &str = "being carried out: only its end and its deadline can change";
@@ -122,7 +121,7 @@ fn quote_other_end(
     let deviation = ratio(end - reached, duration);
     // Longer than it is, or it is no offer.
     let worth_offering = told.relaxations && reached > planned.end;
-    let near = deviation <= quote::phi_max(search.view(), &proposal) + PHI_EPSILON;
+    let near = deviation <= candidates::phi_max(search.view(), &proposal) + PHI_EPSILON;
     if !(fits || worth_offering && near) {
         let longest = worth_offering.then_some(Relaxation::Duration(duration - (end - reached)));
         let why = "its nodes are promised to others after its slot";

@@ -9,7 +9,7 @@ use scheduler::{Fraction, Interval, Request};
 
 use crate::context::{Search, View};
 use crate::limits::pricing;
-use crate::placement::{admit, transaction};
+use crate::placement::{admit, choice, transaction};
 use crate::prices::payer::Payer;
 use crate::prices::price_list::Priced;
 use crate::schedules::need::Need;
@@ -134,7 +134,7 @@ pub(crate) fn cheapest_rebooking(search: &mut Search<'_>, agreement: &Agreement)
         let mut cheaper = prices_of_rebooking(search.view(), agreement, &need);
         cheaper.retain(|(least, _)| *least < price.micros);
         cheaper.sort_unstable();
-        let crowded = admit::crowded_places(search.view(), &need);
+        let crowded = choice::crowded_places(search.view(), &need);
         search.schedules.share_work(crowded.len());
         cheaper.into_iter().find(|(_, at)| {
             let others_may_move = crowded.iter().any(|(crowded, _)| crowded == at);

@@ -5,7 +5,7 @@ use scheduler::Seconds;
 use scheduler::refusal::Relaxation;
 
 use crate::error::Refusal;
-use crate::table::quote::QuoteContext;
+use crate::table::candidates::QuoteContext;
 
 impl QuoteContext<'_> {
     /// Whether an offer that is not what was asked for is more than the agreement that it would replace: it is not the place that this

@@ -1,6 +1,7 @@
 //! Negotiations: those that go on with their offers, the side that made each, and when it lapses; quotes, holds, acceptance, and the
 //! provider's proposals.
 
+pub(super) mod candidates;
 pub(super) mod change_end;
 pub(super) mod exchange;
 pub(super) mod fees;
@@ -15,6 +16,7 @@ pub(super) mod quote;
 pub(super) mod ranking;
 pub(super) mod replace;
 mod sizes;
+pub(super) mod suggest_move;
 pub(super) mod suggestion;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,30 +2,17 @@
 //! refused request, and other places where its agreement could not be kept. The plan suggests them; the negotiation makes offers
 //! of them, and nothing moves unless the party accepts one.
 
-use domain::agreement::{
-    Agreement, AgreementState, NegotiationInstance, OfferKind, ProposalReason, RunOutcome,
-};
-use scheduler::{Fraction, Interval, Reason, Request, Time};
+use domain::agreement::{Agreement, AgreementState, NegotiationInstance, ProposalReason, RunOutcome};
+use scheduler::{Fraction, Interval, Time};
 
 use crate::context::{Bargaining, Search, View};
 use crate::error::{Error, OfferLoss, Result};
-use crate::limits::{budget, quotas};
-use crate::placement::{admit, transaction};
-use crate::schedules::need::Need;
-use crate::table::messages::QuoteOffers;
-use crate::table::messages::{Candidate, Quote};
-use crate::table::quote::{CandidatePlacement, OwnPrice, coarse_quote_instant, ratio};
+use crate::placement::transaction;
+use crate::table::candidates::OwnPrice;
+use crate::table::messages::{Candidate, Quote, QuoteOffers};
 use crate::table::suggestion::Suggestion;
-use crate::table::{quote, replace};
+use crate::table::{candidates, quote, replace};
 
-/// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
-/// plan.
-const TRIED_MAX: usize = 4;
-const RESOURCES_MAX: usize = 2;
-/// Refusals in a minute for which that is tried.
-const TRIES_PER_MINUTE: u32 = 60;
-/// This request comes from no party.
-const PROVIDER: &str = "";
 /// Why nothing is asked for in a negotiation that the provider has opened.
 const TAKE_IT_OR_LEAVE_IT: &str = "the negotiation is the provider's proposal: its offers can be accepted or rejected, and whatever \
                                    else is asked for in another one";
@@ -40,105 +27,6 @@ pub(crate) fn propose_if_lost(bargaining: &mut Bargaining<'_>, agreement: &Agree
             .table
             .note_suggestion(Suggestion::instead_of(agreement.clone()));
     }
-}
-
-/// Looks for another party's agreement that would make room for the refused request if it lay outside its window.
-pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: Reason) -> Option<Suggestion> {
-    let minute = search.now.div_euclid(60_000_000);
-    if reason != Reason::NoCapacityInWindow
-        || !search
-            .table
-            .may_propose_a_move(search.settings.proposals.moves_max)
-        || search.limits.count_question(PROVIDER, minute) > TRIES_PER_MINUTE
-    {
-        return None;
-    }
-    for (at, request) in admit::requests(search.view(), need)
-        .into_iter()
-        .take(RESOURCES_MAX)
-    {
-        let numbers = search
-            .schedules
-            .waiting_in_the_way(at, search.present_second(), &request);
-        let others = numbers
-            .into_iter()
-            .filter_map(|number| Some(search.placement.slot_by_number(search.agreements, number)?.0));
-        let may_be_asked = |agreement: &&Agreement| {
-            agreement.party != need.payer.party
-                && agreement.is_waiting()
-                // A move is proposed in one slot, which would be more than slots of differing sizes are.
-                && !agreement.slots.differ()
-                && search.table.negotiations_about(agreement.id).next().is_none()
-        };
-        let others: Vec<Agreement> = others.filter(may_be_asked).take(TRIED_MAX).cloned().collect();
-        for agreement in others {
-            let slot = transaction::suppose_in_transaction(search, |search| {
-                replace::lift_replaced_agreement(search, agreement.id).ok()?;
-                slot_beside(search, at, &agreement, need, &request)
-            });
-            if slot.is_some() {
-                return Some(Suggestion {
-                    agreement,
-                    reason: ProposalReason::BetterFit,
-                    slot,
-                });
-            }
-        }
-    }
-    None
-}
-
-/// The slot of an agreement that is out of the plan, nearest to its window, if a new request had a place first. It lies
-/// at most as far outside as alternatives may lie. The new request has its place afterwards.
-fn slot_beside(
-    search: &mut Search<'_>,
-    at: usize,
-    agreement: &Agreement,
-    need: &Need<'_>,
-    newcomer: &Request,
-) -> Option<Interval> {
-    let now = search.present_second();
-    let resource = search.schedules.get(at)?;
-    let window = newcomer.window_at(resource.schedule.now().max(now));
-    let tree = resource.schedule.tree();
-    let start = tree.earliest_fit(newcomer.nodes, newcomer.duration, window)?;
-    let fixed = newcomer.fixed_to(start);
-    if !budget::can_payer_pay(search.view(), need.payer, &[(at, fixed)])
-        || !search.schedules.put(at, now, newcomer, start)
-    {
-        return None;
-    }
-    // Work in pieces is proposed in one piece.
-    let (nodes, duration) = (agreement.nodes(), agreement.duration);
-    let slack = search.settings.refusals.alternatives_phi.rounded_up(duration);
-    // An offered slot must not begin before the offer lapses.
-    let soon = now + search.settings.negotiation.hold;
-    let last = agreement.latest_end(quotas::horizon_of(search.view(), &agreement.party));
-    let before = Interval::new((agreement.ready - slack).max(soon), agreement.deadline.min(last));
-    let after = Interval::new(agreement.ready.max(soon), (agreement.deadline + slack).min(last));
-    let mut found = Vec::new();
-    if let Some(resource) = search.schedules.get(at) {
-        let tree = resource.schedule.tree();
-        // Told in the provider's steps, away from where it was.
-        let earlier = tree.latest_fit(nodes, duration, before);
-        let earlier = earlier.map(|start| coarse_quote_instant(start, search.settings.refusals.coarsen));
-        found.extend(earlier.filter(|start| {
-            let slot = Interval::of(*start, duration);
-            before.contains(slot) && tree.min_free(slot) >= nodes
-        }));
-        let later = tree.earliest_fit(nodes, duration, after);
-        let later = later.map(|start| CandidatePlacement {
-            window: after,
-            ..candidate_in_other_slot(at, agreement, Interval::of(start, duration))
-        });
-        found.extend(later.and_then(|place| quote::first_tellable_start(search.view(), &place)));
-    }
-    let slots = found.into_iter().map(|start| {
-        let slot = Interval::of(start, duration);
-        (seconds_outside_window(agreement, slot), slot)
-    });
-    let nearest = slots.min_by_key(|(distance, slot)| (*distance, slot.start));
-    Some(nearest?.1)
 }
 
 /// The possible proposal.
@@ -161,7 +49,7 @@ pub(crate) fn quote_proposal(
         // agreed, even if the price list asks for more now.
         let mut ask = ask.clone();
         ask.proposal.budget = None;
-        let mut context = quote::quote_context(search.view(), &ask, until, None);
+        let mut context = candidates::quote_context(search.view(), &ask, until, None);
         context.own = Some(own);
         if ask.proposal.deviation_max.is_none() {
             context.phi_max = f64::INFINITY;
@@ -187,9 +75,13 @@ fn quote_move(
 ) -> Option<Candidate> {
     let place = view.schedules.place_of(&agreement.resource);
     let at = place.filter(|_| agreement.is_waiting())?;
-    let mut context = quote::quote_context(view, ask, until, Some(agreement));
+    let mut context = candidates::quote_context(view, ask, until, Some(agreement));
     context.own = Some(own);
-    let candidate = quote::candidate(view, &context, candidate_in_other_slot(at, agreement, slot));
+    let candidate = candidates::candidate(
+        view,
+        &context,
+        candidates::candidate_in_other_slot(at, agreement, slot),
+    );
     candidate.filter(|candidate| context.allows(candidate))
 }
 
@@ -233,26 +125,6 @@ pub(crate) fn check_open_to_proposals(instance: &NegotiationInstance) -> Result<
         None => Ok(()),
         Some(_) => Err(Error::Stale(TAKE_IT_OR_LEAVE_IT)),
     }
-}
-
-/// How far a slot lies outside the window of an agreement, in seconds.
-fn seconds_outside_window(agreement: &Agreement, slot: Interval) -> i64 {
-    let (before, after) = (agreement.ready - slot.start, slot.end - agreement.deadline);
-    before.max(after).max(0)
-}
-
-/// An agreement as it is, in another slot.
-fn candidate_in_other_slot(at: usize, agreement: &Agreement, slot: Interval) -> CandidatePlacement {
-    let kind = match seconds_outside_window(agreement, slot) {
-        0 => OfferKind::Exact,
-        _ if slot.start < agreement.ready => OfferKind::Earlier,
-        _ => OfferKind::Later,
-    };
-    let how = (
-        kind,
-        ratio(seconds_outside_window(agreement, slot), slot.duration()),
-    );
-    CandidatePlacement::new(at, (slot, agreement.nodes()), slot, how)
 }
 
 #[cfg(test)]

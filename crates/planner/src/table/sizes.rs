@@ -4,11 +4,11 @@ use domain::agreement::{OfferKind, Shape};
 use scheduler::Interval;
 
 use crate::context::Search;
-use crate::placement::admit;
+use crate::placement::choice;
 use crate::schedules::need::Need;
+use crate::table::candidates;
+use crate::table::candidates::{CandidatePlacement, QuoteContext, ratio};
 use crate::table::messages::Candidate;
-use crate::table::quote;
-use crate::table::quote::{CandidatePlacement, QuoteContext, ratio};
 
 /// Sizes tried on each side of the requested ones: each is a search among all resources.
 const SIDE_MAX: usize = 32;
@@ -31,18 +31,18 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &QuoteContext)
         for (place, (shape, how)) in side.into_iter().enumerate() {
             let mut proposal = context.ask.proposal.clone();
             proposal.shapes = vec![shape];
-            let Ok((proposal, window)) = quote::limit_quote(search.view(), context, proposal) else {
+            let Ok((proposal, window)) = candidates::limit_quote(search.view(), context, proposal) else {
                 continue;
             };
             let need = Need::of(&proposal, context.number, window, context.now);
-            let place = match admit::best_admission_to_pay(search.view(), &need) {
+            let place = match choice::best_admission_to_pay(search.view(), &need) {
                 Ok((at, _, slot)) => Some((at, slot)),
                 Err(_) if place < MOVING_MAX => quote_making_room(search, &need),
                 Err(_) => None,
             };
             let candidate = place.and_then(|(at, slot)| {
                 let stretch = (slot, shape.nodes);
-                quote::tellable_candidate(
+                candidates::tellable_candidate(
                     search.view(),
                     context,
                     CandidatePlacement::new(at, stretch, window, how),
@@ -56,8 +56,8 @@ pub(crate) fn quote_other_sizes(search: &mut Search<'_>, context: &QuoteContext)
 
 /// Where others would make room for it, on the first of the most hopeful resources that has a place.
 fn quote_making_room(search: &mut Search<'_>, need: &Need<'_>) -> Option<(usize, Interval)> {
-    let mut requests = admit::requests(search.view(), need).into_iter();
-    requests.find_map(|(at, request)| Some((at, quote::place_of_quote(search, at, need, &request)?)))
+    let mut requests = choice::requests(search.view(), need).into_iter();
+    requests.find_map(|(at, request)| Some((at, candidates::place_of_quote(search, at, need, &request)?)))
 }
 
 /// The sizes below and above the requested ones, from the nearest outward; where there are many within `phi_max`, some of

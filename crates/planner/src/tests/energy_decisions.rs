@@ -11,7 +11,7 @@ use scheduler::{Interval, Time};
 
 use super::harness::{Domain, proposal};
 use crate::limits::window;
-use crate::placement::admit;
+use crate::placement::choice;
 use crate::schedules::need::Need;
 use crate::{Energy, Kwh, Pricing, Request, Settings, Watts};
 
@@ -127,7 +127,7 @@ fn time_of(domain: &mut Domain, requests: &[Request]) -> (Duration, usize) {
         let started = Instant::now();
         let found = needs
             .iter()
-            .filter(|need| black_box(admit::best_place(decider.view(), need)).is_ok());
+            .filter(|need| black_box(choice::best_place(decider.view(), need)).is_ok());
         let found = found.count();
         (started.elapsed(), found)
     })

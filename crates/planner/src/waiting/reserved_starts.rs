@@ -3,7 +3,7 @@
 use scheduler::{Interval, Time};
 
 use crate::context::View;
-use crate::placement::admit;
+use crate::placement::choice;
 use crate::schedules::need::Need;
 use crate::waiting::BEGINS_AFTER;
 
@@ -19,7 +19,7 @@ pub(crate) fn window_after_reserving(view: View<'_>, need: &Need<'_>) -> Interva
     if within.is_empty() || later == window || later.duration() < least.unwrap_or(0) {
         return window;
     }
-    let needs_time = match admit::best_admission_to_pay(view, need) {
+    let needs_time = match choice::best_admission_to_pay(view, need) {
         Ok((at, _, slot)) => {
             let resource = view.schedules.get(at);
             slot.start < later.start && resource.is_some_and(|each| within.contains_key(&each.resource.name))

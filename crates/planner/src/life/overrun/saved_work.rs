@@ -6,7 +6,7 @@ use scheduler::{Interval, Move, Request, Seconds, Time, counted};
 
 use crate::context::Search;
 use crate::decider::Decider;
-use crate::life::{reports, retry, update};
+use crate::life::{executions, update};
 use crate::overruns::{LastLook, most_overrun_cost_in_words};
 use crate::requests::request_of_stretch;
 
@@ -154,9 +154,9 @@ pub(crate) fn give_up_rest_of_saved(decider: &mut Decider<'_>, agreement: &Agree
         let over = update::update(decider, over, events);
         let end = JobEnd {
             outcome: RunOutcome::Killed,
-            ..retry::end_of_lost_work(decider.view(), &over)
+            ..executions::end_of_lost_work(decider.view(), &over)
         };
-        reports::record_execution(decider, &over, &end);
+        executions::record_execution(decider, &over, &end);
     }
 }
 

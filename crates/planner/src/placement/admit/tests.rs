@@ -4,6 +4,7 @@
 use domain::agreement::{BarredResource, Currency, Filter, Measure, Money};
 use domain::resources::{NodeReport, NodeState, Reporter, Resource, Scaling};
 use proptest::prelude::*;
+use scheduler::Time;
 use uuid::Uuid;
 
 use super::*;

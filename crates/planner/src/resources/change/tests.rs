@@ -7,13 +7,10 @@ use scheduler::{Interval, Rate, Reason, Time};
 use uuid::Uuid;
 
 use super::*;
-use crate::Request;
 use crate::commands::{ChangeResource, Configure, OpenResource};
-use crate::resources::change;
-use crate::resources::repair;
-use crate::settings::Settings;
-use crate::state::State;
+use crate::resources::{change, repair};
 use crate::tests::harness::{Domain, arm, proposal, rated, work};
+use crate::{Request, Settings, State};
 
 fn local(capacity: u32) -> Resource {
     Resource::new("local", "local", capacity)

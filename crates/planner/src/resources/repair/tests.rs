@@ -10,7 +10,7 @@ use scheduler::{Interval, Seconds, Time};
 use super::*;
 use crate::commands::BeginDue;
 use crate::decider::Decider;
-use crate::life::{reports, retry};
+use crate::life::{executions, reports};
 use crate::resources::repair;
 use crate::schedules::failures::Failures;
 use crate::table::propose;
@@ -384,7 +384,7 @@ fn lost_work_without_a_place_in_its_window_is_lost_as_if_nothing_had_been_tried(
     domain.now = 10;
     let end = domain.decide(|decider| {
         let agreement = decider.live_agreement(one.id).unwrap();
-        retry::end_of_lost_work(decider.view(), &agreement)
+        executions::end_of_lost_work(decider.view(), &agreement)
     });
     domain
         .decide(|decider| reports::record_end(decider, one.id, &end))
@@ -407,7 +407,7 @@ fn work_that_is_lost_again_and_again_is_lost_for_good() {
         let end = domain.decide(|decider| {
             reports::record_start(decider, one.id, decider.now, None).unwrap();
             let agreement = decider.live_agreement(one.id).unwrap();
-            retry::end_of_lost_work(decider.view(), &agreement)
+            executions::end_of_lost_work(decider.view(), &agreement)
         });
         domain
             .decide(|decider| reports::record_end(decider, one.id, &end))

@@ -118,6 +118,7 @@ fn what_is_beyond_a_contract_costs_by_the_nodes_that_it_has() {
     let mut agreement = domain.of(id).clone();
     agreement.price = Some(Money::new(4_000, Currency::parse("EUR").unwrap()));
     let micros = |money: Option<Money>| money.unwrap().micros;
+    let used = |agreement: &Agreement| (agreement.used_overrun(), micros(agreement.overrun_price()));
     assert_eq!(micros(agreement.price_of_more(20)), 2_000);
     // Twenty seconds with four nodes, and twenty with one, were agreed for as much.
     let slots = [(-30, -10, 4), (0, 20, 1)];
@@ -129,15 +130,9 @@ fn what_is_beyond_a_contract_costs_by_the_nodes_that_it_has() {
     for (piece, ended) in agreement.slots.iter_mut().zip([-10, 20, 80]) {
         piece.ended = Some(ended * 1_000_000);
     }
-    assert_eq!(
-        (agreement.used_overrun(), micros(agreement.overrun_price())),
-        (20, 3_200)
-    );
+    assert_eq!(used(&agreement), (20, 3_200));
     agreement.slots[2].ended = Some(65_000_000);
-    assert_eq!(
-        (agreement.used_overrun(), micros(agreement.overrun_price())),
-        (5, 800)
-    );
+    assert_eq!(used(&agreement), (5, 800));
 }
 
 #[test]
