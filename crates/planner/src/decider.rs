@@ -1,5 +1,5 @@
-//! The context of a decision. The decisions are its methods, each in the room of its subject: from the plan and a request to the
-//! changes that are stored and the answer that is given. They never wait or store; the writer does.
+//! The context of a decision: from the plan and a command to the changes that are stored and the answer that is given. A decision
+//! never waits or stores; the writer does.
 
 use domain::agreement::{Agreement, Event, EventKind};
 use domain::change::Change;

@@ -22,7 +22,7 @@ pub(crate) const SAVED_PART: Seconds = 2;
 pub struct Overruns {
     /// In percent of the contract's duration; 0 for not at all.
     pub percent: u32,
-    /// The same for templates that have a bound of their own, by their ids.
+    /// In percent, for templates that have a bound of their own, by their ids.
     pub templates: BTreeMap<String, u32>,
     /// The seconds in which applications that can save their work do so, by their names and versions.
     pub saving: BTreeMap<(String, Option<String>), Seconds>,

@@ -61,7 +61,7 @@ impl Settings {
         self.quotas_of_parties.get(party).copied().unwrap_or(self.quotas)
     }
 
-    /// Those of them that are rules for parties.
+    /// The settings that are rules for parties.
     pub fn policies(&self) -> Policies {
         Policies {
             horizon: self.horizon,

@@ -25,9 +25,9 @@ use crate::waiting::reserved_starts;
 /// complete from then on.
 ///
 /// # Errors
-/// [`Error::Lost`](crate::Error::Lost) where it cannot be accepted any more, [`Error::NotFound`](crate::Error::NotFound) where it is none
-/// of the party's, [`Error::Repeated`](crate::Error::Repeated) where its idempotency key has been used,
-/// [`Error::Unavailable`](crate::Error::Unavailable).
+/// [`Error::Lost`] where it cannot be accepted any more, [`Error::NotFound`] where it is none
+/// of the party's, [`Error::Repeated`] where its idempotency key has been used,
+/// [`Error::Unavailable`].
 #[derive(Debug, Clone)]
 pub struct Accept {
     /// The negotiation.

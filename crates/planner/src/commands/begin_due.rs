@@ -97,7 +97,7 @@ fn announce_starts(decider: &mut Decider<'_>) {
 }
 
 /// Assesses the agreements for which time alone may decide something by now.
-pub(crate) fn assess_due(decider: &mut Decider<'_>) {
+fn assess_due(decider: &mut Decider<'_>) {
     for id in decider.state.life.to_assess_by(decider.present_second()) {
         let Some(mut agreement) = decider.state.must_get(id) else {
             continue;

@@ -11,8 +11,8 @@ use crate::life::reports;
 /// An agreement with a job that can never be started, now or later, is to be ended: it is lost, and there is no restart.
 ///
 /// # Errors
-/// [`Error::NotFound`](crate::Error::NotFound) where that job does not run, or not any more,
-/// [`Error::Unavailable`](crate::Error::Unavailable) where it could not be stored.
+/// [`Error::NotFound`] where that job does not run, or not any more,
+/// [`Error::Unavailable`] where it could not be stored.
 #[derive(Debug, Clone)]
 pub struct ReportUnable {
     /// Which job.

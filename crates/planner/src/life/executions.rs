@@ -1,6 +1,6 @@
 //! What is remembered of the jobs of agreements.
 
-use domain::agreement::{Agreement, Execution, JobEnd, RunOutcome};
+use domain::agreement::{Agreement, BroughtFiles, Event, EventKind, Execution, JobEnd, RunOutcome};
 use domain::change::Change;
 use domain::clock::MICROS_PER_SECOND;
 
@@ -53,4 +53,18 @@ pub(crate) fn record_execution(decider: &mut Decider<'_>, agreement: &Agreement,
 /// The end of work that was lost with its nodes.
 pub(crate) fn end_of_lost_work(view: View<'_>, agreement: &Agreement) -> JobEnd {
     agreement.end_without_output(RunOutcome::Lost, view.now)
+}
+
+/// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
+pub(crate) fn note_brought_files(
+    view: View<'_>,
+    agreement: &mut Agreement,
+    brought: Option<BroughtFiles>,
+) -> Vec<Event> {
+    let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
+    let Some((job, files)) = job.zip(brought) else {
+        return Vec::new();
+    };
+    job.brought = brought;
+    vec![view.event(EventKind::Staged, files.moved.words("brought"))]
 }

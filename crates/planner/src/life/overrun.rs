@@ -1,6 +1,6 @@
 //! A job that is not over as its slot nears its end: the slot is made longer, a step at a time, where its template allows
 //! it and its nodes are free or others can move inside their windows. Otherwise it is told to save its work, and the rest goes
-//! on in another slot, where its application can and there is one ([`saved`]). Otherwise it ends with its slot, and its
+//! on in another slot, where its application can and there is one ([`saved_work`]). Otherwise it ends with its slot, and its
 //! timeline says why.
 
 pub(crate) mod saved_work;

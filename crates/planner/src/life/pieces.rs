@@ -6,10 +6,10 @@
 //! drawn anew whenever one of them moves, begins or ends. One that has lost its nodes before it began goes
 //! elsewhere between its neighbours (`docs/design/planning.md`).
 
-use domain::agreement::{Agreement, AgreementState, EventKind, ServiceState};
+use domain::agreement::{Agreement, AgreementState, EventKind, JobEnd, ServiceState};
 
 use crate::decider::Decider;
-use crate::life::update;
+use crate::life::{billing, executions, update};
 
 /// Ends an agreement that cannot be carried out any more, and stops its running work.
 pub(crate) fn lose_agreement_because(
@@ -27,6 +27,20 @@ pub(crate) fn lose_agreement_because(
         decider.state.life.stop_lost_work_later(lost.clone());
     }
     Some(lost)
+}
+
+/// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
+pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end: &JobEnd) {
+    let (number, slots) = (agreement.slot_number(), agreement.slots.len());
+    agreement.note_started(end.started);
+    agreement.end_slot(end.ended);
+    agreement.service = ServiceState::Idle;
+    let brought = end.staging.as_ref().and_then(|staging| staging.brought);
+    let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
+    let detail = format!("piece {number} of {slots} is over, its work saved");
+    events.push(decider.event(EventKind::Checkpointed, detail));
+    events.extend(billing::assess(decider, &mut agreement));
+    update::update(decider, agreement, events);
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::context::View;
 use crate::decider::Decider;
 use crate::error::{Error, Result};
 use crate::life::retry::NEVER_STARTED;
-use crate::life::{billing, executions, retry, update};
+use crate::life::{billing, executions, pieces, retry, update};
 use crate::placement::eligible;
 
 /// The agreement that this is the present run of. An agreement that replaced another one has taken over that one's
@@ -108,7 +108,7 @@ pub(crate) fn record_start(
     brought: Option<BroughtFiles>,
 ) -> Result<()> {
     let mut agreement = processing_agreement(decider.view(), id)?;
-    let mut events = note_brought_files(decider.view(), &mut agreement, brought);
+    let mut events = executions::note_brought_files(decider.view(), &mut agreement, brought);
     if agreement.slot_started().is_none() || !events.is_empty() {
         if agreement.slot_started().is_none() {
             agreement.note_started(Some(at));
@@ -118,20 +118,6 @@ pub(crate) fn record_start(
         update::update(decider, agreement, events);
     }
     Ok(())
-}
-
-/// Notes, once, the files that were brought for a job. Its slot is used from when the first of them was asked for.
-pub(crate) fn note_brought_files(
-    view: View<'_>,
-    agreement: &mut Agreement,
-    brought: Option<BroughtFiles>,
-) -> Vec<Event> {
-    let job = agreement.job.as_mut().filter(|job| job.brought.is_none());
-    let Some((job, files)) = job.zip(brought) else {
-        return Vec::new();
-    };
-    job.brought = brought;
-    vec![view.event(EventKind::Staged, files.moved.words("brought"))]
 }
 
 /// Records the end of a job and everything that follows from it.
@@ -160,7 +146,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
             RunOutcome::Terminated
         }
         RunOutcome::Checkpointed if agreement.has_more_slots() => {
-            end_piece(decider, agreement, &end);
+            pieces::end_piece(decider, agreement, &end);
             return Ok(());
         }
         // There is nothing that it could go on in.
@@ -180,7 +166,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     }
     agreement.note_started(started);
     let staging = end.staging.as_deref();
-    let mut events = note_brought_files(
+    let mut events = executions::note_brought_files(
         decider.view(),
         &mut agreement,
         staging.and_then(|staging| staging.brought),
@@ -214,20 +200,6 @@ pub(crate) fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement
     } else {
         Err(Error::NotFound)
     }
-}
-
-/// Records that a piece has ended and its work is saved: it gives its nodes back, and the next one is waited for.
-pub(crate) fn end_piece(decider: &mut Decider<'_>, mut agreement: Agreement, end: &JobEnd) {
-    let (number, slots) = (agreement.slot_number(), agreement.slots.len());
-    agreement.note_started(end.started);
-    agreement.end_slot(end.ended);
-    agreement.service = ServiceState::Idle;
-    let brought = end.staging.as_ref().and_then(|staging| staging.brought);
-    let mut events = note_brought_files(decider.view(), &mut agreement, brought);
-    let detail = format!("piece {number} of {slots} is over, its work saved");
-    events.push(decider.event(EventKind::Checkpointed, detail));
-    events.extend(billing::assess(decider, &mut agreement));
-    update::update(decider, agreement, events);
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(crate) fn note_reserved(decider: &mut Decider<'_>, resource: &str) {
     });
 }
 
-/// Finds the place of an offer, as [`Decider::admit_proposal_or`] does; none where its cluster has to hold it first.
+/// Finds the place of an offer, as [`admission::admit_proposal_or`] does; none where its cluster has to hold it first.
 pub(crate) fn admit_reserved_or(
     decider: &mut Decider<'_>,
     proposal: &Request,

@@ -17,7 +17,7 @@ pub(crate) struct Starts {
 }
 
 impl Starts {
-    /// Those that are announced so many seconds before; none for 0.
+    /// The starts that are announced so many seconds before; none for 0.
     pub(crate) fn announced(before: Seconds) -> Self {
         Self {
             before,

@@ -1,5 +1,4 @@
-//! The decisions: from the plan and a command to the changes that are stored and the answer that is given. Nothing
-//! here waits or stores; the writer does.
+//! How agreements change: with all that follows in the plan, in what is stored, and in what is held for offers about them.
 
 use domain::agreement::{Agreement, AgreementState, Event, EventKind, ServiceState};
 use domain::change::Change;
@@ -178,7 +177,7 @@ pub(crate) fn take_found_place(
     Some(update(decider, placed, events))
 }
 
-/// Closes an agreement that may always be closed, as [`Decider::close`] does.
+/// Closes an agreement that may always be closed, as [`close`] does.
 ///
 /// # Errors
 /// [`Error::Unavailable`] where it may not.

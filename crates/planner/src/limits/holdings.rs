@@ -12,7 +12,7 @@ pub(crate) struct Holdings {
     of_parties: HashMap<String, OfParty>,
 }
 
-/// Those of one party.
+/// The slots of one party.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct OfParty {
     pub(crate) agreements: usize,

@@ -1,4 +1,4 @@
-//! What parties have, spend and ask, and how much they may: quotas, budgets and prices; and refusals with their reasons.
+//! What parties have, spend and ask, and how much they may: quotas, budgets and prices; and which refusals are noted.
 
 pub(super) mod budget;
 pub(super) mod holdings;

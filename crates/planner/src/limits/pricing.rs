@@ -43,7 +43,7 @@ pub(crate) fn price(view: View<'_>, resource: usize, priced: Priced<'_>) -> Opti
     price_under(view, window_load(view, resource, priced.window), resource, priced)
 }
 
-/// The same under a load factor that was found before the request came on the tree.
+/// The price of a placement under a load factor that was found before the request came on the tree.
 pub(crate) fn price_under(
     view: View<'_>,
     load: Fraction,

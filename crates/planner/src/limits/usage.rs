@@ -156,7 +156,7 @@ impl WantedNodes {
         each.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
 
-    /// The same for the span that starts at an instant and has a sum already.
+    /// The first and the last start that the span keeps out which starts at an instant and has a sum already.
     fn kept_out_by(&self, start: Time, sum: i128) -> Option<(Time, Time)> {
         // Seconds that it may overlap the span.
         let left = (self.most - sum).max(0) / self.nodes;

@@ -225,7 +225,7 @@ pub(crate) fn place_slots_in_turn(
     })
 }
 
-/// The same on another resource, where its filters and sizes allow that: one slot on the best, and several where there is
+/// Places the slots of an agreement on another resource, where its filters and sizes allow that: one slot on the best, and several where there is
 /// room for them one after another. Saved work stays where it is: only work that begins at its start goes to another
 /// resource.
 pub(crate) fn place_elsewhere(

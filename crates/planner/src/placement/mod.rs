@@ -1,5 +1,4 @@
-//! Finds a place: which resource takes a request, in pieces or whole, in which size, and which agreements move up
-//! afterwards; and knows the slots by their numbers.
+//! Finds a place: which resource takes a request, in pieces or whole, in which size; and knows the slots by their numbers.
 
 pub(super) mod admit;
 pub(super) mod choice;

@@ -67,7 +67,7 @@ impl Energy {
         energy.with_tariff(tariff)
     }
 
-    /// The same with another tariff.
+    /// This energy with another tariff.
     pub(crate) fn with_tariff(&self, mut tariff: Vec<Kwh>) -> Self {
         // Of several steps from one instant on the last one counts, as in a series to which corrections are appended.
         tariff.reverse();

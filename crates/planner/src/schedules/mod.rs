@@ -43,9 +43,9 @@ pub(super) struct Schedules {
     places: HashMap<String, usize>,
     /// The retired ones on which nothing is planned any more, by name, with how their nodes stood.
     gone: BTreeMap<String, (Resource, Vec<NodeRow>)>,
-    /// Those on which something may be able to start earlier,
+    /// The resources on which something may be able to start earlier.
     to_look_at: ToLookAt,
-    /// and whether every change of their plans makes it so.
+    /// Whether every change of a plan makes its resource one of these.
     idle: bool,
     /// When to look again at the resources with nodes that are not in their normal state.
     looks: Timetable<usize>,
@@ -133,7 +133,7 @@ impl Schedules {
             .filter(|resource| resource.is_frozen())
     }
 
-    /// The same for the resource of something that is in the plan: it must be there.
+    /// The place of the resource of something that is in the plan: it must be there.
     pub(super) fn required_place_of(&mut self, name: &str) -> Option<usize> {
         let place = self.place_of(name);
         self.impossible
@@ -166,7 +166,7 @@ impl Schedules {
         changed
     }
 
-    /// The same with all that is known of the resource. Every change goes through here, so that nothing that must never
+    /// Changes a plan with all that is known of the resource. Every change goes through here, so that nothing that must never
     /// happen to a schedule goes unnoticed.
     fn change_plan<R>(
         &mut self,

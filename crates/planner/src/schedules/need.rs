@@ -26,7 +26,7 @@ pub(crate) struct Foreseeable<'a> {
 }
 
 impl<'a> Foreseeable<'a> {
-    /// That of a proposal.
+    /// What a proposal asks for.
     pub(crate) fn of(proposal: &'a Request) -> Self {
         Self {
             party: &proposal.party,
@@ -65,7 +65,7 @@ pub(crate) struct Need<'a> {
 }
 
 impl<'a> Need<'a> {
-    /// That of a proposal in a window, submitted now.
+    /// The need of a proposal in a window, submitted now.
     pub(crate) fn of(proposal: &'a Request, number: u64, window: Interval, now: Time) -> Self {
         Self {
             number,
@@ -84,7 +84,7 @@ impl<'a> Need<'a> {
         }
     }
 
-    /// That of an agreement for as much as it has, in a window.
+    /// The need of an agreement for as much as it has, in a window.
     pub(crate) fn of_agreement(agreement: &'a Agreement, window: Interval) -> Self {
         let (shape, scaling) = shape_of_agreement(agreement);
         Self {

@@ -146,7 +146,7 @@ struct LeavingRequests<'a> {
     now: Time,
     /// With their slack.
     known: &'a BTreeMap<u64, Seconds>,
-    /// Those with slots that have begun in the plan and not in fact.
+    /// The requests with slots that have begun in the plan and not in fact.
     begun: Vec<u64>,
     /// The ones that left, with their starts, and their slots.
     left: Vec<(u64, Time)>,

@@ -24,7 +24,7 @@ const LYING_MAX: usize = 1_024;
 /// Steps of the tariff that are weighed for all forecasts and sizes of a need. From 263 different forecasts on each
 /// looks at fewer than [`STEPS_MAX`].
 const WEIGHED_MAX: usize = 1 << 16;
-/// It looks at so many at least.
+/// Steps that each forecast looks at, at least.
 const STEPS_MIN: usize = 16;
 /// Steps of all forecasts that are kept, 128 bytes each; they are forgotten together when there are more.
 const KEPT_MAX: usize = 1 << 18;
@@ -87,7 +87,7 @@ impl WeighedForecasts {
     }
 }
 
-/// They follow from the rest, so that a copy makes its own.
+/// Weighed forecasts follow from the rest, so that a copy makes its own.
 impl Clone for WeighedForecasts {
     fn clone(&self) -> Self {
         Self::default()
@@ -103,7 +103,7 @@ impl Schedules {
         }
     }
 
-    /// The same without anything foreseen.
+    /// One size of a need as a request to the domain, without anything foreseen.
     pub(super) fn task_by_rate(&self, need: &Need<'_>, shape: Shape, window: Interval) -> Task {
         let requires = need.filters.iter().map(|filter| filter.requirement(shape.nodes));
         let mut task = Task {
@@ -197,7 +197,8 @@ impl Schedules {
         able.into_iter().take(most).map(index_of_domain_id).collect()
     }
 
-    /// The same, those first where it costs least by the price list, and of equal ones those with most free time.
+    /// At most `most` of the resources that could ever take a size of a need, first those where it costs least by the price list, and of
+    /// equal ones those with most free time.
     pub(crate) fn cheapest(&self, need: &Need<'_>, shape: Shape, most: usize) -> Vec<usize> {
         let cost = |id: u64| {
             let longest = self.longest(index_of_domain_id(id), need, shape)?;

@@ -138,7 +138,7 @@ pub(crate) fn candidate(
     candidate_of_slots(view, context, &place, slots, (kept_until, expires))
 }
 
-/// The same where it may be told, from the first start on that may.
+/// A candidate in a place where it may be told, from the first start on that may.
 pub(crate) fn tellable_candidate(
     view: View<'_>,
     context: &QuoteContext,

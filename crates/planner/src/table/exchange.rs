@@ -1,4 +1,4 @@
-//! Offers are put on the table: the requester's, and the service's answers, which are kept as far as they can be.
+//! Which offers on the table can be answered, and offers that their requester lets go of.
 
 use domain::agreement::{NegotiationOffer, OfferState};
 use uuid::Uuid;

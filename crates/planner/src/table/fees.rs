@@ -79,7 +79,7 @@ pub(crate) fn cancellation_fee(
 
 /// The fee for a change of an agreement to one of another price, beside the difference of the prices. It is the
 /// provider's part of its price. Where the price falls, it is at least the fee for ending that part. `rebooking` is what
-/// [`Decider::cheapest_rebooking`] has found.
+/// [`cheapest_rebooking`] has found.
 pub(crate) fn change_fee(
     view: View<'_>,
     agreement: &Agreement,

@@ -11,9 +11,9 @@ use crate::table::suggestion::Suggestion;
 /// The party that asks for offers.
 #[derive(Debug, Clone)]
 pub enum OfferOrigin {
-    /// That of a party, in a negotiation that goes on.
+    /// A party, in a negotiation that goes on.
     Negotiation(Uuid),
-    /// That of a party, in a negotiation that is opened with the answer.
+    /// A party, in a negotiation that is opened with the answer.
     Opening(Box<NegotiationInstance>),
     /// The provider itself, which looks for a proposal.
     Proposal(Box<Suggestion>),
@@ -107,8 +107,8 @@ pub(crate) fn refusal_in_short(refusal: &Refusal) -> String {
 /// The possible offers for a request are to be told at present. Nothing is stored or kept.
 ///
 /// # Errors
-/// [`Error::NotFound`] where no such negotiation goes on, [`Error::Lost`] where the agreement that it is to replace has begun or is
-/// over, [`Error::Unavailable`].
+/// [`Error::NotFound`](crate::Error::NotFound) where no such negotiation goes on, [`Error::Lost`](crate::Error::Lost) where the agreement
+/// that it is to replace has begun or is over, [`Error::Unavailable`](crate::Error::Unavailable).
 #[derive(Debug, Clone)]
 pub struct QuoteOffers {
     /// Its party.

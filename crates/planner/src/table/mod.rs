@@ -1,5 +1,5 @@
-//! Negotiations: those that go on with their offers, the side that made each, and when it lapses; quotes, holds, acceptance, and the
-//! provider's proposals.
+//! Negotiations: those that go on with their offers, the side that made each, and when it lapses; quotes, holds, and the provider's
+//! proposals.
 
 pub(super) mod candidates;
 pub(super) mod change_end;

@@ -64,7 +64,7 @@ pub(crate) fn quote_proposal(
     Ok(Quote::of(vec![candidate]))
 }
 
-/// The same as it is in another slot of its resource.
+/// What could be proposed for an agreement in another slot of its resource.
 fn quote_move(
     view: View<'_>,
     ask: &QuoteOffers,
@@ -98,7 +98,7 @@ pub(crate) fn lift_replaced(
     Ok(replaced)
 }
 
-/// The same agreement, which stays in the plan.
+/// The agreement that a negotiation is to replace, which stays in the plan.
 ///
 /// # Errors
 /// [`OfferLoss::Replaced`] where it cannot be replaced any more, [`Error::Unavailable`] where that is not known yet.

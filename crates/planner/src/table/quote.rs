@@ -187,7 +187,7 @@ fn quote_in_pieces(
     candidates::candidate_of_slots(view, context, &place, pieces, (end, context.until))
 }
 
-/// The same nodes for as long before or after the window: the slots that a refusal would name.
+/// The nodes that were asked for, for as long, before or after the window: the slots that a refusal would name.
 fn quote_elsewhere(
     search: &mut Search<'_>,
     context: &QuoteContext,
@@ -213,7 +213,7 @@ fn quote_elsewhere(
     found
 }
 
-/// The same nodes in the same window for the longest that there is, where the provider tells that.
+/// The nodes that were asked for in their window, for the longest that there is, where the provider tells that.
 fn quote_shorter(
     search: &mut Search<'_>,
     context: &QuoteContext,
