@@ -103,15 +103,14 @@ CREATE INDEX agreements_past ON agreements (planned_start_s, id) WHERE state IN 
 CREATE INDEX agreements_past_of ON agreements (party, planned_start_s, id)
     WHERE state IN ('Rejected', 'Complete', 'Terminated');
 
--- Templates as they were when offers were made from them, each text once. The id is the beginning of the text's SHA-256.
+-- Templates as they were when offers were made from them, each once, as JSON. The id is the beginning of the text's SHA-256.
 CREATE TABLE template_versions (
     id       UUID NOT NULL PRIMARY KEY,
     document TEXT NOT NULL
 );
 
--- The accepted offer as it came, apart from the row that every read touches. One that came as a flat request is kept as that, with
--- the template that says what it leaves out; its document is written when it is asked for. The template is null where `document`
--- is a document.
+-- The accepted offer as JSON, apart from the row that every read touches, with its context and its terms verbatim where it came as a
+-- document. One that came as a flat request is kept as that, with the template that says what it leaves out, which is null elsewhere.
 CREATE TABLE agreement_documents (
     agreement UUID NOT NULL PRIMARY KEY REFERENCES agreements (id),
     document  TEXT NOT NULL,
@@ -237,7 +236,7 @@ CREATE TABLE negotiations (
     ended_us   BIGINT,
     -- Why the provider has opened it by itself: 'better-fit' or 'broken'. Null where its party has.
     proposed   TEXT,
-    -- The InitiateNegotiationInput as it came.
+    -- The InitiateNegotiationInput as JSON.
     document   TEXT   NOT NULL
 );
 CREATE INDEX negotiations_open ON negotiations (expires_s) WHERE ended_us IS NULL;
@@ -263,7 +262,7 @@ CREATE TABLE offers (
     released_us BIGINT CHECK (released_us IS NULL OR held_us IS NOT NULL),
     -- An offer is accepted once: the same agreement is made from no other.
     agreement   UUID   UNIQUE REFERENCES agreements (id),
-    -- The offer as it came or was sent, in a message that it can stand in alone.
+    -- The offer as it came or was sent, as JSON.
     document    TEXT   NOT NULL,
     UNIQUE (negotiation, name)
 );

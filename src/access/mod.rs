@@ -42,33 +42,16 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The party of the operator key that is made at the first start.
 pub const OPERATOR_PARTY: &str = "operator";
 
-/// The rights of a caller.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Makes offers and sees its own agreements.
-    Consumer,
-    /// Sees the data of all parties.
-    Operator,
-    /// Reads the metrics and nothing else: for programs that watch over the service.
-    Monitor,
-}
-
-impl Role {
-    /// Every role.
-    pub const ALL: [Self; 3] = [Self::Consumer, Self::Operator, Self::Monitor];
-
-    /// The word that is stored and shown.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Consumer => "consumer",
-            Self::Operator => "operator",
-            Self::Monitor => "monitor",
-        }
-    }
-
-    /// The role that a word names.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.word() == word)
+domain::worded! {
+    /// The rights of a caller.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    pub enum Role {
+        /// Makes offers and sees its own agreements.
+        Consumer = "consumer",
+        /// Sees the data of all parties.
+        Operator = "operator",
+        /// Reads the metrics and nothing else: for programs that watch over the service.
+        Monitor = "monitor",
     }
 }
 

@@ -1,31 +1,38 @@
 //! Events as parties are told of them: the same text in each call and in a list.
 
-use domain::agreement::PartyEvent;
+use domain::agreement::{AgreementState, PartyEvent};
 use domain::clock::{second_of, time_in_words};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// An event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "PartyEvent")]
 pub struct EventBody {
-    /// Its id: the `webhook-id` of each call.
+    /// The id of the event: the `webhook-id` of each call.
+    #[schemars(example = &"019e1c3a-5b7c-7d21-9f55-0a4be1c0d2e3")]
     pub id: String,
-    /// Its place among the events of its party: the value of `after` for the ones after it.
+    /// The cursor of an event: the value of `after` for the events after it.
+    #[schemars(example = 1_200)]
     pub cursor: i64,
-    /// Its kind: `agreement.accepted` and the like.
+    /// The type of the event.
     #[serde(rename = "type")]
+    #[schemars(extend("enum" = ["agreement.accepted", "agreement.moved", "agreement.starting", "agreement.started", "agreement.ended", "agreement.broken", "negotiation.proposed"]))]
     pub kind: String,
     /// When it happened.
+    #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
-    /// The particulars.
+    /// The particulars of the event.
     pub data: EventData,
 }
 
 /// The particulars of an event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EventData {
     /// The party.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// The agreement, where it is about one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -34,17 +41,22 @@ pub struct EventData {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub negotiation: Option<Uuid>,
     /// The address of the negotiation, or else of the agreement.
+    #[schemars(example = &"https://bespeak.example.org/agreements/019e1c3a-5b7c-7d21-9f55-0a4be1c0d2e3")]
     pub address: String,
     /// The state of the agreement after it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(extend("enum" = AgreementState::ALL.map(AgreementState::word)))]
     pub state: Option<String>,
     /// When the agreement's placement begins; of one that is starting, its next slot.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(extend("format" = "date-time"))]
     pub planned_start: Option<String>,
-    /// When that ends.
+    /// When the agreement's placement ends; of one that is starting, its next slot.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(extend("format" = "date-time"))]
     pub planned_end: Option<String>,
-    /// The event, in words.
+    /// More, in words.
+    #[schemars(example = &"an offer was accepted")]
     pub detail: String,
 }
 

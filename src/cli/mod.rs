@@ -1,11 +1,10 @@
-//! The command line: clients, operators, `serve` and `bench`, and the configuration file. One file a subcommand.
+//! The command line: clients, operators and `serve`, and the configuration file. One file a subcommand.
 
 /// Writes a line to standard output, and ends the command when there is no reader any more.
 macro_rules! say {
     ($($words:tt)*) => { advisor::output::say_line("bespeak", 3, format_args!($($words)*)) };
 }
 
-mod bench;
 mod client;
 mod config;
 mod manual;
@@ -51,7 +50,7 @@ const GROUPS: [(&str, &str); 3] = [
         "serve health config key resources nodes maintenance peers move evict reload cluster trail verify backup restore \
          completions man",
     ),
-    ("Analysis", "predict calibrate executions advise bench"),
+    ("Analysis", "predict calibrate executions advise"),
 ];
 
 /// Negotiated, guaranteed reservations of computing capacity in advance.
@@ -110,8 +109,6 @@ enum Command {
     CallBacks(client::call_backs::Options),
     /// Show how much of the resources you have and may have; operators see that of all parties.
     Usage(client::usage::Options),
-    /// Measure a service and its database.
-    Bench(bench::Options),
     /// Advise on the order, the fixing and the alternatives that earn, use or serve most, on a trace and by your price list.
     Advise(operator::advise::Options),
     /// Predict how long an application takes on a resource, step by step, with its probability.
@@ -166,7 +163,7 @@ enum Command {
 
 /// The commands that work on files and the store with all commands below them, and ask no service unless an option of [`WITH_SERVICE`]
 /// says so.
-const WITHOUT_SERVICE: [&str; 15] = [
+const WITHOUT_SERVICE: [&str; 14] = [
     "serve",
     "health",
     "config",
@@ -181,7 +178,6 @@ const WITHOUT_SERVICE: [&str; 15] = [
     "cluster",
     "completions",
     "man",
-    "bench commits",
 ];
 
 /// The options with which a command of [`WITHOUT_SERVICE`] asks the service.
@@ -189,9 +185,9 @@ const WITH_SERVICE: [&str; 2] = ["remote", "running"];
 
 /// The command line, with its commands in groups, and examples for each command.
 fn build_command_line() -> clap::Command {
-    let command = Cli::command().mut_subcommands(|each| {
-        let (name, examples) = (each.get_name().to_owned(), help_after(&each));
-        each.mut_subcommands(|below| {
+    let command = Cli::command().mut_subcommands(|command| {
+        let (name, examples) = (command.get_name().to_owned(), help_after(&command));
+        command.mut_subcommands(|below| {
             if below.get_after_help().is_some() {
                 return below;
             }
@@ -402,7 +398,6 @@ pub fn run() -> ExitCode {
             Command::Files(options) => client::files::run(options, server).await,
             Command::CallBacks(options) => client::call_backs::run(options, server).await,
             Command::Usage(options) => client::usage::run(options, server).await,
-            Command::Bench(options) => Box::pin(bench::run(options, server)).await,
             Command::Advise(options) => operator::advise::run(&options),
             Command::Predict(options) => Box::pin(client::predict::run(options, as_json)).await,
             Command::Calibrate(options) => operator::calibrate::run(options, as_json).await,

@@ -237,7 +237,7 @@ impl Federation {
     /// Whether requests of a party that is a peer are passed on.
     fn passes_on_for(&self, party: &str) -> bool {
         let peer_settings = self.0.settings.peer_of_party(party);
-        peer_settings.is_none_or(|each| each.forwards)
+        peer_settings.is_none_or(|peer| peer.forwards)
     }
 
     fn may_ask(&self, peer: &Peer, travel: &Travel, question: &PeerQuestion<'_>) -> bool {
@@ -254,11 +254,11 @@ impl Federation {
         let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
         for holds in held.values_mut() {
-            holds.retain(|each| each.until > now);
+            holds.retain(|held| held.until > now);
         }
         held.retain(|_, held| !held.is_empty());
         let of_peer = held.values().flatten().filter(|held| held.peer == peer);
-        of_peer.map(|each| each.node_seconds).sum()
+        of_peer.map(|held| held.node_seconds).sum()
     }
 
     /// The offers of an answer that are held. A negotiation without any is ended there.
@@ -316,9 +316,9 @@ impl Federation {
         let Some(there) = all.remove(&negotiation) else {
             return;
         };
-        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|each| {
-            offer_here.is_some_and(|offer| offer != each.offer_here)
-                || used.contains(&each.negotiation.as_str())
+        let (stay, go): (Vec<_>, Vec<_>) = there.into_iter().partition(|held| {
+            offer_here.is_some_and(|offer| offer != held.offer_here)
+                || used.contains(&held.negotiation.as_str())
         });
         if !stay.is_empty() {
             all.insert(negotiation, stay);

@@ -11,8 +11,9 @@ use domain::resources::is_resource_name;
 use futures_util::future::join_all;
 use metrics::{Exposition, metrics};
 use reqwest::header::ACCEPT;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
@@ -41,54 +42,65 @@ metrics! {
 }
 
 /// The words of a domain about itself. One without a name has none.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Domain {
-    /// Its name.
+    /// The name of a domain; none where it has none among others.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"north")]
     pub domain: Option<String>,
     /// The ids of the templates that it offers.
+    #[schemars(example = ["advance-reservation"])]
     pub templates: Vec<String>,
     /// Its resources.
     pub resources: Vec<DomainResource>,
     /// The names of its applications.
+    #[schemars(example = ["sleep"])]
     pub applications: Vec<String>,
-    /// Its rules.
+    /// How it deals with requests of other domains.
     pub policy: DomainPolicy,
     /// Its peers, where it names them.
     pub peers: Vec<NamedDomain>,
 }
 
 /// A resource of a domain.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct DomainResource {
-    /// Its name.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub name: String,
     /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
     /// The attributes of its nodes that requests may ask for.
     #[serde(default)]
+    #[schemars(example = json!({"cpus": 16}))]
     pub attributes: BTreeMap<String, Value>,
 }
 
 /// How a domain deals with requests of others.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DomainPolicy {
     /// Whether it passes requests on to its own peers.
+    #[schemars(example = true)]
     pub forwards: bool,
     /// To how many domains, one after the other, its requests are passed on.
+    #[schemars(example = 3)]
     pub hops: u32,
     /// For how many seconds it holds its offers.
+    #[schemars(example = 300)]
     pub hold_seconds: i64,
 }
 
 /// A domain and where it is.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct NamedDomain {
-    /// Its name.
+    /// The name of a domain.
+    #[schemars(example = &"south")]
     pub name: String,
     /// The address of its service.
+    #[schemars(example = &"https://south.example.org")]
     pub address: String,
 }
 

@@ -54,7 +54,7 @@ pub struct Follower {
     clock: Clock,
     /// When each is looked at next.
     next: BTreeMap<Uuid, Instant>,
-    /// Those that were found to be over here, or to be ended.
+    /// The agreements that were found to be over here, or to be ended.
     left: BTreeSet<Uuid>,
     /// The looks that go on,
     looks: JoinSet<(String, Uuid, Duration)>,
@@ -155,7 +155,7 @@ impl Follower {
     fn look_at_due(&mut self, followed: &FollowedAgreements) {
         let now = Instant::now();
         let all = followed.all();
-        let present: BTreeSet<Uuid> = all.iter().map(|each| each.row.id).collect();
+        let present: BTreeSet<Uuid> = all.iter().map(|following| following.row.id).collect();
         self.next.retain(|id, _| present.contains(id));
         self.left.retain(|id| present.contains(id));
         for following in all {
@@ -471,7 +471,7 @@ fn wait_until_next_look(ours: &Agreement, job: &JobStatus, count: usize, now: Ti
 fn sum_of(sums: &[Money], price: Option<Money>) -> i64 {
     let Some(price) = price else { return 0 };
     let own = sums.iter().filter(|sum| sum.currency == price.currency);
-    let sum = own.fold(0_i64, |sum, each| sum.saturating_add(each.micros));
+    let sum = own.fold(0_i64, |sum, money| sum.saturating_add(money.micros));
     // People settle the rest of what a peer claims.
     let most = price.micros.saturating_mul(TIMES_PRICE_MAX);
     sum.clamp(0, most.clamp(0, AMOUNT_MAX))

@@ -15,7 +15,7 @@ pub struct FollowedAgreements {
     changed: Arc<Notify>,
 }
 
-/// One of them.
+/// An agreement at a peer that is not settled.
 #[derive(Debug, Clone)]
 pub(super) struct FollowedAgreement {
     /// As it is stored.
@@ -49,7 +49,10 @@ impl FollowedAgreements {
 
     /// How many there are at a peer.
     pub fn count(&self, peer: &str) -> usize {
-        self.lock().values().filter(|each| each.row.peer == peer).count()
+        self.lock()
+            .values()
+            .filter(|followed| followed.row.peer == peer)
+            .count()
     }
 
     /// The price there of all at a peer together but for the one at the address `except`, in millionths. Lost ones cost nothing.
@@ -74,13 +77,17 @@ impl FollowedAgreements {
     /// How the job of an agreement of ours stands at a peer; none where that is not known.
     pub(super) fn job(&self, peer: &str, agreement: Uuid) -> Option<JobStatus> {
         let present = self.lock();
-        let found = present.values().rfind(|each| each.is(peer, agreement))?;
+        let found = present.values().rfind(|followed| followed.is(peer, agreement))?;
         found.job.clone()
     }
 
     /// Asks for the end of an agreement of ours at a peer.
     pub(super) fn ask_to_end(&self, peer: &str, agreement: Uuid) {
-        for one_agreement in self.lock().values_mut().filter(|each| each.is(peer, agreement)) {
+        for one_agreement in self
+            .lock()
+            .values_mut()
+            .filter(|followed| followed.is(peer, agreement))
+        {
             if !one_agreement.is_to_end {
                 one_agreement.is_to_end = true;
                 self.changed.notify_one();
@@ -109,7 +116,9 @@ impl FollowedAgreements {
     pub(crate) fn is_of_another(&self, peer: &str, address: &str, agreement: Uuid) -> bool {
         let present = self.lock();
         let mut there = present.values().filter(|present| present.row.peer == peer);
-        there.any(|each| each.row.address.as_deref() == Some(address) && each.row.agreement != agreement)
+        there.any(|followed| {
+            followed.row.address.as_deref() == Some(address) && followed.row.agreement != agreement
+        })
     }
 
     /// Follows an agreement as it is stored from now on.

@@ -1,44 +1,56 @@
 //! Agreements: made from offers, shown, listed and terminated.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, get};
 use domain::agreement::AgreementState;
-use serde::Deserialize;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::states::Part;
 
 use super::availability::read_instant_of_query;
-use super::body::{self, PostedBody};
+use super::body::PostedBody;
 use super::call::Call;
 use super::conditions::{ChangesByItself, IfMatch, entity_tag_of_version};
-use super::format::{Format, xml_response};
-use super::path::{Id, NoParameters, Path, Query, read_filter_text, read_id_in_path};
+use super::format::{Format, JsonTaken, xml_response};
+use super::operation::Operation;
+use super::path::{Id, NoParameters, Query, read_filter_text};
 use super::resources::{ChangeParameters, read_true_or_false, require_operator};
-use super::{Answer, Api, Error};
+use super::routes::Routes;
+use super::terms::{Context, Terms};
+use super::{Answer, Error, requests};
 use crate::access::Caller;
 use crate::negotiation::{
-    self, AcceptedView, AgreementDetails, AgreementFilter, EvictRequest, MoveRequest, TerminateRequest,
+    self, AcceptedView, AgreementDetails, AgreementFilter, AgreementPage, AgreementView, EndingView,
+    EvictRequest, EvictedView, GuaranteeView, MoveRequest, TerminateRequest, TimelineView, schemas,
 };
 
 /// Which agreements are listed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct ListQuery {
-    /// Only those with this AgreementId.
+struct ListQuery {
+    /// Only those with this AgreementId: the one that their offers had, or the service's own.
     agreement_id: Option<String>,
+    /// Only those in this state.
+    #[schemars(with = "Option<schemas::AgreementState>")]
     state: Option<String>,
+    /// Only those of this party; of another than your own for operators.
     party: Option<String>,
+    /// Only those with this name.
     name: Option<String>,
-    /// Only those with a place in this time.
+    /// Only those with a place that ends after this instant.
+    #[schemars(with = "Option<schemas::Instant>")]
     start: Option<String>,
+    /// Only those with a place that begins before this instant.
+    #[schemars(with = "Option<schemas::Instant>")]
     end: Option<String>,
+    /// The `next` of the page before.
     after: Option<Uuid>,
+    /// How many at most.
+    #[schemars(range(min = 1, max = 500))]
     limit: Option<u32>,
 }
 
@@ -54,20 +66,229 @@ pub(super) fn read_filter_word<T>(
 }
 
 /// The parameters of an offer that is to become an agreement.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct CreateParameters {
+struct CreateParameters {
+    /// Whether nothing is done, and it is only answered what the answer would be, with status 200.
     #[serde(default, deserialize_with = "read_true_or_false")]
+    #[schemars(example = true)]
     dry_run: bool,
-    /// Whether the fresh offers are held that it gets where it accepts an offer too late.
+    /// Whether the fresh offers are held that the answer has where an offer is accepted too late.
     #[serde(default, deserialize_with = "read_true_or_false")]
+    #[schemars(example = true)]
     hold: bool,
-    /// Whose agreement it is to be; of others than operators only their own.
+    /// The party whose agreement it is to be; only operators may name another than their own.
     party: Option<String>,
 }
 
+/// Why an agreement is ended by an operator, and what its party gets for that.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct Eviction {
+    /// The reason, a line, which its party is told.
+    #[schemars(length(max = 500), example = &"the room is too hot")] // REASON_MAX
+    reason: String,
+    /// What its party gets beside the penalties of its guarantees.
+    compensation: Option<requests::Budget>,
+}
+
+/// Where an agreement is to go, and why.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct Move {
+    /// The resource that it goes to; where none is named it stays on its own.
+    #[schemars(length(max = 255), example = &"local")] // TOKEN_MAX
+    resource: Option<String>,
+    /// When it is to start; as early as possible where that is not said.
+    #[schemars(with = "Option<schemas::Instant>")]
+    start: Option<String>,
+    /// The reason, a line, which its party is told.
+    #[schemars(length(max = 500), example = &"a disk is replaced")] // REASON_MAX
+    reason: Option<String>,
+}
+
+/// The state of an agreement.
+#[derive(Serialize, JsonSchema)]
+struct StateView<'a> {
+    /// The state.
+    #[schemars(with = "schemas::AgreementState")]
+    state: &'a str,
+    /// The version: it counts changes, and is the entity tag.
+    #[schemars(range(min = 1), example = 1)]
+    version: i64,
+}
+
+/// The state of the service of an agreement.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ServiceTermsView<'a> {
+    /// The state of its service.
+    #[schemars(with = "schemas::ServiceState")]
+    service_state: &'a str,
+}
+
+/// The guarantees of an agreement.
+#[derive(Serialize, JsonSchema)]
+struct GuaranteeTermsView<'a> {
+    /// The guarantees and their states.
+    guarantees: &'a [GuaranteeView],
+}
+
+/// The routes of agreements with their parts, events and files.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/agreements",
+            get_agreements,
+            Operation::new(
+                "listAgreements",
+                "agreements",
+                "Your agreements, newest first; operators see those of all parties",
+            )
+            .query::<ListQuery>()
+            .answers_page::<AgreementPage>(),
+        )
+        .post(
+            "/agreements",
+            post_agreement,
+            Operation::new(
+                "createAgreement",
+                "agreements",
+                "Makes an agreement from an offer, or refuses it with the reason and the possible alternatives",
+            )
+            .query::<CreateParameters>()
+            .once()
+            .takes::<requests::Offer>()
+            .answers_with::<AcceptedView>(
+                200,
+                "With dryRun=true: the answer that there would be. Nothing is made. Without it: the agreement, Rejected, of the \
+                 same pending acceptance that came before.",
+            )
+            .makes::<AcceptedView>()
+            .answers_with::<AcceptedView>(202, "Taken, and decided later; Location says where.")
+            .xml("wsag:CreateAgreementInput", "wsag:CreateAgreementResponse"),
+        )
+        .merge(part_routes())
+        .merge(verb_routes())
+}
+
+/// The routes of an agreement and of its parts.
+fn part_routes() -> Routes {
+    let part = |id, summary| Operation::new(id, "agreements", summary).if_none_match();
+    Routes::default()
+        .get(
+            "/agreements/{id}",
+            async |call: Call, format: Format, id: Id| answer_part(call, format, id, None).await,
+            part("getAgreement", "An agreement")
+                .answers::<AgreementView>()
+                .xml("", "wsag:AgreementProperties"),
+        )
+        .get(
+            "/agreements/{id}/state",
+            async |call: Call, format: Format, id: Id| answer_part(call, format, id, Some(Part::State)).await,
+            part("getAgreementState", "Its state")
+                .answers::<StateView<'_>>()
+                .xml("", "wsag:AgreementState"),
+        )
+        .get(
+            "/agreements/{id}/terms",
+            async |call: Call, format: Format, id: Id| answer_part(call, format, id, Some(Part::Terms)).await,
+            part("getAgreementTerms", "The terms of its offer")
+                .answers_as_read::<Terms>()
+                .xml("", "wsag:Terms"),
+        )
+        .get(
+            "/agreements/{id}/context",
+            async |call: Call, format: Format, id: Id| {
+                answer_part(call, format, id, Some(Part::Context)).await
+            },
+            part("getAgreementContext", "The context of its offer")
+                .answers_as_read::<Context>()
+                .xml("", "wsag:Context"),
+        )
+        .get(
+            "/agreements/{id}/service-terms",
+            async |call: Call, format: Format, id: Id| {
+                answer_part(call, format, id, Some(Part::Services)).await
+            },
+            part("getServiceTerms", "The state of its service")
+                .answers::<ServiceTermsView<'_>>()
+                .xml("", "bsp:ServiceTermStates"),
+        )
+        .get(
+            "/agreements/{id}/guarantee-terms",
+            async |call: Call, format: Format, id: Id| {
+                answer_part(call, format, id, Some(Part::Guarantees)).await
+            },
+            part("getGuaranteeTerms", "Its guarantees and their states")
+                .answers::<GuaranteeTermsView<'_>>()
+                .xml("", "bsp:GuaranteeTermStates"),
+        )
+        .get(
+            "/agreements/{id}/events",
+            get_agreement_events,
+            Operation::new("listAgreementEvents", "agreements", "Its timeline").answers::<TimelineView>(),
+        )
+        .get(
+            "/agreements/{id}/ending",
+            get_agreement_ending,
+            Operation::new(
+                "getAgreementEnding",
+                "agreements",
+                "What its end would cost now: nothing is ended; a domain that carries it out is asked for its charge",
+            )
+            .answers::<EndingView>(),
+        )
+}
+
+/// The routes of what changes an agreement.
+fn verb_routes() -> Routes {
+    Routes::default()
+        .post(
+            "/agreements/{id}/terminate",
+            post_agreement_termination,
+            Operation::new("terminateAgreement", "agreements", "Ends it before its time")
+                .query::<ChangeParameters>()
+                .once()
+                .if_match()
+                .may_take::<requests::Reason>()
+                .answers::<AgreementView>()
+                .xml("wsag:TerminateInput", "wsag:TerminateResponse"),
+        )
+        .post(
+            "/agreements/{id}/evict",
+            post_agreement_eviction,
+            Operation::new(
+                "evictAgreement",
+                "operation",
+                "Ends it at once: its party is told the reason, and gets the penalties of its guarantees and the compensation",
+            )
+            .for_operators()
+            .query::<ChangeParameters>()
+            .once()
+            .if_match()
+            .takes::<Eviction>()
+            .answers::<EvictedView>(),
+        )
+        .post(
+            "/agreements/{id}/move",
+            post_agreement_move,
+            Operation::new(
+                "moveAgreement",
+                "operation",
+                "Gives a waiting agreement another resource or start inside what was agreed; its party is told",
+            )
+            .for_operators()
+            .query::<ChangeParameters>()
+            .once()
+            .if_match()
+            .takes::<Move>()
+            .answers::<AgreementView>(),
+        )
+}
+
 /// POST /agreements: an offer becomes an agreement, or is refused with the reason.
-pub(super) async fn post_agreement(
+async fn post_agreement(
     call: Call,
     format: Format,
     Query(asked): Query<CreateParameters>,
@@ -98,7 +319,7 @@ pub(super) async fn post_agreement(
 }
 
 /// GET /agreements: the caller's own, newest first, a page at a time.
-pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+async fn get_agreements(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
     let start = read_instant_of_query("start", query.start.as_deref())?;
     let end = read_instant_of_query("end", query.end.as_deref())?;
     let words = AgreementState::ALL.map(AgreementState::word);
@@ -113,69 +334,37 @@ pub(super) async fn get_agreements(call: Call, format: Format, Query(query): Que
         .negotiation
         .list_agreements(filter, query.after, query.limit)
         .await?;
-    let answer = format.answer(&page.view, || page.document(&call.base));
-    Ok(call.paged(answer, page.view.next))
+    let next = page.next;
+    Ok(call.paged(Json(page).into_response(), next))
 }
 
 /// GET /agreements/{id}, which is AgreementProperties, or a part of it, with its entity tag.
-pub(super) fn get_agreement_part(one_part: Option<Part>) -> MethodRouter<Api> {
-    get(async move |call: Call, format: Format, Id(id): Id| {
-        let shown = call.negotiation.show_agreement(call.scope(), id).await?;
-        let mut answer = match format {
-            Format::Xml => xml_response(shown.document(one_part)),
-            Format::Json => select_agreement_part(&shown, one_part),
-        };
-        if one_part.is_none_or(|part| part == Part::State) && shown.view.has_unversioned() {
-            answer.extensions_mut().insert(ChangesByItself);
-        }
-        Ok::<_, Error>(tag_agreement_version(answer, shown.view.version))
-    })
+async fn answer_part(call: Call, format: Format, Id(id): Id, part: Option<Part>) -> Answer {
+    let shown = call.negotiation.show_agreement(call.scope(), id).await?;
+    let mut answer = match format {
+        Format::Xml => xml_response(shown.document(part)),
+        Format::Json => select_agreement_part(&shown, part),
+    };
+    if part.is_none_or(|part| part == Part::State) && shown.view.has_unversioned() {
+        answer.extensions_mut().insert(ChangesByItself);
+    }
+    Ok(tag_agreement_version(answer, shown.view.version))
 }
 
 /// GET /agreements/{id}/events: the timeline.
-pub(super) async fn get_agreement_events(call: Call, format: Format, Id(id): Id) -> Answer {
-    let (view, timeline) = call.negotiation.timeline(call.scope(), id).await?;
-    Ok(format.answer(&view, || timeline.to_xml()))
+async fn get_agreement_events(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
+    let timeline = call.negotiation.timeline(call.scope(), id).await?;
+    Ok(Json(timeline).into_response())
 }
 
 /// GET /agreements/{id}/ending: the cost of ending it now.
-pub(super) async fn get_agreement_ending(
-    call: Call,
-    Id(id): Id,
-    Query(NoParameters {}): Query<NoParameters>,
-) -> Answer {
+async fn get_agreement_ending(call: Call, Id(id): Id, Query(NoParameters {}): Query<NoParameters>) -> Answer {
     let ending = call.negotiation.cost_of_ending(call.scope(), id, call.party());
     Ok(Json(ending.await?).into_response())
 }
 
-/// GET /agreements/{id}/files: the files that the job has written.
-pub(super) async fn get_agreement_files(call: Call, format: Format, Id(id): Id) -> Answer {
-    let files = call.negotiation.outputs(call.scope(), id).await?;
-    Ok(format.answer(&files, || files.document()))
-}
-
-/// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
-pub(super) async fn get_agreement_file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
-    let output = call
-        .negotiation
-        .output(call.scope(), read_id_in_path(&id)?, &name)
-        .await?;
-    let body = body::body_of_output(output).await?;
-    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
-}
-
-/// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
-pub(super) async fn delete_agreement_files(
-    call: Call,
-    Id(id): Id,
-    Query(NoParameters {}): Query<NoParameters>,
-) -> Result<StatusCode, Error> {
-    call.negotiation.remove_outputs(call.scope(), id).await?;
-    Ok(StatusCode::NO_CONTENT)
-}
-
 /// POST /agreements/{id}/terminate.
-pub(super) async fn post_agreement_termination(
+async fn post_agreement_termination(
     call: Call,
     format: Format,
     Id(id): Id,
@@ -201,7 +390,7 @@ pub(super) async fn post_agreement_termination(
 }
 
 /// POST /agreements/{id}/evict: an operator ends it, with the reason.
-pub(super) async fn post_agreement_eviction(
+async fn post_agreement_eviction(
     call: Call,
     Id(id): Id,
     IfMatch(versions): IfMatch,
@@ -223,7 +412,7 @@ pub(super) async fn post_agreement_eviction(
 }
 
 /// POST /agreements/{id}/move: an operator gives it another place inside what was agreed.
-pub(super) async fn post_agreement_move(
+async fn post_agreement_move(
     call: Call,
     Id(id): Id,
     IfMatch(versions): IfMatch,
@@ -265,9 +454,18 @@ fn tag_agreement_version(mut answer: Response, version: i64) -> Response {
 fn select_agreement_part(shown: &AgreementDetails, part: Option<Part>) -> Response {
     let view = &shown.view;
     match part {
-        Some(Part::State) => Json(json!({ "state": view.state, "version": view.version })).into_response(),
-        Some(Part::Services) => Json(json!({ "serviceState": view.service_state })).into_response(),
-        Some(Part::Guarantees) => Json(BTreeMap::from([("guarantees", &view.guarantees)])).into_response(),
+        Some(Part::State) => {
+            let (state, version) = (view.state.as_str(), view.version);
+            Json(StateView { state, version }).into_response()
+        }
+        Some(Part::Services) => {
+            let service_state = view.service_state.as_str();
+            Json(ServiceTermsView { service_state }).into_response()
+        }
+        Some(Part::Guarantees) => {
+            let guarantees = &view.guarantees;
+            Json(GuaranteeTermsView { guarantees }).into_response()
+        }
         Some(Part::Terms) => Json(&shown.terms).into_response(),
         Some(Part::Context) => Json(&shown.context).into_response(),
         None => Json(view).into_response(),

@@ -1,30 +1,53 @@
 //! GET /availability.
 
+use axum::Json;
+use axum::response::IntoResponse;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use wsag::time::DateTime;
 
 use super::call::Call;
-use super::format::Format;
+use super::format::JsonTaken;
+use super::operation::Operation;
 use super::path::Query;
-use super::{Answer, Error};
-use crate::negotiation::AvailabilityQuery;
+use super::routes::Routes;
+use super::{Answer, Error, requests};
+use crate::negotiation::{AvailabilityQuery, AvailabilityView};
 
 /// The parameters of the query.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct AvailabilityParameters {
+struct AvailabilityParameters {
+    /// The least number of nodes; 1 by default.
+    #[schemars(range(min = 1, max = u32::MAX))]
     nodes: Option<u32>,
+    /// The start; now by default.
+    #[schemars(with = "Option<requests::Instant>")]
     start: Option<String>,
+    /// The end; a day later by default.
+    #[schemars(with = "Option<requests::Instant>")]
     end: Option<String>,
+    /// The class: the kind of the resources; any by default.
     kind: Option<String>,
 }
 
+/// The route of free times.
+pub(super) fn routes() -> Routes {
+    Routes::default().get(
+        "/availability",
+        get_availability,
+        Operation::new(
+            "getAvailability",
+            "discovery",
+            "The times at which a class of resources has this many nodes free; other parties' agreements are not shown",
+        )
+        .query::<AvailabilityParameters>()
+        .answers::<AvailabilityView>(),
+    )
+}
+
 /// The times in which a class of resources has nodes free, and never the parties that have the others.
-pub(super) async fn get_availability(
-    call: Call,
-    format: Format,
-    Query(asked): Query<AvailabilityParameters>,
-) -> Answer {
+async fn get_availability(call: Call, _: JsonTaken, Query(asked): Query<AvailabilityParameters>) -> Answer {
     if asked.nodes == Some(0) {
         return Err(Error::Query(
             "nodes: a whole number from 1 on is expected".to_owned(),
@@ -37,7 +60,7 @@ pub(super) async fn get_availability(
         kind: asked.kind,
     };
     match call.negotiation.availability(call.party(), query).await? {
-        Some(view) => Ok(format.answer(&view, || view.document())),
+        Some(view) => Ok(Json(view).into_response()),
         None => Err(Error::NotFound(
             "this provider does not publish when nodes are free".to_owned(),
         )),

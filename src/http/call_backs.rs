@@ -4,35 +4,100 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::call::Call;
+use super::operation::Operation;
 use super::path::{NoParameters, Path, Query};
+use super::routes::Routes;
 use super::{Answer, Api, body};
+use crate::negotiation::{CallBackView, CallBacksView};
 
 /// Whose call-backs are meant.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OfParty {
-    /// The party; of others than operators only their own.
+struct OfParty {
+    /// The party whose call-backs are meant; only operators may name another than their own.
     party: Option<String>,
 }
 
+/// Where events are to be told.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct NewCallBack {
+    /// The address; none for the name `decisions`.
+    #[serde(default)]
+    #[schemars(extend("format" = "uri"), length(max = 2048), example = &"https://planner.example.org/told")]
+    // LENGTH_MAX of addresses
+    address: String,
+}
+
+/// The routes of call-backs.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/call-backs",
+            get_call_backs,
+            Operation::new(
+                "listCallBacks",
+                "call-backs",
+                "Your registered call-backs; for operators those of any party",
+            )
+            .query::<OfParty>()
+            .answers::<CallBacksView>(),
+        )
+        .get(
+            "/call-backs/{name}",
+            get_call_back,
+            Operation::new(
+                "getCallBack",
+                "call-backs",
+                "A call-back, and how far its events were told",
+            )
+            .answers::<CallBackView>(),
+        )
+        .put(
+            "/call-backs/{name}",
+            put_call_back,
+            Operation::new(
+                "putCallBack",
+                "call-backs",
+                "Has all events of your party told to an address, signed as Standard Webhooks says with a new secret, which is \
+                 shown once; the name `decisions` takes no address, and its secret signs the decisions that are told to the \
+                 addresses of single offers",
+            )
+            .takes::<NewCallBack>()
+            .answers::<CallBackView>(),
+        )
+        .delete(
+            "/call-backs/{name}",
+            delete_call_back,
+            Operation::new(
+                "deleteCallBack",
+                "call-backs",
+                "Removes a call-back; operators remove those of any party",
+            )
+            .query::<OfParty>()
+            .answers_nothing(),
+        )
+}
+
 /// GET /call-backs.
-pub(super) async fn get_call_backs(call: Call, Query(agreement): Query<OfParty>) -> Answer {
+async fn get_call_backs(call: Call, Query(agreement): Query<OfParty>) -> Answer {
     let party = call.party_of(agreement.party)?;
     let all = call.negotiation.call_backs(&party).await?;
     Ok(Json(all).into_response())
 }
 
 /// GET /call-backs/{name}.
-pub(super) async fn get_call_back(call: Call, Path(name): Path<String>) -> Answer {
+async fn get_call_back(call: Call, Path(name): Path<String>) -> Answer {
     let one = call.negotiation.registered_call_back(call.party(), &name).await?;
     Ok(Json(one).into_response())
 }
 
 /// PUT /call-backs/{name}: the events are told there from now on.
-pub(super) async fn put_call_back(
+async fn put_call_back(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
@@ -48,11 +113,7 @@ pub(super) async fn put_call_back(
 }
 
 /// DELETE /call-backs/{name}.
-pub(super) async fn delete_call_back(
-    call: Call,
-    Path(name): Path<String>,
-    Query(agreement): Query<OfParty>,
-) -> Answer {
+async fn delete_call_back(call: Call, Path(name): Path<String>, Query(agreement): Query<OfParty>) -> Answer {
     let party = call.party_of(agreement.party)?;
     call.negotiation.unregister_call_back(&party, &name).await?;
     Ok(StatusCode::NO_CONTENT.into_response())

@@ -8,7 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 
-use super::format::Format;
+use super::format::{Format, JsonTaken};
 use super::{Answer, Error};
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -184,7 +184,15 @@ impl<S: Sync> FromRequestParts<S> for Format {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
-        Self::of(&parts.headers).ok_or(Error::NotAcceptable)
+        Self::of(&parts.headers).ok_or(Error::NotAcceptable("application/xml or application/json"))
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for JsonTaken {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        Self::of(&parts.headers).ok_or(Error::NotAcceptable("application/json"))
     }
 }
 

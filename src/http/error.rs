@@ -5,19 +5,24 @@
 //! accepts: the fault document of WS-Agreement in XML, problem details (RFC 9457) in JSON.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Value, json};
 use tracing::{debug, error};
 
 use super::format::{Format, name_as_text_xml, xml_response};
+use super::operation::Operation;
+use super::routes::Routes;
 use super::{Api, REQUEST_ID};
 use crate::access::hide_keys;
-use crate::negotiation;
+use crate::negotiation::{self, OfferView, RefusalView};
 
 /// The errors of a request.
 #[derive(Debug, thiserror::Error)]
@@ -34,9 +39,9 @@ pub enum Error {
     /// The path does not take this method.
     #[error("this path does not take {0}")]
     MethodNotAllowed(String),
-    /// The client accepts neither representation.
-    #[error("answers are in application/xml or application/json")]
-    NotAcceptable,
+    /// The client accepts no representation of the answer; with it, those that there are.
+    #[error("this is answered in {0}")]
+    NotAcceptable(&'static str),
     /// The body did not come in time.
     #[error("the body did not arrive in time")]
     BodyTimeout,
@@ -84,6 +89,53 @@ pub enum Error {
     Internal,
 }
 
+/// What went wrong with a request, as RFC 9457 has it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Problem<'a> {
+    /// The type of error.
+    #[schemars(example = &"urn:bespeak:error:no-capacity-in-window")]
+    r#type: String,
+    /// The status in words.
+    #[schemars(with = "String", example = &"Conflict")]
+    title: Option<&'static str>,
+    /// The status code of HTTP.
+    #[schemars(range(min = 400, max = 599), example = 409)]
+    status: u16,
+    /// More, in words.
+    #[schemars(example = &"no node is free")]
+    detail: String,
+    /// The path of the request.
+    #[schemars(example = &"/agreements")]
+    instance: Cow<'a, str>,
+    /// The kind of error, for programs.
+    #[schemars(example = &"NO_CAPACITY_IN_WINDOW")]
+    code: &'static str,
+    /// The id of the request, as in X-Request-Id and the log.
+    #[schemars(example = &"019e1c3a-5b7c-7d21-9f55-0a4be1c0d2e3")]
+    request_id: &'a str,
+    /// The mistakes, each with its place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    violations: Option<Vec<Mistake<'a>>>,
+    /// Why there is no offer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<&'a RefusalView>,
+    /// The fresh offers in place of the one that was accepted too late.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offers: Option<Vec<OfferView>>,
+}
+
+/// A mistake in a request.
+#[derive(Serialize, JsonSchema)]
+struct Mistake<'a> {
+    /// Its place: a JSON pointer (RFC 6901), or the path of an element in a document.
+    #[schemars(example = &"/nodes")]
+    path: &'a str,
+    /// The mistake, in words.
+    #[schemars(example = &"a whole number from 1 to 4 is expected, not 5")]
+    message: &'a str,
+}
+
 impl Error {
     /// The status and the code of this error, for programs.
     pub(crate) fn status(&self) -> (StatusCode, &'static str) {
@@ -93,7 +145,7 @@ impl Error {
             Self::Forbidden(_) => (StatusCode::FORBIDDEN, "FORBIDDEN"),
             Self::NotFound(_) | Self::Negotiation(N::NotFound) => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed(_) => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
-            Self::NotAcceptable => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
+            Self::NotAcceptable(_) => (StatusCode::NOT_ACCEPTABLE, "NOT_ACCEPTABLE"),
             Self::BodyTimeout => (StatusCode::REQUEST_TIMEOUT, "BODY_TIMEOUT"),
             Self::BodyTooLarge(_) => (StatusCode::PAYLOAD_TOO_LARGE, "BODY_TOO_LARGE"),
             Self::TargetTooLong(_) => (StatusCode::URI_TOO_LONG, "TARGET_TOO_LONG"),
@@ -176,28 +228,34 @@ impl Error {
 
     fn problem(&self, instance: &str, request_id: &str) -> Value {
         let (status, code) = self.status();
-        let mut problem = json!({
-            "type": format!("urn:bespeak:error:{}", code.to_ascii_lowercase().replace('_', "-")),
-            "title": status.canonical_reason(),
-            "status": status.as_u16(),
-            "detail": self.descriptions().join("; "),
-            "instance": hide_keys(instance),
-            "code": code,
-            "requestId": request_id,
-        });
+        let mut problem = Problem {
+            r#type: format!(
+                "urn:bespeak:error:{}",
+                code.to_ascii_lowercase().replace('_', "-")
+            ),
+            title: status.canonical_reason(),
+            status: status.as_u16(),
+            detail: self.descriptions().join("; "),
+            instance: hide_keys(instance),
+            code,
+            request_id,
+            violations: None,
+            refusal: None,
+            offers: None,
+        };
         match self.cause() {
             Some(negotiation::Error::Invalid(violations) | negotiation::Error::NotOffered(violations)) => {
-                problem["violations"] = violations
-                    .0
-                    .iter()
-                    .map(|violation| json!({ "path": violation.path, "message": violation.message }))
-                    .collect();
+                let mistakes = violations.0.iter().map(|violation| Mistake {
+                    path: &violation.path,
+                    message: &violation.message,
+                });
+                problem.violations = Some(mistakes.collect());
             }
-            Some(negotiation::Error::Refused(refusal)) => problem["refusal"] = json!(refusal),
-            Some(negotiation::Error::Lost(lost)) => problem["offers"] = json!(lost.offers()),
+            Some(negotiation::Error::Refused(refusal)) => problem.refusal = Some(refusal),
+            Some(negotiation::Error::Lost(lost)) => problem.offers = Some(lost.offers()),
             _ => {}
         }
-        problem
+        json!(problem)
     }
 }
 
@@ -302,8 +360,23 @@ pub(super) fn answer_panic(panic: Box<dyn Any + Send>) -> Response {
     Error::Internal.into_response()
 }
 
+/// The route of the root.
+pub(super) fn routes() -> Routes {
+    Routes::default().get(
+        "/",
+        answer_root,
+        Operation::new(
+            "openPortal",
+            "service",
+            "Leads a browser to the pages; there is nothing here for programs",
+        )
+        .open()
+        .leads("To the portal, for a client that accepts HTML."),
+    )
+}
+
 /// Answers at the root: the pages are for browsers.
-pub(super) async fn answer_root(request: Request) -> Result<Redirect, Error> {
+async fn answer_root(request: Request) -> Result<Redirect, Error> {
     if Format::is_page(request.headers()) {
         Ok(Redirect::to(super::PAGES))
     } else {

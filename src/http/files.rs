@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
@@ -9,19 +10,50 @@ use axum::response::IntoResponse;
 use futures_util::{Stream, TryStreamExt};
 
 use super::call::Call;
-use super::format::Format;
+use super::format::JsonTaken;
+use super::operation::Operation;
 use super::path::{NoParameters, Path, Query};
+use super::routes::Routes;
 use super::{Answer, Api, Error, body};
-use crate::negotiation::Upload;
+use crate::negotiation::{FilesView, Upload};
+
+/// The routes of a party's own files.
+pub(super) fn routes() -> Routes {
+    let file = |id, summary| Operation::new(id, "files", summary);
+    Routes::default()
+        .get(
+            "/files",
+            get_files,
+            file("listFiles", "Your own files, which your jobs may read").answers::<FilesView>(),
+        )
+        .get(
+            "/files/{name}",
+            get_file,
+            file("getFile", "A file").answers_bytes(),
+        )
+        .put(
+            "/files/{name}",
+            put_file,
+            file("putFile", "Stores a file")
+                .takes_bytes()
+                .makes_file()
+                .answers_nothing(),
+        )
+        .delete(
+            "/files/{name}",
+            delete_file,
+            file("removeFile", "Removes a file that no agreement still needs").answers_nothing(),
+        )
+}
 
 /// GET /files: the caller's own, by name.
-pub(super) async fn get_files(call: Call, format: Format) -> Answer {
+async fn get_files(call: Call, _: JsonTaken) -> Answer {
     let files = call.negotiation.files(call.party()).await?;
-    Ok(format.answer(&files, || files.document()))
+    Ok(Json(files).into_response())
 }
 
 /// PUT /files/{name}: 201 where it is new, 204 where it replaces one.
-pub(super) async fn put_file(
+async fn put_file(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
@@ -40,14 +72,14 @@ pub(super) async fn put_file(
 }
 
 /// GET /files/{name}.
-pub(super) async fn get_file(call: Call, Path(name): Path<String>) -> Answer {
+async fn get_file(call: Call, Path(name): Path<String>) -> Answer {
     let file = call.negotiation.file(call.party(), &name).await?;
     let body = body::body_of_output(file).await?;
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
 }
 
 /// DELETE /files/{name}.
-pub(super) async fn delete_file(
+async fn delete_file(
     call: Call,
     Path(name): Path<String>,
     Query(NoParameters {}): Query<NoParameters>,

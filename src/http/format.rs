@@ -15,6 +15,19 @@ pub(super) enum Format {
     Json,
 }
 
+/// The client takes JSON: for answers that have no other form.
+pub(super) struct JsonTaken;
+
+impl JsonTaken {
+    /// None where the `Accept` header leaves JSON out.
+    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+        let ranges: Vec<_> = Range::accepted(headers).collect();
+        let is_taken = !headers.contains_key(header::ACCEPT)
+            || quality_of_media_type(&ranges, "application", "json") > 0;
+        is_taken.then_some(Self)
+    }
+}
+
 /// A range of media types that a client accepts, and how much it likes it, in thousandths.
 struct Range {
     kind: String,
@@ -245,6 +258,19 @@ mod tests {
                 (text, page),
                 "{accept}"
             );
+        }
+    }
+
+    #[test]
+    fn json_is_taken_unless_the_accept_header_leaves_it_out() {
+        assert!(JsonTaken::of(&HeaderMap::new()).is_some());
+        for (accept, taken) in [
+            ("*/*", true),
+            ("application/xml, application/json;q=0.1", true),
+            ("application/xml", false),
+            ("*/*, application/json;q=0", false),
+        ] {
+            assert_eq!(JsonTaken::of(&headers(accept)).is_some(), taken, "{accept}");
         }
     }
 

@@ -6,7 +6,28 @@ use axum::response::{IntoResponse, Response};
 use task::KeptTasks;
 
 use super::Api;
+use super::operation::Operation;
+use super::routes::Routes;
 use crate::replicas::REPLICA;
+
+/// The routes of probes.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/healthz",
+            get_healthz,
+            Operation::new("getHealth", "service", "Whether the process lives")
+                .open()
+                .answers_text(),
+        )
+        .get(
+            "/readyz",
+            get_readyz,
+            Operation::new("getReadiness", "service", "Whether offers can be decided")
+                .open()
+                .answers_text(),
+        )
+}
 
 /// GET /healthz: the process answers.
 pub(super) async fn get_healthz() -> &'static str {
@@ -16,7 +37,7 @@ pub(super) async fn get_healthz() -> &'static str {
 /// GET /readyz: the plan is rebuilt and the store answers. The text names a recent step of the clock, which moves all due
 /// times, the clusters that have not passed their checks or do not answer, and the age of each task's last success; or the damage found in
 /// the store. It needs no key, so it says nothing else: the state of resources is at /resources.
-pub(super) async fn get_readyz(State(api): State<Api>) -> Response {
+async fn get_readyz(State(api): State<Api>) -> Response {
     if let Some(finding) = api.negotiation.distrusted() {
         let why = format!("nothing is decided, because the stored state is inconsistent: {finding}\n");
         return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();

@@ -8,37 +8,46 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use domain::agreement::{Currency, Money};
 use domain::clock::{Micros, second_of};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
 use super::body::PostedBody;
 use super::call::Call;
+use super::operation::Operation;
 use super::path::{Id, NoParameters, Query};
-use super::{Answer, Api, Error, body, require_operator};
+use super::routes::Routes;
+use super::{Answer, Api, Error, body, requests, require_operator};
 use crate::access::{self, Caller, KeyInfo, KeyLimits, KeyWish, Role};
-use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry};
+use crate::negotiation::{self, Input, KeyRequest, MoneyView, RequestKey, read_key_expiry, schemas};
 
 /// A key as it is shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyView {
     /// The id by which it is revoked.
     pub id: Uuid,
     /// The party that it identifies.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// The rights of its owner.
+    #[schemars(extend("enum" = ["consumer", "operator", "monitor"]))]
     pub role: String,
     /// The name that its maker gave it.
+    #[schemars(example = &"laptop")]
     pub label: Option<String>,
-    /// `works`, `expired` or `revoked`.
+    /// The state.
+    #[schemars(extend("enum" = ["works", "expired", "revoked"]))]
     pub state: String,
     /// When it was made.
+    #[schemars(extend("format" = "date-time"))]
     pub created: String,
-    /// From when on it is worth nothing.
+    /// From when on it is worth nothing; null for never.
+    #[schemars(extend("format" = "date-time"))]
     pub expires: Option<String>,
-    /// When it was revoked.
+    /// When it was revoked; null where it was not.
+    #[schemars(extend("format" = "date-time"))]
     pub revoked: Option<String>,
     /// Whether it may only read.
     pub read_only: bool,
@@ -50,6 +59,7 @@ pub struct KeyView {
     pub spent: Option<MoneyView>,
     /// The text that its owner sends: shown once, in the answer to its making.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(example = &"bsp_0f1e2d3c4b5a69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0")]
     pub key: Option<String>,
 }
 
@@ -94,10 +104,96 @@ impl From<access::Error> for Error {
     }
 }
 
+/// The keys of all parties.
+#[derive(Serialize, JsonSchema)]
+struct KeysView {
+    /// The keys, oldest first.
+    keys: Vec<KeyView>,
+}
+
+/// A key that is to be made.
+#[derive(JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct NewKey {
+    /// The party.
+    #[schemars(length(max = 100), example = &"physics")] // NAME_LENGTH_MAX
+    party: String,
+    /// The rights of its owner: consumers have their own agreements, operators all, monitors only /metrics.
+    #[schemars(extend("enum" = Role::ALL.map(Role::word)))]
+    role: String,
+    /// A name for people.
+    #[schemars(length(max = 100), example = &"laptop")] // NAME_LENGTH_MAX
+    label: Option<String>,
+    /// From when on it is worth nothing; never where it is left out.
+    #[schemars(with = "Option<schemas::Instant>", example = &"2026-12-21T08:00:00Z")]
+    expires: Option<String>,
+    /// Whether nothing can be changed with it.
+    #[serde(default)]
+    read_only: bool,
+    /// The most that the agreements made with it may cost together, in the currency that they are charged in.
+    spending_cap: Option<requests::Budget>,
+}
+
+/// When a key is to expire.
+#[derive(JsonSchema)]
+#[schemars(extend("required" = ["expires"]))]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct KeyExpiry {
+    /// From when on it is worth nothing; null for never.
+    #[schemars(with = "Option<schemas::Instant>", example = &"2026-12-21T08:00:00Z")]
+    expires: Option<String>,
+}
+
+/// The routes of the keys of all parties.
+pub(super) fn routes() -> Routes {
+    let key = |id, summary| Operation::new(id, "operation", summary).for_operators();
+    Routes::default()
+        .get(
+            "/keys",
+            get_keys,
+            key("listKeys", "Every key that was made, oldest first, without their secrets").answers::<KeysView>(),
+        )
+        .post(
+            "/keys",
+            post_key,
+            key(
+                "createKey",
+                "Makes a key, and shows it once; the same request again under the same Idempotency-Key makes no other and does \
+                 not show it again",
+            )
+            .once()
+            .takes::<NewKey>()
+            .makes::<KeyView>(),
+        )
+        .get("/keys/{id}", get_key, key("getKey", "A key, without its secret").answers::<KeyView>())
+        .delete(
+            "/keys/{id}",
+            delete_key,
+            key(
+                "revokeKey",
+                "Revokes a key with its sessions at once; of operators' keys that work the last one stays",
+            )
+            .answers_nothing(),
+        )
+        .put(
+            "/keys/{id}/expiry",
+            put_key_expiry,
+            key(
+                "putKeyExpiry",
+                "Has a key that works expire at another time, or never; the last key of operators does not end earlier than it \
+                 does",
+            )
+            .takes::<KeyExpiry>()
+            .answers::<KeyView>(),
+        )
+}
+
 /// GET /keys: every key that was ever made, oldest first.
-pub(super) async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
+async fn get_keys(State(api): State<Api>, call: Call) -> Answer {
     require_operator(&call.caller)?;
-    Ok(Json(json!({ "keys": list_keys(&api).await? })).into_response())
+    let keys = list_keys(&api).await?;
+    Ok(Json(KeysView { keys }).into_response())
 }
 
 /// Every key that was ever made, oldest first.
@@ -109,14 +205,14 @@ pub(crate) async fn list_keys(api: &Api) -> Result<Vec<KeyView>, Error> {
 }
 
 /// GET /keys/{id}.
-pub(super) async fn get_key(State(api): State<Api>, call: Call, Id(id): Id) -> Answer {
+async fn get_key(State(api): State<Api>, call: Call, Id(id): Id) -> Answer {
     require_operator(&call.caller)?;
     answer_key(&api, id).await
 }
 
 /// POST /keys: makes a key. Of its secret nothing is kept, so the same request again under the same Idempotency-Key gets the answer
 /// without it.
-pub(super) async fn post_key(
+async fn post_key(
     State(api): State<Api>,
     call: Call,
     Query(NoParameters {}): Query<NoParameters>,
@@ -169,7 +265,7 @@ pub(crate) async fn make_key(
 }
 
 /// DELETE /keys/{id}: revokes a key and its sessions.
-pub(super) async fn delete_key(
+async fn delete_key(
     State(api): State<Api>,
     call: Call,
     Id(id): Id,
@@ -184,7 +280,7 @@ pub(super) async fn delete_key(
 }
 
 /// PUT /keys/{id}/expiry: it expires at another time, or never.
-pub(super) async fn put_key_expiry(
+async fn put_key_expiry(
     State(api): State<Api>,
     call: Call,
     Id(id): Id,

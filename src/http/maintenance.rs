@@ -3,20 +3,83 @@
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::IntoResponse;
+use schemars::JsonSchema;
 
 use super::call::Call;
+use super::operation::Operation;
 use super::path::{Id, NoParameters, Query};
 use super::resources::{ChangeParameters, answer_resource_changes, require_operator};
+use super::routes::Routes;
 use super::{Answer, Api, body};
+use crate::negotiation::{MaintenancesView, ResourceChangesView, schemas};
+
+/// A planned time in which a resource is without nodes.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct NewMaintenance {
+    /// The name of the resource.
+    #[schemars(length(max = 255), example = &"local")] // TOKEN_MAX
+    resource: String,
+    /// The start.
+    #[schemars(with = "schemas::Instant")]
+    start: String,
+    /// The end.
+    #[schemars(with = "schemas::Instant", example = &"2026-11-21T12:00:00Z")]
+    end: String,
+    /// How many nodes it is without, those with the highest numbers; all where it is not said.
+    #[schemars(range(min = 1, max = domain::resources::CAPACITY_MAX), example = 2)]
+    nodes: Option<u32>,
+    /// The reason, a line.
+    #[schemars(length(max = 500), example = &"a disk is replaced")] // REASON_MAX
+    reason: Option<String>,
+}
+
+/// The routes of planned times without nodes.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/maintenance",
+            get_maintenance,
+            Operation::new("listMaintenance", "operation", "The planned times without nodes")
+                .for_operators()
+                .answers::<MaintenancesView>(),
+        )
+        .post(
+            "/maintenance",
+            post_maintenance,
+            Operation::new(
+                "addMaintenance",
+                "operation",
+                "Plans a time in which a resource is without nodes: agreements in the way get another place; the same is added \
+                 once",
+            )
+            .for_operators()
+            .query::<ChangeParameters>()
+            .takes::<NewMaintenance>()
+            .answers::<ResourceChangesView>(),
+        )
+        .delete(
+            "/maintenance/{id}",
+            delete_maintenance,
+            Operation::new(
+                "removeMaintenance",
+                "operation",
+                "Takes back a planned time without nodes that an operator has added",
+            )
+            .for_operators()
+            .query::<ChangeParameters>()
+            .answers::<ResourceChangesView>(),
+        )
+}
 
 /// GET /maintenance: what is planned.
-pub(super) async fn get_maintenance(call: Call, Query(NoParameters {}): Query<NoParameters>) -> Answer {
+async fn get_maintenance(call: Call, Query(NoParameters {}): Query<NoParameters>) -> Answer {
     require_operator(&call.caller)?;
     Ok(Json(call.negotiation.maintenance()).into_response())
 }
 
 /// POST /maintenance: a resource is without nodes for a time.
-pub(super) async fn post_maintenance(
+async fn post_maintenance(
     State(api): State<Api>,
     call: Call,
     Query(asked): Query<ChangeParameters>,
@@ -31,11 +94,7 @@ pub(super) async fn post_maintenance(
 }
 
 /// DELETE /maintenance/{id}: the resource has its nodes then.
-pub(super) async fn delete_maintenance(
-    call: Call,
-    Id(id): Id,
-    Query(asked): Query<ChangeParameters>,
-) -> Answer {
+async fn delete_maintenance(call: Call, Id(id): Id, Query(asked): Query<ChangeParameters>) -> Answer {
     require_operator(&call.caller)?;
     let told = call
         .negotiation

@@ -14,7 +14,9 @@ use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 use task::{KeptTasks, TaskState};
 
-use super::{Api, Connections, Error};
+use super::operation::Operation;
+use super::routes::Routes;
+use super::{Api, Connections, Error, METRICS};
 use crate::access::{Caller, Role};
 
 metrics! {
@@ -219,8 +221,22 @@ fn expose_tasks(tasks: &KeptTasks, text: &mut Exposition) {
     text.numbers(TASK_RESTARTS, "task", restarts);
 }
 
+/// The route of metrics.
+pub(super) fn routes() -> Routes {
+    Routes::default().get(
+        METRICS,
+        get_metrics,
+        Operation::new(
+            "getMetrics",
+            "operation",
+            "The metrics, in Prometheus' text format; for operators and monitors",
+        )
+        .answers_text(),
+    )
+}
+
 /// GET /metrics: for operators, and for keys that are made to watch and can nothing else.
-pub(super) async fn get_metrics(
+async fn get_metrics(
     State(api): State<Api>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Error> {

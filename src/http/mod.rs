@@ -1,4 +1,5 @@
-//! The API over HTTP: one file a noun, one function a verb. The only module, with the portal's pages, that knows axum.
+//! The API over HTTP: one file a noun, one function a verb, with its route and its description. The only module, with the portal's
+//! pages, that knows axum.
 //!
 //! The layers of every request, from the outside in. First come a request id and its log line, and a bound on requests at work.
 //! Then the key, with a bound on requests of an address while their key is looked for. Then a bound on requests of its party, and
@@ -6,13 +7,14 @@
 
 mod accounts;
 mod agreements;
+mod applications;
 mod availability;
 mod body;
 mod call;
 mod call_backs;
 mod conditions;
+mod configuration;
 mod connections;
-mod discovery;
 mod error;
 mod files;
 mod format;
@@ -23,16 +25,25 @@ mod listener;
 mod maintenance;
 mod metrics;
 mod negotiations;
+mod nodes;
 mod openapi;
+mod operation;
+mod outputs;
 mod path;
 mod peers;
+mod prices;
 mod proxies;
+mod refusals;
 mod replicas;
 mod request_limits;
+mod requests;
 mod resources;
+mod routes;
+mod schema_set;
 mod shares;
 mod standby;
 mod templates;
+mod terms;
 mod trail;
 mod usage;
 mod wrong_keys;
@@ -46,14 +57,13 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{delete, get, post, put};
+use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::{DefaultPredicate, NotForContentType, Predicate, SizeAbove};
 use tracing::{Instrument, field};
 use uuid::Uuid;
-use wsag::states::Part;
 
 pub(crate) use agreements::require_evictor;
 pub(crate) use body::{body_of_output as output_body, read_whole_body as body_of};
@@ -70,13 +80,14 @@ pub use proxies::{PROXY_PROTOCOL, Proxies};
 pub use request_limits::RequestLimits;
 pub(crate) use request_limits::RequestPlace;
 pub(crate) use resources::require_operator;
+use routes::Routes;
 pub use standby::{LeaderProxy, Stage, router_standing_by};
 pub use wrong_keys::WrongKeys;
 
 use task::KeptTasks;
 
 use crate::access::{Access, Caller, Role, hide_keys};
-use crate::negotiation::{self, OfferMessage, ResourceVerb, Scope, Service};
+use crate::negotiation::{self, Scope, Service};
 
 /// Every answer has it, and every log line of its request.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -149,167 +160,62 @@ impl Api {
 /// The answer of a handler.
 type Answer = Result<Response, Error>;
 
-/// Agreements with their parts, events and files.
-fn agreement_routes() -> Router<Api> {
-    Router::new()
-        .route(
-            "/agreements",
-            get(agreements::get_agreements).post(agreements::post_agreement),
-        )
-        .route("/agreements/{id}", agreements::get_agreement_part(None))
-        .route(
-            "/agreements/{id}/state",
-            agreements::get_agreement_part(Some(Part::State)),
-        )
-        .route(
-            "/agreements/{id}/terms",
-            agreements::get_agreement_part(Some(Part::Terms)),
-        )
-        .route(
-            "/agreements/{id}/context",
-            agreements::get_agreement_part(Some(Part::Context)),
-        )
-        .route(
-            "/agreements/{id}/service-terms",
-            agreements::get_agreement_part(Some(Part::Services)),
-        )
-        .route(
-            "/agreements/{id}/guarantee-terms",
-            agreements::get_agreement_part(Some(Part::Guarantees)),
-        )
-        .route("/agreements/{id}/events", get(agreements::get_agreement_events))
-        .route("/agreements/{id}/ending", get(agreements::get_agreement_ending))
-        .route(
-            "/agreements/{id}/files",
-            get(agreements::get_agreement_files).delete(agreements::delete_agreement_files),
-        )
-        .route(
-            "/agreements/{id}/files/{name}",
-            get(agreements::get_agreement_file),
-        )
-        .route(
-            "/agreements/{id}/terminate",
-            post(agreements::post_agreement_termination),
-        )
-        .route(
-            "/agreements/{id}/evict",
-            post(agreements::post_agreement_eviction),
-        )
-        .route("/agreements/{id}/move", post(agreements::post_agreement_move))
+/// The routes that need a key.
+fn keyed_routes() -> Routes {
+    Routes::default()
+        .merge(accounts::routes())
+        .merge(agreements::routes())
+        .merge(applications::routes())
+        .merge(availability::routes())
+        .merge(call_backs::routes())
+        .merge(configuration::routes())
+        .merge(files::routes())
+        .merge(keys::routes())
+        .merge(maintenance::routes())
+        .merge(metrics::routes())
+        .merge(negotiations::routes())
+        .merge(nodes::routes())
+        .merge(outputs::routes())
+        .merge(peers::routes())
+        .merge(prices::routes())
+        .merge(refusals::routes())
+        .merge(resources::routes())
+        .merge(templates::routes())
+        .merge(trail::routes())
+        .merge(usage::routes())
 }
 
-/// The keys of all parties.
-fn key_routes() -> Router<Api> {
-    Router::new()
-        .route("/keys", get(keys::get_keys).post(keys::post_key))
-        .route("/keys/{id}", get(keys::get_key).delete(keys::delete_key))
-        .route("/keys/{id}/expiry", put(keys::put_key_expiry))
+/// The routes that need none.
+fn open_routes() -> Routes {
+    Routes::default()
+        .merge(error::routes())
+        .merge(openapi::routes())
+        .merge(peers::open_routes())
 }
 
-/// Resources, their definitions and their nodes.
-fn resource_routes() -> Router<Api> {
-    Router::new()
-        .route("/resources", get(resources::get_resources))
-        .route("/resources/{name}", put(resources::put_resource_definition))
-        .route(
-            "/resources/{name}/retire",
-            resources::post_resource_verb(ResourceVerb::Retire),
-        )
-        .route(
-            "/resources/{name}/restore",
-            resources::post_resource_verb(ResourceVerb::Restore),
-        )
-        .route(
-            "/resources/{name}/freeze",
-            resources::post_resource_verb(ResourceVerb::Freeze),
-        )
-        .route(
-            "/resources/{name}/thaw",
-            resources::post_resource_verb(ResourceVerb::Thaw),
-        )
-        .route(
-            "/maintenance",
-            get(maintenance::get_maintenance).post(maintenance::post_maintenance),
-        )
-        .route("/maintenance/{id}", delete(maintenance::delete_maintenance))
-        .route("/resources/{name}/nodes", get(resources::get_resource_nodes))
-        .route(
-            "/resources/{name}/nodes/{nodes}",
-            put(resources::put_resource_nodes),
-        )
+/// All routes that are described.
+fn api_routes() -> Routes {
+    keyed_routes().merge(open_routes()).merge(health::routes())
 }
 
 /// The routes of the API and, beside them, the pages.
 pub fn router(api: Api, pages: Pages) -> Router {
     let is_secure = api.is_secure();
-    let keyed = Router::new()
-        .route("/availability", get(availability::get_availability))
-        .route("/templates", get(templates::get_templates))
-        .route("/templates/{id}", get(templates::get_template))
-        .route("/accounts", get(accounts::get_accounts))
-        .route("/call-backs", get(call_backs::get_call_backs))
-        .route(
-            "/call-backs/{name}",
-            get(call_backs::get_call_back)
-                .put(call_backs::put_call_back)
-                .delete(call_backs::delete_call_back),
-        )
-        .route("/metrics", get(metrics::get_metrics))
-        .route("/events", get(trail::get_trail_events))
-        .route("/refusals/{id}", get(trail::get_refusal))
-        .route("/files", get(files::get_files))
-        .route(
-            "/files/{name}",
-            get(files::get_file)
-                .put(files::put_file)
-                .delete(files::delete_file),
-        )
-        .route(
-            "/negotiations",
-            post(negotiations::post_negotiation).get(negotiations::get_negotiations),
-        )
-        .route("/negotiations/{id}", get(negotiations::get_negotiation))
-        .route(
-            "/negotiations/{id}/offers",
-            negotiations::post_offers(OfferMessage::Negotiate),
-        )
-        .route(
-            "/negotiations/{id}/advertisements",
-            negotiations::post_offers(OfferMessage::Advertise),
-        )
-        .route(
-            "/negotiations/{id}/terminate",
-            post(negotiations::post_negotiation_termination),
-        )
-        .route("/offers/{id}", get(negotiations::get_offer))
-        .route(
-            "/configuration/reload",
-            post(resources::post_configuration_reload),
-        )
-        .route("/applications", get(discovery::get_applications))
-        .route("/prices", get(discovery::get_prices))
-        .route("/usage", get(usage::get_usage))
-        .route("/peers", get(peers::get_peers))
-        .route("/peers/{name}/differences", get(peers::get_differences))
-        .merge(agreement_routes())
-        .merge(key_routes())
-        .merge(resource_routes())
+    let keyed = keyed_routes()
+        .router
         .fallback(error::no_such_path)
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn_with_state(api.clone(), authenticate_request))
         .layer(middleware::from_fn(conditions::check_read))
         .route_layer(middleware::from_fn(metrics::note_route));
-    let router = Router::new()
-        .route("/", get(error::answer_root))
-        .route("/openapi.json", get(openapi::get_openapi))
-        .route("/.well-known/bespeak", get(peers::get_domain))
+    let router = open_routes()
+        .router
         .merge(pages.routes)
         .merge(replicas::routes())
         .fallback_service(keyed.with_state(api.clone()))
         .layer(middleware::from_fn_with_state(api.clone(), limit_requests))
         // The question whether the process lives is answered also when it is busy.
-        .route("/healthz", get(health::get_healthz))
-        .route("/readyz", get(health::get_readyz))
+        .merge(health::routes().router)
         .route_layer(middleware::from_fn(metrics::note_route))
         .method_not_allowed_fallback(error::no_such_method)
         .layer(middleware::from_fn(heads::check_head))

@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use axum::routing::{MethodRouter, post};
 use domain::agreement::NegotiationState;
+use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -12,14 +12,125 @@ use super::agreements::read_filter_word;
 use super::availability::read_instant_of_query;
 use super::body::PostedBody;
 use super::call::Call;
-use super::format::Format;
+use super::format::{Format, JsonTaken};
+use super::operation::Operation;
 use super::path::{Id, Query};
 use super::resources::ChangeParameters;
-use super::{Answer, Api, Error};
-use crate::negotiation::{NegotiationFilter, OfferMessage, StoredAnswer, negotiations_opened_within};
+use super::routes::Routes;
+use super::{Answer, requests};
+use crate::negotiation::{
+    AnswersView, FoundOfferView, NegotiatedView, NegotiationFilter, NegotiationView, NegotiationsView,
+    OfferMessage, StoredAnswer, negotiations_opened_within, schemas,
+};
+
+/// What a request in a negotiation is answered with, or a list of them.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "the use case writes it")]
+enum Exchanged {
+    One(AnswersView),
+    Several(AnswersToEach),
+}
+
+/// The answers to each of several requests.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "the use case writes it")]
+struct AnswersToEach {
+    /// The offers that answer each of the requests, in their order.
+    answers: Vec<AnswersView>,
+}
+
+/// The routes of negotiations and their offers.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/negotiations",
+            get_negotiations,
+            Operation::new(
+                "listNegotiations",
+                "negotiations",
+                "Your negotiations, also those that the provider has opened",
+            )
+            .query::<ListQuery>()
+            .answers_page::<NegotiationsView>(),
+        )
+        .post(
+            "/negotiations",
+            post_negotiation,
+            Operation::new(
+                "openNegotiation",
+                "negotiations",
+                "Opens a negotiation with a request for capacity, and answers with offers at once",
+            )
+            .query::<ChangeParameters>()
+            .once()
+            .takes::<requests::NegotiationRequest>()
+            .answers_with::<NegotiatedView>(
+                200,
+                "With dryRun=true: the answer that there would be. Nothing is made.",
+            )
+            .makes::<NegotiatedView>()
+            .xml("wsag-neg:InitiateNegotiationInput", "wsag-neg:InitiateNegotiationOutput"),
+        )
+        .get(
+            "/negotiations/{id}",
+            get_negotiation,
+            Operation::new("getNegotiation", "negotiations", "A negotiation")
+                .answers::<NegotiationView>()
+                .xml("", "wsag-neg:NegotiationProperties"),
+        )
+        .post(
+            "/negotiations/{id}/offers",
+            async |call: Call, format: Format, id: Id, asked: Query<ChangeParameters>, posted: PostedBody| {
+                answer_offers(OfferMessage::Negotiate, call, format, id, asked, posted).await
+            },
+            Operation::new(
+                "negotiate",
+                "negotiations",
+                "Another request for capacity in a negotiation, or a change of an offer in it, answered with offers; a list is \
+                 answered with the answers to each",
+            )
+            .query::<ChangeParameters>()
+            .once()
+            .takes::<requests::OffersInNegotiation>()
+            .answers::<Exchanged>()
+            .xml("wsag-neg:NegotiateInput", "wsag-neg:NegotiateOutput"),
+        )
+        .post(
+            "/negotiations/{id}/advertisements",
+            async |call: Call, format: Format, id: Id, asked: Query<ChangeParameters>, posted: PostedBody| {
+                answer_offers(OfferMessage::Advertise, call, format, id, asked, posted).await
+            },
+            Operation::new(
+                "advertise",
+                "negotiations",
+                "Takes an offer, or a list of offers, without an answer",
+            )
+            .query::<ChangeParameters>()
+            .once()
+            .takes::<requests::OffersInNegotiation>()
+            .answers::<AnswersView>()
+            .xml("wsag-neg:AdvertiseInput", "wsag-neg:AdvertiseOutput"),
+        )
+        .post(
+            "/negotiations/{id}/terminate",
+            post_negotiation_termination,
+            Operation::new("terminateNegotiation", "negotiations", "Ends it, and frees its held nodes")
+                .query::<ChangeParameters>()
+                .once()
+                .may_take::<requests::Reason>()
+                .answers::<NegotiationView>()
+                .xml("wsag-neg:TerminateInput", "wsag-neg:TerminateResponse"),
+        )
+        .get(
+            "/offers/{id}",
+            get_offer,
+            Operation::new("getOffer", "negotiations", "An offer, with its negotiation").answers::<FoundOfferView>(),
+        )
+}
 
 /// POST /negotiations: InitiateNegotiationInput, `NegotiationContext`, or a flat request that is answered at once.
-pub(super) async fn post_negotiation(
+async fn post_negotiation(
     call: Call,
     format: Format,
     Query(asked): Query<ChangeParameters>,
@@ -42,20 +153,29 @@ pub(super) async fn post_negotiation(
 }
 
 /// Which negotiations are listed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ListQuery {
+struct ListQuery {
+    /// Only those in this state.
+    #[schemars(extend("enum" = NegotiationState::ALL.map(NegotiationState::word)))]
     state: Option<String>,
+    /// Only those of this party; of another than your own for operators.
     party: Option<String>,
-    /// Only those that were opened in this time.
+    /// Only those that were opened at this instant or later.
+    #[schemars(with = "Option<schemas::Instant>")]
     start: Option<String>,
+    /// Only those that were opened before this instant.
+    #[schemars(with = "Option<schemas::Instant>")]
     end: Option<String>,
+    /// The `next` of the page before.
     after: Option<Uuid>,
+    /// How many at most.
+    #[schemars(range(min = 1, max = 100))]
     limit: Option<u32>,
 }
 
 /// GET /negotiations: the caller's own, for an operator those of all parties, a page at a time.
-pub(super) async fn get_negotiations(call: Call, format: Format, Query(query): Query<ListQuery>) -> Answer {
+async fn get_negotiations(call: Call, _: JsonTaken, Query(query): Query<ListQuery>) -> Answer {
     let start = read_instant_of_query("start", query.start.as_deref())?;
     let end = read_instant_of_query("end", query.end.as_deref())?;
     let words = NegotiationState::ALL.map(NegotiationState::word);
@@ -73,43 +193,42 @@ pub(super) async fn get_negotiations(call: Call, format: Format, Query(query): Q
         .negotiation
         .negotiations(&filter, query.after, query.limit)
         .await?;
-    let answer = format.answer(&page, || page.document(&call.base));
-    Ok(call.paged(answer, page.next))
+    let next = page.next;
+    Ok(call.paged(Json(page).into_response(), next))
 }
 
 /// GET /negotiations/{id}: NegotiationProperties.
-pub(super) async fn get_negotiation(call: Call, format: Format, Id(id): Id) -> Answer {
+async fn get_negotiation(call: Call, format: Format, Id(id): Id) -> Answer {
     let (view, xml) = call.negotiation.negotiation(&call.scope(), id).await?;
     Ok(format.answer(&view, || xml))
 }
 
 /// GET /offers/{id}. In JSON alone: WS-Agreement shows offers in their negotiation.
-pub(super) async fn get_offer(call: Call, Id(id): Id) -> Answer {
+async fn get_offer(call: Call, Id(id): Id) -> Answer {
     let offer = call.negotiation.offer_by_id(&call.scope(), id).await?;
     Ok(Json(offer).into_response())
 }
 
 /// POST /negotiations/{id}/offers, which takes a NegotiateInput, and POST /negotiations/{id}/advertisements, which takes an
 /// AdvertiseInput: both also a `NegotiationOffer` or a flat request.
-pub(super) fn post_offers(message: OfferMessage) -> MethodRouter<Api> {
-    post(
-        async move |call: Call,
-                    format: Format,
-                    Id(id): Id,
-                    Query(asked): Query<ChangeParameters>,
-                    PostedBody { input, key }: PostedBody| {
-            let key = key.filter(|_| !asked.dry_run);
-            let told = call
-                .use_cases(asked.dry_run)
-                .exchange_offers(&call.scope(), id, message, input, key)
-                .await?;
-            Ok::<_, Error>(format.respond_stored(told))
-        },
-    )
+async fn answer_offers(
+    message: OfferMessage,
+    call: Call,
+    format: Format,
+    Id(id): Id,
+    Query(asked): Query<ChangeParameters>,
+    PostedBody { input, key }: PostedBody,
+) -> Answer {
+    let key = key.filter(|_| !asked.dry_run);
+    let told = call
+        .use_cases(asked.dry_run)
+        .exchange_offers(&call.scope(), id, message, input, key)
+        .await?;
+    Ok(format.respond_stored(told))
 }
 
 /// POST /negotiations/{id}/terminate.
-pub(super) async fn post_negotiation_termination(
+async fn post_negotiation_termination(
     call: Call,
     format: Format,
     Id(id): Id,

@@ -1,44 +1,63 @@
-//! The description of the API in JSON, OpenAPI 3.1, at `/openapi.json`: the document `schemas/openapi.json` with the version of
-//! the service and, from `schemas/openapi-words.toml`, the words about each property and the names of the XML documents. Tests hold
-//! its paths to the router, and real answers and all examples to its schemas.
+//! The description of the API in JSON, OpenAPI 3.1, at `/openapi.json`. It is made of what stands beside the routes, and of the
+//! structs that are read and written there. Tests hold real answers and all examples to its schemas.
 
 use std::sync::LazyLock;
 
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
-/// The description, with no real version.
-const DOCUMENT: &str = include_str!("../../schemas/openapi.json");
+use super::error::Problem;
+use super::operation::{Operation, describe_document};
+use super::routes::Routes;
+use super::schema_set::{SchemaSet, members_of};
 
-/// What it leaves out.
-const WORDS: &str = include_str!("../../schemas/openapi-words.toml");
+/// Where the description is.
+const PATH: &str = "/openapi.json";
 
-static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
-    // A test reads it.
-    let mut description: Value = serde_json::from_str(DOCUMENT).expect("the description is JSON");
-    // A test reads them.
-    let words: Value = toml::from_str(WORDS).expect("the words are TOML");
-    description["info"]["version"] = env!("CARGO_PKG_VERSION").into();
-    for (name, schema) in members_of(&mut description["components"]["schemas"]) {
-        describe_properties(name, schema, &words["properties"]);
-    }
-    let schemas = description["components"]["schemas"].clone();
-    for (_, path) in members_of(&mut description["paths"]) {
-        for (_, operation) in members_of(path).filter(|(_, members_of)| members_of.is_object()) {
-            let names = &words["documents"][operation["operationId"].as_str().unwrap_or_default()];
-            if let Some(body) = operation.get_mut("requestBody") {
-                complete_bodies(body, &names[0], &schemas, &words["namespaces"]);
-            }
-            for (_, response) in members_of(&mut operation["responses"]) {
-                complete_bodies(response, &names[1], &schemas, &words["namespaces"]);
-            }
-        }
-    }
-    description
-});
+/// The tags of operations, in the order of the page about them.
+const TAGS: [(&str, &str); 8] = [
+    ("discovery", "What can be asked for, and what it costs"),
+    (
+        "negotiations",
+        "Requests for capacity that are answered with offers",
+    ),
+    ("agreements", "What has been promised"),
+    ("files", "The files that jobs read and write"),
+    ("call-backs", "Where a party has its events told"),
+    ("accounts", "What is owed"),
+    ("operation", "For the operators of the service"),
+    ("service", "The service itself"),
+];
+
+const ABOUT: &str = "Operations on templates, agreements and negotiations also speak WS-Agreement 1.0 and WS-Agreement Negotiation \
+                     1.0 as application/xml, by Content-Type and Accept; their schemas are in `schemas/`. This describes the flat \
+                     JSON, and names the document that stands in XML for each body. A body has at most 256 KiB, 2,000 values and \
+                     32 levels. Errors are problem details (RFC 9457). Every answer bears X-Request-Id.";
+
+const PROBLEM: &str = "What went wrong: 400 malformed, 401 no key, 403 not allowed, 404 not found or not yours, 406 and 415 no such \
+                       representation, 409 the plan or the state refuses, 410 expired, 412 changed meanwhile, 413 too large, 414 \
+                       a longer path and query than any, 422 never acceptable (with a pointer to each mistake), 503 busy (with \
+                       Retry-After).";
+
+const LINK: &str =
+    "The address of the next page (RFC 8288), absent on the last one: `<ADDRESS>; rel=\"next\"`.";
+
+static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| describe_api(&super::api_routes().operations));
 
 static TEXT: LazyLock<String> = LazyLock::new(|| format!("{:#}\n", *DESCRIPTION));
+
+/// The route of the description.
+pub(super) fn routes() -> Routes {
+    Routes::default().get(
+        PATH,
+        get_openapi,
+        Operation::new("getDescription", "service", "This description")
+            .open()
+            .answers::<Map<String, Value>>(),
+    )
+}
 
 /// The whole description.
 pub(crate) fn openapi_description() -> &'static Value {
@@ -46,62 +65,72 @@ pub(crate) fn openapi_description() -> &'static Value {
 }
 
 /// GET /openapi.json: needs no key, because it only describes the service.
-pub(super) async fn get_openapi() -> Response {
+async fn get_openapi() -> Response {
     ([(header::CONTENT_TYPE, "application/json")], TEXT.as_str()).into_response()
 }
 
-fn members_of(value: &mut Value) -> impl Iterator<Item = (&String, &mut Value)> {
-    value.as_object_mut().into_iter().flat_map(Map::iter_mut)
-}
-
-/// Gives each property in a part of the schema `name` its description, its example and its bounds.
-fn describe_properties(name: &str, part: &mut Value, words: &Value) {
-    for (property, schema) in part.get_mut("properties").into_iter().flat_map(members_of) {
-        let own = words.get(format!("{name}.{property}"));
-        let Some([description, more @ ..]) = own
-            .or(words.get(property))
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-        else {
-            continue;
-        };
-        schema["description"] = description.clone();
-        if let Some(example) = more.first() {
-            schema["examples"] = json!([example]);
-        }
-        for (bound, value) in more.get(1).and_then(Value::as_object).into_iter().flatten() {
-            schema[bound] = value.clone();
+/// The description of an API with these operations, each with its path and its method.
+fn describe_api(operations: &[(&str, &str, Operation)]) -> Value {
+    let mut schemas = SchemaSet::new();
+    let mut paths = Map::new();
+    for (path, method, operation) in operations {
+        let described = operation.describe(path, method, &mut schemas);
+        let methods = paths.entry(*path).or_insert_with(|| json!({}));
+        methods[*method] = described;
+    }
+    let problem = schemas.written(SchemaGenerator::subschema_for::<Problem<'_>>);
+    let schemas = schemas.finish();
+    for methods in paths.values_mut() {
+        for (_, operation) in members_of(methods) {
+            if let Some(body) = operation.get_mut("requestBody") {
+                add_example(body, &schemas);
+            }
+            for (_, answer) in members_of(&mut operation["responses"]) {
+                add_example(answer, &schemas);
+            }
         }
     }
-    match part {
-        Value::Array(parts) => parts
-            .iter_mut()
-            .for_each(|part| describe_properties(name, part, words)),
-        _ => members_of(part).for_each(|(_, part)| describe_properties(name, part, words)),
-    }
+    let tags = TAGS.map(|(name, about)| json!({ "name": name, "description": about }));
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Bespeak",
+            "version": env!("CARGO_PKG_VERSION"),
+            "summary": env!("CARGO_PKG_DESCRIPTION"),
+            "description": ABOUT,
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "externalDocs": { "description": "This description as a page", "url": "/docs" },
+        "tags": tags,
+        "security": [{ "key": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "key": { "type": "http", "scheme": "bearer" } },
+            "headers": { "Link": { "description": LINK, "schema": { "type": "string" } } },
+            "responses": { "Problem": { "description": PROBLEM, "content": {
+                "application/problem+json": { "schema": problem },
+                "application/xml": { "schema": describe_document("wsag:ContinuingFault") },
+            } } },
+            "schemas": schemas,
+        },
+    })
 }
 
-/// Gives the JSON of a body its example, and names its XML document.
-fn complete_bodies(body: &mut Value, document: &Value, schemas: &Value, namespaces: &Value) {
-    let Some(content) = body.get_mut("content") else {
-        return;
-    };
-    let Some(json) = content.get_mut("application/json") else {
+/// Gives the JSON of a body its example.
+fn add_example(body: &mut Value, schemas: &Map<String, Value>) {
+    let Some(json) = body
+        .get_mut("content")
+        .and_then(|content| content.get_mut("application/json"))
+    else {
         return;
     };
     if let Some(example) = example_of_schema(&json["schema"], schemas) {
         json["example"] = example;
     }
-    if let Some((prefix, name)) = document.as_str().and_then(|name| name.split_once(':')) {
-        content["application/xml"] = json!({"schema": {
-            "description": format!("{prefix}:{name} of schemas/{prefix}.xsd"),
-            "xml": {"name": name, "prefix": prefix, "namespace": namespaces[prefix]},
-        }});
-    }
 }
 
 /// A value that a schema allows: its example, or one made of the examples of its parts.
-fn example_of_schema(schema: &Value, schemas: &Value) -> Option<Value> {
+fn example_of_schema(schema: &Value, schemas: &Map<String, Value>) -> Option<Value> {
     let own = schema["examples"]
         .get(0)
         .or(schema.get("const"))
@@ -110,7 +139,7 @@ fn example_of_schema(schema: &Value, schemas: &Value) -> Option<Value> {
         return Some(own.clone());
     }
     if let Some(reference) = schema["$ref"].as_str() {
-        return example_of_schema(&schemas[reference.rsplit('/').next()?], schemas);
+        return example_of_schema(schemas.get(reference.rsplit('/').next()?)?, schemas);
     }
     if let Some(items) = schema.get("items") {
         return example_of_schema(items, schemas).map(|item| json!([item]));

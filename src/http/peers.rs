@@ -5,23 +5,69 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
 use super::call::Call;
+use super::operation::Operation;
 use super::path::Path;
 use super::resources::require_operator;
+use super::routes::Routes;
 use super::{Answer, Api};
+use crate::negotiation::{Domain, PeersView, ReconciledView};
+
+/// The route of what this domain says of itself.
+pub(super) fn open_routes() -> Routes {
+    Routes::default().get(
+        "/.well-known/bespeak",
+        get_domain,
+        Operation::new(
+            "getDomain",
+            "service",
+            "What this domain says of itself to other domains: templates, resources, applications, policy, and its peers where it \
+             names them; nothing where it has no name among others",
+        )
+        .open()
+        .answers::<Domain>(),
+    )
+}
+
+/// The routes of peers.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/peers",
+            get_peers,
+            Operation::new(
+                "listPeers",
+                "operation",
+                "The other domains that this one negotiates with: how they do, and what they say of themselves",
+            )
+            .for_operators()
+            .answers::<PeersView>(),
+        )
+        .get(
+            "/peers/{name}/differences",
+            get_differences,
+            Operation::new(
+                "comparePeer",
+                "operation",
+                "What this domain and a peer have of the agreements between them, compared",
+            )
+            .for_operators()
+            .answers::<ReconciledView>(),
+        )
+}
 
 /// GET /.well-known/bespeak: needs no key, because its content is public.
-pub(super) async fn get_domain(State(api): State<Api>) -> Response {
+async fn get_domain(State(api): State<Api>) -> Response {
     Json(api.negotiation.domain()).into_response()
 }
 
 /// GET /peers: for operators.
-pub(super) async fn get_peers(call: Call) -> Answer {
+async fn get_peers(call: Call) -> Answer {
     require_operator(&call.caller)?;
     Ok(Json(call.negotiation.peers()).into_response())
 }
 
 /// GET /peers/{name}/differences: for operators.
-pub(super) async fn get_differences(call: Call, Path(name): Path<String>) -> Answer {
+async fn get_differences(call: Call, Path(name): Path<String>) -> Answer {
     require_operator(&call.caller)?;
     Ok(Json(call.negotiation.reconcile(&name).await?).into_response())
 }

@@ -1,20 +1,127 @@
-//! Resources, and for operators their nodes. In JSON alone: WS-Agreement has no documents for them.
+//! Resources. In JSON alone: WS-Agreement has no documents for them.
 
 use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, post};
+use domain::resources::{CAPACITY_MAX, RATES};
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
+use serde_json::json;
 
 use super::call::Call;
+use super::operation::Operation;
 use super::path::{Path, Query};
+use super::routes::Routes;
 use super::{Answer, Api, Error, body};
 use crate::access::{Caller, Role};
-use crate::negotiation::{ResourceChangesView, ResourceVerb};
+use crate::negotiation::{OfferedResourcesView, ResourceChangesView, ResourceVerb, ResourcesView, schemas};
+
+/// The resources: as operators see them, or as others do.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "each is answered as it is")]
+enum SeenResources {
+    All(ResourcesView),
+    Offered(OfferedResourcesView),
+}
+
+/// A resource as it is to be. What is left out stays as it is.
+#[derive(JsonSchema)]
+#[schemars(example = json!({"kind": "local", "nodes": 4, "attributes": {"cpus": 16}}))]
+#[expect(dead_code, reason = "the use case reads it, with the place of each mistake")]
+struct ResourceDefinition {
+    /// The executor.
+    #[schemars(extend("enum" = ["local", "slurm", null]))]
+    kind: Option<String>,
+    /// How many nodes it has.
+    #[schemars(range(min = 1, max = CAPACITY_MAX), example = 4)]
+    nodes: Option<u32>,
+    /// How fast its nodes work, as a multiple of the reference.
+    #[schemars(range(min = *RATES.start(), max = *RATES.end()), example = 1.0)]
+    rate: Option<f64>,
+    /// The attributes of its nodes that requests may ask for.
+    attributes: Option<schemas::ResourceAttributes>,
+    /// The limits of its jobs.
+    limits: Option<schemas::ResourceLimits>,
+}
+
+/// The routes of resources.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/resources",
+            get_resources,
+            Operation::new(
+                "listResources",
+                "discovery",
+                "What the resources have; operators also see their states",
+            )
+            .answers::<SeenResources>(),
+        )
+        .put(
+            "/resources/{name}",
+            put_resource_definition,
+            change(
+                "putResource",
+                "Adds a resource of this machine, or changes a resource; agreements that do not fit any more get another place",
+            )
+            .takes::<ResourceDefinition>()
+            .answers::<ResourceChangesView>(),
+        )
+        .merge(verb_routes())
+}
+
+/// The routes by which a resource takes new work or does not.
+fn verb_routes() -> Routes {
+    let verbs = [
+        (
+            "/resources/{name}/retire",
+            ResourceVerb::Retire,
+            "retireResource",
+            "Places nothing new on a resource; what waits there goes elsewhere, what runs goes on until it ends",
+        ),
+        (
+            "/resources/{name}/restore",
+            ResourceVerb::Restore,
+            "restoreResource",
+            "Takes a retired resource into service again",
+        ),
+        (
+            "/resources/{name}/freeze",
+            ResourceVerb::Freeze,
+            "freezeResource",
+            "Places nothing new on a resource; what is agreed stays there, runs, and may move on it",
+        ),
+        (
+            "/resources/{name}/thaw",
+            ResourceVerb::Thaw,
+            "thawResource",
+            "Has a frozen resource take new work again",
+        ),
+    ];
+    verbs
+        .into_iter()
+        .fold(Routes::default(), |routes, (path, verb, id, summary)| {
+            routes.post(
+                path,
+                async move |call: Call, name: Path<String>, asked: Query<ChangeParameters>| {
+                    answer_resource_verb(verb, call, name, asked).await
+                },
+                change(id, summary).answers::<ResourceChangesView>(),
+            )
+        })
+}
+
+/// A change that only operators make, and can try without making it.
+pub(super) fn change(id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(id, "operation", summary)
+        .for_operators()
+        .query::<ChangeParameters>()
+}
 
 /// GET /resources: how they stand for operators, and for others what can be asked for.
-pub(super) async fn get_resources(call: Call) -> Answer {
+async fn get_resources(call: Call) -> Answer {
     if call.caller.role != Role::Operator {
         return Ok(Json(call.negotiation.offered_resources()).into_response());
     }
@@ -23,11 +130,12 @@ pub(super) async fn get_resources(call: Call) -> Answer {
 }
 
 /// The parameters of a change.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct ChangeParameters {
-    /// Whether nothing is done, and it is only answered what would follow.
+    /// Whether nothing is done, and it is only answered what the answer would be, with status 200.
     #[serde(default, deserialize_with = "read_true_or_false")]
+    #[schemars(example = true)]
     pub(super) dry_run: bool,
 }
 
@@ -41,7 +149,7 @@ pub(super) fn read_true_or_false<'de, D: Deserializer<'de>>(word: D) -> Result<b
 }
 
 /// PUT /resources/{name}: a resource as it is from now on.
-pub(super) async fn put_resource_definition(
+async fn put_resource_definition(
     State(api): State<Api>,
     call: Call,
     Path(name): Path<String>,
@@ -57,22 +165,16 @@ pub(super) async fn put_resource_definition(
 }
 
 /// POST /resources/{name}/retire, /restore, /freeze or /thaw: whether something is placed on it from now on.
-pub(super) fn post_resource_verb(verb: ResourceVerb) -> MethodRouter<Api> {
-    post(
-        async move |call: Call, Path(name): Path<String>, Query(asked): Query<ChangeParameters>| {
-            require_operator(&call.caller)?;
-            let negotiation = &call.negotiation;
-            let told = negotiation.change_resource(call.party(), &name, verb.clone(), asked.dry_run);
-            Ok::<_, Error>(answer_resource_changes(&call, &told.await?))
-        },
-    )
-}
-
-/// POST /configuration/reload: the configuration file is read again.
-pub(super) async fn post_configuration_reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
+async fn answer_resource_verb(
+    verb: ResourceVerb,
+    call: Call,
+    Path(name): Path<String>,
+    Query(asked): Query<ChangeParameters>,
+) -> Answer {
     require_operator(&call.caller)?;
-    let told = call.negotiation.reload(call.party(), asked.dry_run).await?;
-    Ok(Json(told).into_response())
+    let negotiation = &call.negotiation;
+    let told = negotiation.change_resource(call.party(), &name, verb, asked.dry_run);
+    Ok(answer_resource_changes(&call, &told.await?))
 }
 
 /// Answers what became of resources, with a line in the log.
@@ -91,44 +193,6 @@ pub(super) fn answer_resource_changes(call: &Call, told: &ResourceChangesView) -
         }
     }
     Json(told).into_response()
-}
-
-/// GET /resources/{name}/nodes.
-pub(super) async fn get_resource_nodes(call: Call, Path(name): Path<String>) -> Answer {
-    require_operator(&call.caller)?;
-    let nodes = call.negotiation.nodes(&name).await?;
-    Ok(Json(nodes).into_response())
-}
-
-/// PUT /resources/{name}/nodes/{nodes}: how they stand from now on.
-pub(super) async fn put_resource_nodes(
-    State(api): State<Api>,
-    call: Call,
-    Path((name, nodes)): Path<(String, String)>,
-    Query(asked): Query<ChangeParameters>,
-    request: Request,
-) -> Answer {
-    require_operator(&call.caller)?;
-    let body = body::read_json_body(&api, request).await?;
-    let said = call
-        .negotiation
-        .override_nodes(call.party(), &name, &nodes, &body, asked.dry_run)
-        .await?;
-    if asked.dry_run {
-        return Ok(Json(said).into_response());
-    }
-    tracing::info!(
-        resource = name,
-        nodes,
-        party = call.party(),
-        lost = said.lost,
-        moved = said.moved,
-        broken = said.broken,
-        withdrawn = said.withdrawn,
-        state = said.nodes.first().map_or("", |node| node.state.as_str()),
-        "an operator has said how nodes stand"
-    );
-    Ok(Json(said).into_response())
 }
 
 /// Lets in operators alone.

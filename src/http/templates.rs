@@ -2,18 +2,45 @@
 
 use super::call::Call;
 use super::format::Format;
+use super::operation::Operation;
 use super::path::Path;
+use super::routes::Routes;
 use super::{Answer, Error};
+use crate::negotiation::TemplateView;
+
+/// The routes of templates.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/templates",
+            get_templates,
+            Operation::new(
+                "listTemplates",
+                "discovery",
+                "The templates that offers are made from",
+            )
+            .answers::<Vec<TemplateView>>()
+            .xml("", "wsag:AgreementFactoryProperties"),
+        )
+        .get(
+            "/templates/{id}",
+            get_template,
+            Operation::new("getTemplate", "discovery", "A template")
+                .path("id", "The id of the template", "advance-reservation")
+                .answers::<TemplateView>()
+                .xml("", "wsag:Template"),
+        )
+}
 
 /// GET /templates: AgreementFactoryProperties.
-pub(super) async fn get_templates(call: Call, format: Format) -> Answer {
+async fn get_templates(call: Call, format: Format) -> Answer {
     Ok(format.answer(&call.negotiation.templates(), || {
         call.negotiation.factory_properties()
     }))
 }
 
 /// GET /templates/{id}: Template.
-pub(super) async fn get_template(call: Call, format: Format, Path(id): Path<String>) -> Answer {
+async fn get_template(call: Call, format: Format, Path(id): Path<String>) -> Answer {
     let (view, document) = call
         .negotiation
         .template(&id)

@@ -1,29 +1,62 @@
-//! The audit trail, for operators, and for a party its own events and refusals.
+//! The audit trail, for operators, and for a party its own events.
 
 use axum::Json;
 use axum::response::IntoResponse;
+use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Answer;
 use super::call::Call;
-use super::format::Format;
-use super::path::{Id, Query};
-use super::{Answer, Error};
+use super::format::JsonTaken;
+use super::operation::Operation;
+use super::path::Query;
+use super::routes::Routes;
 use crate::access::Role;
-use crate::negotiation::RefusedView;
+use crate::negotiation::{EventsView, TrailView};
 
 /// Which events are listed.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EventsQuery {
-    /// The party whose events are asked for; of others than operators only their own.
+struct EventsQuery {
+    /// The party whose events are asked for; only operators may name another than their own.
     party: Option<String>,
+    /// The cursor of the event, or the number of the line, before the first.
+    #[schemars(range(min = i64::MIN, max = i64::MAX))]
     after: Option<i64>,
+    /// How many at most.
+    #[schemars(range(min = 1, max = 1_000))]
     limit: Option<u32>,
 }
 
-/// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs were told, in
-/// JSON alone.
-pub(super) async fn get_trail_events(call: Call, format: Format, Query(asked): Query<EventsQuery>) -> Answer {
+/// A page of events: of a party, or of the audit trail.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "each is answered as it is")]
+enum EventsOrTrail {
+    Events(EventsView),
+    Trail(TrailView),
+}
+
+/// The route of what has happened.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/events",
+            get_trail_events,
+            Operation::new(
+                "listTrail",
+                "operation",
+                "The events of your party, as its call-backs were told them; for operators everything that has happened, in the \
+                 order of the audit trail, or the events of one party",
+            )
+            .query::<EventsQuery>()
+            .answers_page::<EventsOrTrail>(),
+        )
+}
+
+/// GET /events: for operators everything that happened, in the order of the audit trail; of one party what its call-backs
+/// were told.
+async fn get_trail_events(call: Call, _: JsonTaken, Query(asked): Query<EventsQuery>) -> Answer {
     let (next, answer) = if asked.party.is_some() || call.caller.role != Role::Operator {
         let party = call.party_of(asked.party)?;
         let events = call
@@ -32,15 +65,8 @@ pub(super) async fn get_trail_events(call: Call, format: Format, Query(asked): Q
             .await?;
         (events.next, Json(events).into_response())
     } else {
-        let page = call.negotiation.trail(asked.after, asked.limit).await?;
-        let view = page.view();
-        (view.next, format.answer(&view, || page.document()))
+        let trail = call.negotiation.trail(asked.after, asked.limit).await?;
+        (trail.next, Json(trail).into_response())
     };
     Ok(call.paged(answer, next))
-}
-
-/// GET /refusals/{id}. In JSON alone: WS-Agreement knows nothing of offers that were refused.
-pub(super) async fn get_refusal(call: Call, Id(id): Id) -> Result<Json<RefusedView>, Error> {
-    let refused = call.negotiation.show_refusal(&call.scope(), id).await?;
-    Ok(Json(refused))
 }

@@ -1,15 +1,17 @@
 //! Where a party has its events told, and these events again.
 
 use domain::resources::is_resource_name;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::Registration;
 use uuid::Uuid;
 
+use super::codec::json::{Json, JsonCheck, LocatedValue};
 use super::error::{Error, Result, violation_at_path};
-use super::request::json::{Json, JsonCheck, LocatedValue};
 use super::service::{Service, cut_page, length_of_page};
 use super::views::values::instant_as_date_time;
 use crate::callbacks::{EventBody, new_signing_secret};
+use crate::negotiation::views::schemas;
 
 /// Call-backs that a party may have registered: one for each of its programs, in two places.
 const REGISTERED_MAX: usize = 8;
@@ -19,42 +21,51 @@ const DECISIONS: &str = "decisions";
 const PAGE: (u32, u32) = (100, 1_000);
 
 /// A registered call-back.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallBackView {
     /// The name that its party has given.
+    #[schemars(example = &"nightly")]
     pub name: String,
     /// Where events are told; none where it signs the decisions about single offers.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(example = &"https://storage.example.org/data")]
     pub address: Option<String>,
     /// When it was registered.
+    #[schemars(with = "schemas::Instant")]
     pub created: String,
     /// The cursor of the last event that was told.
+    #[schemars(example = 1_200)]
     pub cursor: i64,
     /// How often the next event was tried in vain.
+    #[schemars(example = 0)]
     pub failures: u32,
     /// When it is tried again, where it was tried in vain.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub next_attempt: Option<String>,
     /// The secret that signs the calls: shown once, in the answer to its registration.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(example = &"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")]
     pub secret: Option<String>,
 }
 
 /// The registered call-backs of a party.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallBacksView {
-    /// By name.
+    /// The call-backs, by name.
     pub call_backs: Vec<CallBackView>,
 }
 
 /// A page of the events of a party.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "PartyEvents")]
 pub struct EventsView {
     /// In order, as its call-backs were told them.
     pub events: Vec<EventBody>,
     /// The value of `after` for the next page; none on the last.
+    #[schemars(example = 100)]
     pub next: Option<i64>,
 }
 

@@ -161,6 +161,7 @@ mod tests {
             party: String::new(),
             interval: Interval::new(Time(start), Time(end)),
             nodes,
+            choice: None,
             numbers: numbers.to_vec(),
         }
     }

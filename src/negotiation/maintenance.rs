@@ -5,7 +5,7 @@ use domain::resources::{AddedMaintenance, CAPACITY_MAX};
 use planner::ResourceVerb;
 use uuid::Uuid;
 
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::maintenance::{MaintenanceView, MaintenancesView};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::views::resources::ResourceChangesView;

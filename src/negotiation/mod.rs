@@ -5,6 +5,7 @@ mod agreements;
 mod calendar;
 mod call_backs;
 mod chart_rows;
+mod codec;
 mod discovery;
 mod error;
 mod gantt;
@@ -22,6 +23,7 @@ mod service;
 mod templates;
 mod views;
 
+pub use crate::federation::discovery::Domain;
 pub use agreements::ending::{EndingAtPeerView, EndingView, PaymentView};
 pub use agreements::evict::{EvictRequest, EvictedView};
 pub use agreements::files::{FilesView, Output, Upload};
@@ -31,19 +33,20 @@ pub use agreements::reservations::{ReservationPage, ReservationPlace};
 pub use agreements::show::AgreementDetails;
 pub use agreements::terminate::{TerminateRequest, terminate_input};
 pub use call_backs::{CallBackView, CallBacksView, EventsView};
+pub use codec::json::Json;
+pub use domain::request::{CatalogueJob, Request};
 use error::Result;
 pub use error::{Error, continuing_fault};
 pub use execution::lead::LeaderQuestion;
 pub use idempotency::{RequestKey, StoredAnswer};
 pub use keys::{KeyRequest, read_key_expiry};
 pub use negotiations::exchange::OfferMessage;
+pub use negotiations::flat_offers::{AnswersView, NegotiatedView};
 pub use negotiations::forms::{EstimateView, ReadOffer};
-pub use negotiations::list::negotiations_opened_within;
+pub use negotiations::list::{NegotiationsView, negotiations_opened_within};
 pub use negotiations::{NegotiationView, end_negotiation_input};
 pub use planner::ResourceVerb;
 pub use reconcile::{DifferenceView, ReconciledView};
-pub use request::flat_request::{CatalogueJob, FlatRequest};
-pub use request::json::Json;
 pub use scheduler::domain::Attribute;
 pub use service::{Input, Scope, Service};
 pub use store::{AgreementFilter, NegotiationFilter, ReservationFilter};
@@ -53,19 +56,19 @@ pub use views::agreement::{
     AcceptedView, AgreementPage, AgreementView, AtPeerView, EventView, GuaranteeView, PieceView,
     ProposalView, StagedView, TemplateView, TimelineView,
 };
-pub use views::availability::AvailabilityQuery;
-pub use views::calendar::{
-    CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
+pub use views::availability::{AvailabilityQuery, AvailabilityView};
+pub use views::calendar::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
+pub use views::chart_slot::ChartSlotView;
+pub use views::conditions::{AttributesView, ConditionView, WithinView};
+pub use views::discovery::{
+    ApplicationsView, CostView, OfferedResourceView, OfferedResourcesView, PriceListView, PricesView,
 };
-pub use views::discovery::{CostView, OfferedResourceView, OfferedResourcesView, PriceListView};
 pub use views::documents::{write_create_pending_response, write_create_response, write_terminate_response};
 pub use views::explanation::{ExplanationView, FlexibilityView};
-pub use views::gantt::{
-    GanttQuery, GanttResourceView, GanttSlotView, GanttUnusedView, GanttView, PlanChangeView,
-};
+pub use views::gantt::{GanttQuery, GanttResourceView, GanttUnusedView, GanttView, PlanChangeView};
 pub use views::maintenance::{MaintenanceView, MaintenancesView};
 pub use views::nodes::{NodeView, NodesView, RepairedView};
-pub use views::offer::{OfferView, QuotationView};
+pub use views::offer::{FoundOfferView, OfferView, QuotationView};
 pub use views::operations::{OperationsView, UtilisationView, WaitingView};
 pub use views::past_use::{PastUseView, PeriodUseView, ResourcePastUseView};
 pub use views::peers::{PeerView, PeersView};
@@ -75,6 +78,7 @@ pub use views::reliability::ReliabilityView;
 pub use views::resources::{
     PlaceChangeView, ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,
 };
+pub(crate) use views::schemas;
 pub use views::trail::{RefusedView, TrailLineView, TrailView};
 pub use views::usage::UsageView;
 pub use views::values::MoneyView;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{AtPeer, Money};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -13,28 +14,33 @@ use crate::negotiation::{Error, Result, Service};
 const PAGE: u32 = 1_000;
 
 /// How the agreements between us and a peer compare.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct ReconciledView {
     /// The name of the peer.
+    #[schemars(example = &"south")]
     pub peer: String,
     /// Agreements that were compared.
+    #[schemars(example = 123)]
     pub compared: usize,
-    /// Those among them that are not over on both sides yet: their money is compared when they are.
+    /// Agreements among them that are not over on both sides yet.
+    #[schemars(example = 3)]
     pub open: usize,
     /// Every difference.
     pub differences: Vec<DifferenceView>,
 }
 
 /// One difference.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct DifferenceView {
     /// Our agreement; none where we have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Uuid>,
     /// The address of the peer's, or its id there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"https://south.example.org/agreements/019e1c3a-5b7c-7d21-9f55-0a4be1c0d2e3")]
     pub there: Option<String>,
     /// What differs, in words.
+    #[schemars(example = &"charged: 2 EUR here and 3 EUR there")]
     pub what: String,
 }
 

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::NodeView;
 use crate::negotiation::views::resources::{
     ReloadOrder, ReloadedView, ResourceChangesView, ResourceView, ResourcesView,

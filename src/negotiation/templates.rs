@@ -15,7 +15,6 @@ use tokio::sync::watch;
 use uuid::Uuid;
 use wsag::agreements::Role;
 use wsag::constraints::CompiledTemplate;
-use wsag::languages::TimeLanguages;
 use wsag::templates::Template;
 use wsag::terms::ServiceDescription;
 use wsag::{Document, Message};
@@ -35,9 +34,11 @@ pub(super) struct OfferedTemplate {
     pub(super) template: Template,
     pub(super) compiled: CompiledTemplate,
     pub(super) document: String,
+    /// The values that offers are made of, as they are kept with its version.
+    kept: String,
     /// Words that name it in a message.
     what: String,
-    /// Its version, which a change of it changes: the beginning of the digest of its document.
+    /// Its version, which a change of it changes: the beginning of the digest of what is kept of it.
     pub(super) version: Uuid,
     /// The probability that a slot is long enough for its work, where an offer names no duration.
     pub(super) slot_probability: f64,
@@ -84,8 +85,6 @@ pub struct Templates {
     capacity: u32,
     /// The resource that offers are placed on, where there is only one.
     resource: Option<String>,
-    /// The languages in which documents may say when, besides our own.
-    languages: TimeLanguages,
 }
 
 /// The templates that are offered at the moment: cheap to clone, and one for all clones.
@@ -136,25 +135,15 @@ impl OfferedTemplates {
     pub(super) fn capacity(&self) -> u32 {
         self.0.borrow().capacity
     }
-
-    /// The languages in which documents may say when, besides our own.
-    pub(super) fn languages(&self) -> TimeLanguages {
-        self.0.borrow().languages.clone()
-    }
 }
 
 impl Templates {
-    /// Reads templates; the built-in one, with its node count bounded by the largest resource, where there are none. They may say
-    /// when in these languages, and so may offers.
+    /// Reads templates; the built-in one, with its node count bounded by the largest resource, where there are none.
     ///
     /// # Errors
     /// A sentence that names the template and its fault.
-    pub fn load(
-        texts: &[TemplateText],
-        languages: &TimeLanguages,
-        settings: &Settings,
-    ) -> Result<Self, String> {
-        Self::offered_on(texts, languages, settings.pricing.as_ref(), &settings.resources)
+    pub fn load(texts: &[TemplateText], settings: &Settings) -> Result<Self, String> {
+        Self::offered_on(texts, settings.pricing.as_ref(), &settings.resources)
     }
 
     /// The same templates where there are these resources.
@@ -162,7 +151,7 @@ impl Templates {
     /// # Errors
     /// As [`Templates::load`], though none is expected: they have been read before.
     pub(super) fn fitted_to(&self, resources: &[Resource]) -> Result<Self, String> {
-        Self::offered_on(&self.texts, &self.languages, self.pricing.as_ref(), resources)
+        Self::offered_on(&self.texts, self.pricing.as_ref(), resources)
     }
 
     /// The price list; none where nothing is priced.
@@ -181,7 +170,6 @@ impl Templates {
 
     fn offered_on(
         texts: &[TemplateText],
-        languages: &TimeLanguages,
         pricing: Option<&Pricing>,
         resources: &[Resource],
     ) -> Result<Self, String> {
@@ -200,8 +188,7 @@ impl Templates {
         let mut offered: Vec<Arc<OfferedTemplate>> = Vec::new();
         for text in texts {
             let what = &text.what;
-            let mut template =
-                read_template(&text.text, languages).map_err(|why| format!("{what}: {why}"))?;
+            let mut template = read_template(&text.text).map_err(|why| format!("{what}: {why}"))?;
             if is_built_in {
                 template = template.with_nodes_max(capacity);
             }
@@ -251,7 +238,6 @@ impl Templates {
             pricing: pricing.cloned(),
             capacity,
             resource: only_resource_in_service(resources),
-            languages: languages.clone(),
         })
     }
 
@@ -326,10 +312,10 @@ impl Templates {
         self.offered.iter().map(Arc::as_ref)
     }
 
-    /// The versions of the offered templates, each with its document.
+    /// The versions of the offered templates, each with what is kept of it.
     pub fn versions(&self) -> Vec<(Uuid, &str)> {
         self.all()
-            .map(|template| (template.version, template.document.as_str()))
+            .map(|template| (template.version, template.kept.as_str()))
             .collect()
     }
 }
@@ -393,9 +379,9 @@ fn why_never_accepted(template: &Template, currency: Option<Currency>) -> Option
     })
 }
 
-/// Reads the document of a template, which may say when in these languages.
-pub(super) fn read_template(text: &[u8], languages: &TimeLanguages) -> Result<Template, String> {
-    let document = Document::parse_in(text, languages).map_err(|why| why.to_string())?;
+/// Reads the document of a template.
+pub(super) fn read_template(text: &[u8]) -> Result<Template, String> {
+    let document = Document::parse(text).map_err(|why| why.to_string())?;
     match wsag::read(&document).map_err(|why| why.to_string())? {
         Message::Template(template) => Ok(*template),
         _ => Err("expected a document with the root wsag:Template".to_owned()),
@@ -439,8 +425,9 @@ impl OfferedTemplate {
     }
 
     fn new(template: Template, text: &TemplateText) -> Self {
-        let document = template.to_xml();
-        let digest: [u8; 32] = Sha256::digest(&document).into();
+        // A template is strings, numbers and lists of such: writing it cannot fail.
+        let kept = serde_json::to_string(&template).expect("a template is JSON");
+        let digest: [u8; 32] = Sha256::digest(&kept).into();
         let mut version = [0; 16];
         version.copy_from_slice(&digest[..16]);
         Self {
@@ -453,7 +440,8 @@ impl OfferedTemplate {
                 id: template.template_id.clone(),
                 name: template.name.clone().unwrap_or_default(),
             },
-            document,
+            document: template.to_xml(),
+            kept,
             compiled: CompiledTemplate::compile(&template),
             template,
         }
@@ -466,7 +454,7 @@ mod tests {
 
     #[test]
     fn the_built_in_template_proposes_a_size() {
-        let template = read_template(BUILT_IN.as_bytes(), &TimeLanguages::default()).expect("a template");
+        let template = read_template(BUILT_IN.as_bytes()).expect("a template");
         let (nodes, duration) = OfferedTemplate::new(template, &built_in_template(BUILT_IN)).proposed();
         assert!(nodes.is_some() && duration.is_some());
     }

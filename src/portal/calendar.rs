@@ -1,27 +1,23 @@
 //! The calendar: when nodes are free and what they cost, and what of the rest is the visitor's own. Each free time fills in the form.
 
-mod drawing;
-
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use jiff::ToSpan;
 use jiff::civil::Date;
 
+use super::chart::band::Band;
+use super::chart::{Link, ListedSlot, Paging};
 use super::days::{self, Extent, Period, Row};
 use super::request::field;
 use super::request::form::{self};
 use super::request::values_of_request::{form_address, with_deadline, with_duration, with_nodes, with_start};
 use super::session::{self, Visitor};
-use super::slots::{address_of_slot, state_of_slot};
 use super::values::Values;
 use super::{Answer, Frame, render_page, text};
 use crate::access::Role;
 use crate::http::Api;
-use crate::negotiation::{
-    CalendarCellView, CalendarQuery, CalendarResourceView, CalendarSlotView, CalendarView,
-};
-use drawing::Band;
+use crate::negotiation::{CalendarCellView, CalendarQuery, CalendarResourceView, CalendarView};
 
 /// Days before today beyond which nothing is looked for.
 const DAYS_BACK: i64 = 366;
@@ -40,12 +36,7 @@ struct Calendar {
     frame: Frame,
     /// The address of this page.
     here: String,
-    /// The period, in words.
-    title: String,
-    views: Vec<Link>,
-    previous: String,
-    today: String,
-    next: Option<String>,
+    paging: Paging,
     extent: &'static str,
     from: String,
     nodes: u32,
@@ -64,18 +55,12 @@ struct Calendar {
     taken: String,
 }
 
-/// A link to another page of the calendar.
-struct Link {
-    word: &'static str,
-    address: String,
-    is_here: bool,
-}
-
 struct Resource {
     is: CalendarResourceView,
     band: Option<Band>,
     rows: Vec<Row<Cell>>,
-    own: Vec<OwnSlot>,
+    /// The slots of the visitor's, or of anybody for an operator.
+    own: Vec<ListedSlot>,
     next_free: Vec<FreeTime>,
 }
 
@@ -91,15 +76,6 @@ struct Cell {
     /// From when on it is asked for, and its end, in seconds since the epoch: how long a range of cells is.
     from: i64,
     until: i64,
-}
-
-/// A slot of the visitor's, or of anybody for an operator.
-struct OwnSlot {
-    address: String,
-    words: String,
-    party: String,
-    start: String,
-    end: String,
 }
 
 /// A time in which the wanted nodes are free.
@@ -157,7 +133,7 @@ fn read_query(values: &Values, now: i64, proposed: Option<u32>) -> CalendarSelec
     let day = Date::strptime("%Y-%m-%d", values.trimmed("from")).unwrap_or(today);
     let earliest = today.saturating_sub(DAYS_BACK.days());
     let latest = today.saturating_add(DAYS_AHEAD.days());
-    let extent = Extent::of_word(values.trimmed("view"));
+    let extent = Extent::from_word(values.trimmed("view")).unwrap_or(Extent::Week);
     let nodes = values
         .trimmed(field::NODES)
         .parse()
@@ -192,11 +168,7 @@ impl CalendarSelection {
 
     fn link(&self, extent: Extent) -> Link {
         Link {
-            word: match extent {
-                Extent::Day => "Day",
-                Extent::Week => "Week",
-                Extent::Month => "Month",
-            },
+            word: text::capitalised(extent.word()),
             address: self.address(extent, self.day_in_sight(), 0),
             is_here: extent == self.extent,
         }
@@ -246,11 +218,13 @@ fn view_calendar(
     Calendar {
         frame: visitor.frame("Calendar"),
         here: asked.address(asked.extent, first, asked.skip),
-        title: asked.period.title(),
-        views: Extent::ALL.map(|extent| asked.link(extent)).into(),
-        previous: at(asked.period.previous()),
-        today: at(asked.today),
-        next: (!is_last).then(|| at(asked.period.next())),
+        paging: Paging {
+            title: asked.period.title(),
+            previous: at(asked.period.previous()),
+            present: ("Today", at(asked.today)),
+            next: (!is_last).then(|| at(asked.period.next())),
+            lengths: Extent::ALL.map(|extent| asked.link(extent)).into(),
+        },
         extent: asked.extent.word(),
         from: first.to_string(),
         nodes: asked.nodes,
@@ -278,9 +252,9 @@ fn view_resource(is: CalendarResourceView, asked: &CalendarSelection, filling: &
     });
     Resource {
         rows: asked.period.rows(cells.collect()),
-        own: is.slots.iter().map(view_own_slot).collect(),
+        own: is.slots.iter().map(ListedSlot::of).collect(),
         next_free: next_free.collect(),
-        band: Band::of(&is, asked.period.parts_of_cell(), asked.nodes),
+        band: Band::of(&is, asked.nodes),
         is,
     }
 }
@@ -327,20 +301,6 @@ fn view_cell(
             .and_then(|()| filling.address(&one_resource.name, cell.start, cell.end)),
         from: filling.earliest(cell.start),
         until: cell.end,
-    }
-}
-
-fn view_own_slot(slot: &CalendarSlotView) -> OwnSlot {
-    OwnSlot {
-        address: address_of_slot(slot.id, slot.is_held),
-        words: format!(
-            "{}, {}",
-            text::nodes(slot.nodes),
-            state_of_slot(slot.is_held, slot.has_begun)
-        ),
-        party: slot.party.clone(),
-        start: text::date_time(slot.start),
-        end: text::date_time(slot.end),
     }
 }
 

@@ -14,15 +14,17 @@ pub(super) fn zone() -> TimeZone {
     Zone::present().rules()
 }
 
-/// How much a calendar shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Extent {
-    /// A day by hours.
-    Day,
-    /// A week from its Monday, by parts of days.
-    Week,
-    /// A month by days.
-    Month,
+domain::worded! {
+    /// How much a calendar shows, with its word in an address.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Extent {
+        /// A day by hours.
+        Day = "day",
+        /// A week from its Monday, by parts of days.
+        Week = "week",
+        /// A month by days.
+        Month = "month",
+    }
 }
 
 /// A time that a calendar shows, cut into rows of cells.
@@ -43,24 +45,6 @@ pub(super) struct Row<T> {
 }
 
 impl Extent {
-    /// All of them.
-    pub(super) const ALL: [Self; 3] = [Self::Day, Self::Week, Self::Month];
-
-    /// The word in an address.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-        }
-    }
-
-    /// The extent with a word in an address; a week where there is none with it.
-    pub(super) fn of_word(word: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|each| each.word() == word);
-        found.unwrap_or(Self::Week)
-    }
-
     fn length(self) -> Span {
         match self {
             Self::Day => 1.day(),
@@ -206,12 +190,17 @@ impl Period {
 }
 
 /// A second in a format of strftime; empty beyond the year 9999.
-pub(super) fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
+fn write_second(at: i64, zone: &TimeZone, format: &str) -> String {
     let at = Timestamp::from_second(at);
     at.map_or_else(
         |_| String::new(),
         |at| at.to_zoned(zone.clone()).strftime(format).to_string(),
     )
+}
+
+/// A second in a format of strftime, in the visitor's zone.
+pub(super) fn write_here(at: i64, format: &str) -> String {
+    write_second(at, &zone(), format)
 }
 
 /// The day of a second.

@@ -115,16 +115,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
     let mut operations = Vec::new();
     for (path, methods) in members(&description["paths"]) {
         for (method, is) in members(methods).filter(|(_, is)| is["tags"][0] == *tag) {
-            let given = [&methods["parameters"], &is["parameters"]];
-            let given = given.into_iter().filter_map(Value::as_array).flatten();
-            let given: Vec<_> = given
-                .map(|given| match given["$ref"].as_str() {
-                    Some(reference) => description
-                        .pointer(reference.trim_start_matches('#'))
-                        .unwrap_or(given),
-                    None => given,
-                })
-                .collect();
+            let given = is["parameters"].as_array().map_or(&[][..], Vec::as_slice);
             let parameters = given.iter().map(|given| {
                 let name = format!("{} ({})", text(&given["name"]), text(&given["in"]));
                 property_row(name, given, &given["schema"], given["required"] == true)
@@ -144,7 +135,7 @@ fn operations_of_tag<'a>(description: &'a Value, tag: &Value) -> Vec<Operation<'
                 summary: text(&is["summary"]),
                 parameters: parameters.collect(),
                 bodies: request.into_iter().chain(answers).map(body).collect(),
-                curl: curl_line(method, path, is, &given),
+                curl: curl_line(method, path, is, given),
             });
         }
     }
@@ -166,7 +157,7 @@ fn body((heading, is): (String, &Value)) -> Body<'_> {
 }
 
 /// A call with the example, as a line for a shell, which has the address of the service in the variable `SERVER`.
-fn curl_line(method: &str, path: &str, is: &Value, parameters: &[&Value]) -> String {
+fn curl_line(method: &str, path: &str, is: &Value, parameters: &[Value]) -> String {
     let mut url = format!("$SERVER{path}");
     for parameter in parameters.iter().filter(|parameter| parameter["in"] == "path") {
         let name = text(&parameter["name"]);
@@ -192,7 +183,7 @@ fn curl_line(method: &str, path: &str, is: &Value, parameters: &[&Value]) -> Str
 fn collect_properties<'a>(schema: &'a Value, rows: &mut Vec<Row<'a>>) {
     for (name, member) in members(&schema["properties"]) {
         let required = schema["required"].as_array();
-        let is_required = required.is_some_and(|all| all.iter().any(|one| one == name));
+        let is_required = required.is_some_and(|all| all.iter().any(|required| required == name));
         rows.push(property_row(name.clone(), member, member, is_required));
         collect_properties(member, rows);
     }

@@ -1,18 +1,17 @@
 //! The plan on its nodes, for operators: from an hour to a year, on some nodes or all of them.
 
-mod drawing;
 mod times;
 
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 
-use super::slots::{address_of_slot, state_of_slot};
+use super::chart::nodes::Drawing;
+use super::chart::{Link, ListedSlot, Paging};
 use super::values::Values;
 use super::{Answer, Frame, days, render_page, session, text};
 use crate::http::{self, Api};
-use crate::negotiation::{GanttQuery, GanttResourceView, GanttSlotView, GanttView, PlanChangeView};
-use drawing::Drawing;
+use crate::negotiation::{GanttQuery, GanttResourceView, GanttView, PlanChangeView};
 use times::Span;
 
 /// The most slots in the table below the picture.
@@ -31,22 +30,11 @@ struct Gantt {
     from: String,
     first: u32,
     nodes: u32,
-    title: String,
-    spans: Vec<Link>,
-    previous: String,
-    now: String,
-    next: String,
+    paging: Paging,
     shown: Option<ResourceChart>,
     changes: Vec<Change>,
     /// When the plan was looked at, as a dateTime.
     taken: String,
-}
-
-/// A link to another span of time.
-struct Link {
-    word: &'static str,
-    address: String,
-    is_here: bool,
 }
 
 struct ResourceChart {
@@ -60,17 +48,6 @@ struct ResourceChart {
     later_nodes: Option<String>,
     slots: Vec<ListedSlot>,
     more: usize,
-}
-
-/// A slot in the table.
-struct ListedSlot {
-    address: String,
-    party: String,
-    nodes: u32,
-    which: String,
-    start: String,
-    end: String,
-    state: &'static str,
 }
 
 /// A change of the plan that no party has asked for.
@@ -112,7 +89,7 @@ pub(super) async fn show_gantt_page(State(api): State<Api>, headers: HeaderMap, 
 impl ChartSelection {
     /// Reads the query of the page; values without sense count as left out.
     fn read(values: &Values, now: i64) -> Self {
-        let span = Span::of_word(values.trimmed("span"));
+        let span = Span::from_word(values.trimmed("span")).unwrap_or(Span::Day);
         let number = |name| values.trimmed(name).parse().unwrap_or(0);
         Self {
             resource: values.trimmed("resource").to_owned(),
@@ -149,13 +126,12 @@ fn view_gantt(frame: Frame, asked: &ChartSelection, view: GanttView, changes: Ve
     let seconds = asked.span.seconds();
     let at = |start| asked.address(asked.span, start, nodes);
     let spans = Span::ALL.map(|span| Link {
-        word: span.title(),
+        word: text::capitalised(span.word()),
         // What is in the middle stays there.
         address: asked.address(span, asked.start + (seconds - span.seconds()) / 2, nodes),
         is_here: span == asked.span,
     });
-    let zone = days::zone();
-    let words = |at| days::write_second(at, &zone, "%a %-d %b %Y %H:%M");
+    let words = |at| days::write_here(at, "%a %-d %b %Y %H:%M");
     Gantt {
         frame,
         here: at(asked.start),
@@ -165,11 +141,13 @@ fn view_gantt(frame: Frame, asked: &ChartSelection, view: GanttView, changes: Ve
         from: times::field_of_instant(asked.start),
         first: asked.first,
         nodes: asked.nodes,
-        title: format!("{} to {}", words(asked.start), words(asked.end())),
-        spans: spans.into(),
-        previous: at(asked.start - seconds),
-        now: at(view.taken - seconds / 8),
-        next: at(asked.end()),
+        paging: Paging {
+            title: format!("{} to {}", words(asked.start), words(asked.end())),
+            previous: at(asked.start - seconds),
+            present: ("Now", at(view.taken - seconds / 8)),
+            next: Some(at(asked.end())),
+            lengths: spans.into(),
+        },
         shown: view.shown.map(|is| view_resource(is, asked, view.taken)),
         changes: changes.into_iter().map(view_change).collect(),
         taken: text::date_time(view.taken),
@@ -180,9 +158,10 @@ fn view_resource(is: GanttResourceView, asked: &ChartSelection, now: i64) -> Res
     let (first, end) = is.nodes;
     let many = end - first;
     let page = |first| asked.address(asked.span, asked.start, (first, many));
-    let listed = is.slots.iter().take(LISTED_MAX).map(view_slot);
+    let listed = is.slots.iter().take(LISTED_MAX).map(ListedSlot::of);
+    let marks = asked.span.marks(asked.start);
     ResourceChart {
-        drawing: Drawing::of(&is, (asked.start, asked.end()), asked.span, now, |first, many| {
+        drawing: Drawing::of(&is, (asked.start, asked.end()), marks, now, |first, many| {
             asked.address(asked.span, asked.start, (first, many))
         }),
         last: end - 1,
@@ -203,36 +182,6 @@ fn view_change(is: PlanChangeView) -> Change {
         _ => "went on near its end",
     };
     Change { is, what }
-}
-
-fn view_slot(slot: &GanttSlotView) -> ListedSlot {
-    let which: Vec<String> = slot.rows.iter().take(4).map(words_of_rows).collect();
-    let more = if slot.rows.len() > which.len() {
-        ", …"
-    } else {
-        ""
-    };
-    ListedSlot {
-        address: address_of_slot(slot.id, slot.is_held),
-        party: slot.party.clone(),
-        nodes: slot.nodes,
-        which: if slot.is_bound {
-            which.join(", ") + more
-        } else {
-            "not yet known".to_owned()
-        },
-        start: text::date_time(slot.start),
-        end: text::date_time(slot.end),
-        state: state_of_slot(slot.is_held, slot.has_begun),
-    }
-}
-
-/// `3`, `3–7`.
-fn words_of_rows(rows: &std::ops::Range<u32>) -> String {
-    match rows.end.saturating_sub(1) {
-        last if last == rows.start => last.to_string(),
-        last => format!("{}–{last}", rows.start),
-    }
 }
 
 #[cfg(test)]
@@ -282,7 +231,7 @@ mod tests {
             let view = GanttView {
                 taken: 0,
                 names: vec!["<u>".to_owned()],
-                shown: Some(drawing::tests::many_slots()),
+                shown: Some(super::super::chart::nodes::tests::many_slots()),
             };
             let page = view_gantt(Frame::outside("Plan on nodes"), &asked, view, vec![change]);
             let body = page.render().expect("it can be rendered");

@@ -6,6 +6,7 @@
 //! session knows. And a form is refused where the browser says that another site sent it.
 
 mod calendar;
+mod chart;
 mod days;
 mod docs;
 mod error;
@@ -21,7 +22,6 @@ mod reservation;
 mod session;
 mod settings;
 mod sign_in;
-mod slots;
 mod text;
 mod values;
 mod zone;

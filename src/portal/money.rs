@@ -96,7 +96,7 @@ pub(super) async fn show_money_page(State(api): State<Api>, headers: HeaderMap, 
     let before = asked.trimmed("before");
     let earlier = all
         .iter()
-        .filter(|each| before.is_empty() || each.month.as_str() < before);
+        .filter(|month| before.is_empty() || month.month.as_str() < before);
     let earlier: Vec<&MonthView> = earlier.collect();
     // A month has a line for each currency.
     let mut named_months: Vec<&str> = earlier.iter().map(|earlier| earlier.month.as_str()).collect();
@@ -225,7 +225,7 @@ fn pictures_of(months: &[&MonthView]) -> Vec<Bars> {
         let own: Vec<_> = own.collect();
         let most = own
             .iter()
-            .map(|each| each.micros.0.max(each.micros.1.saturating_neg()))
+            .map(|month| month.micros.0.max(month.micros.1.saturating_neg()))
             .max();
         let most = i128::from(most.unwrap_or(1).max(1));
         let height = |micros: i64| (i128::from(micros) * BAR / most).max(i128::from(micros > 0));

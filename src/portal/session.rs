@@ -127,7 +127,7 @@ pub(super) async fn sender_of_form(api: &Api, headers: &HeaderMap) -> Result<Vis
     })
 }
 
-/// The same of a form that changes nothing but the session.
+/// The sender of a form that changes nothing but the session, and its values.
 pub(super) async fn read_any_form(api: &Api, request: Request) -> Result<(Visitor, Values), Failure> {
     let visitor = match sender_of_form(api, request.headers()).await {
         // The form is filled in again after the visitor has signed in.

@@ -20,13 +20,6 @@ pub(super) fn second_of(date_time: &str) -> Option<i64> {
     date_time.parse().ok().map(jiff::Timestamp::as_second)
 }
 
-/// A second of the plan on the axis of a picture: `21 Nov 10:00`.
-pub(super) fn short_moment(seconds: i64) -> String {
-    Zone::present()
-        .at(seconds)
-        .map_or_else(String::new, |at| at.strftime("%-d %b %H:%M").to_string())
-}
-
 /// A number of seconds as `1 d 2 h 3 min 4 s`, without the parts that are zero.
 pub(super) fn duration(seconds: i64) -> String {
     let parts = [

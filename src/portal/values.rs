@@ -33,14 +33,14 @@ impl Values {
         self.0.contains_key(name)
     }
 
-    /// The same with another text in a field.
+    /// The values with another text in a field.
     #[must_use]
     pub(super) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.0.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The same without a field.
+    /// The values without a field.
     #[must_use]
     pub(super) fn without(mut self, name: &str) -> Self {
         self.0.remove(name);

@@ -94,7 +94,7 @@ impl Zone {
         format!("{told} ({day}{} UTC)", utc.strftime(clock_of(at)))
     }
 
-    /// The same without UTC, for tables and lists: each page names its zone once.
+    /// A dateTime for people without UTC, for tables and lists: each page names its zone once.
     pub(super) fn tell_here(&self, date_time: &str) -> String {
         let Ok(at) = date_time.parse::<Timestamp>() else {
             return date_time.to_owned();

@@ -1,5 +1,6 @@
 // The whole loop with the types that openapi-typescript has made of /openapi.json: loop.js ADDRESS KEY.
 
+import { readFileSync } from "node:fs";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
 
@@ -37,4 +38,24 @@ const ended = await client.POST("/agreements/{id}/terminate", { params: path, bo
 if (answered(ended).state !== "Terminated") throw new Error(JSON.stringify(ended));
 const refused = await client.POST("/agreements", { body: { offer: first.id } });
 if (refused.error?.code !== "NOT_FOUND") throw new Error(JSON.stringify(refused));
-console.log("loop.ts: negotiated, accepted, changed, shown, listed and terminated");
+// Terms that stand in each other: an offer in XML leaves a choice of two times.
+const time = /<wsag:ServiceDescriptionTerm wsag:Name="TIME"[^]*?<\/wsag:ServiceDescriptionTerm>/;
+const choice = readFileSync("reserve-nodes.xml", "utf8").replace(
+  time,
+  (term) =>
+    `<wsag:ExactlyOne><wsag:All>${term}</wsag:All>${term.replace("3600", "1800")}</wsag:ExactlyOne>`,
+);
+const made = await fetch(`${address}/agreements`, {
+  method: "POST",
+  headers: { "Content-Type": "application/xml", Accept: "application/json", Authorization: `Bearer ${key}` },
+  body: choice,
+});
+const { id } = (await made.json()) as { id: string };
+const { terms } = answered(await client.GET("/agreements/{id}/terms", { params: { path: { id } } }));
+const one = terms.find((term) => term.kind === "exactlyOne");
+if (one?.kind !== "exactlyOne") throw new Error(JSON.stringify(terms));
+const [every, short] = one.terms;
+const long = every?.kind === "all" ? every.terms[0] : undefined;
+if (long?.kind !== "time" || long.durationSeconds !== 3600) throw new Error(JSON.stringify(one));
+if (short?.kind !== "time" || short.durationSeconds !== 1800) throw new Error(JSON.stringify(one));
+console.log("loop.ts: negotiated, accepted, changed, shown, listed and terminated, and read terms in each other");

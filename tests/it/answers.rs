@@ -42,7 +42,6 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use writer::Planner;
-use wsag::languages::TimeLanguages;
 
 use crate::golden::{assert_golden, digests_in, numbered};
 use crate::support::client::{Answer, Client};
@@ -186,7 +185,7 @@ fn templates(settings: &Settings) -> Templates {
         overrun_percent: None,
         on_loss: OnLoss::default(),
     });
-    Templates::load(&texts, &TimeLanguages::default(), settings).expect("they can be read")
+    Templates::load(&texts, settings).expect("they can be read")
 }
 
 /// The service in this process.

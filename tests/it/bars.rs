@@ -1,4 +1,4 @@
-//! Bars of `docs/performance.md` that need a service under load. A release runs them small, for the bars that hold at any size;
+//! Bars of `docs/reference/performance.md` that need a service under load. A release runs them small, for the bars that hold at any size;
 //! `scripts/bars` runs them in full size, optimised and alone, and collects the rows that they print.
 
 use std::collections::BTreeMap;
@@ -263,7 +263,9 @@ fn lived(slot: Interval, node: i64) -> [Change; 7] {
     let job = over.job.clone().expect("it has a job");
     let accepted = Change::CreateAgreement {
         agreement: Box::new(over.clone()),
-        document: format!("<Offer xmlns=\"urn:as-long-as-an-offer\">{:2000}</Offer>", ' ').into(),
+        document: format!("<Offer xmlns=\"urn:as-long-as-an-offer\">{:2000}</Offer>", ' ')
+            .as_str()
+            .into(),
         events: vec![event(start, EventKind::Accepted)],
     };
     (over.service, over.started, over.version) = (ServiceState::Processing, Some(start), 2);
@@ -411,7 +413,7 @@ fn filling_a_resource_in_random_order_goes_on_at_one_speed() {
         let many = size("BESPEAK_TEST_FILLED", 200);
         let server = Server::configured(None, &nodes(64));
         let begin = now() + HOUR;
-        // What waits lies behind it, so that nothing begins meanwhile.
+        // What waits lies behind it, so that nothing begins meanwhile. All fit before the first deadline, so nobody has to move.
         let long = asked(64, DAY, begin, 0);
         server.client().post_json("/agreements", &long).await.created();
         let mut random = Random::new(1);
@@ -419,7 +421,7 @@ fn filling_a_resource_in_random_order_goes_on_at_one_speed() {
         for half in [many / 2, many - many / 2] {
             let offers = (0..half).map(|_| {
                 let (size, duration) = (1 + random.below(8), 300 + random.seconds(901));
-                asked(size, duration, begin, DAY + random.seconds(58 * 86_400))
+                asked(size, duration, begin, 30 * DAY + random.seconds(30 * 86_400))
             });
             let left = Arc::new(Mutex::new(offers.collect::<Vec<_>>()));
             let begun = Instant::now();

@@ -304,6 +304,44 @@ fn answers_come_in_the_form_that_was_asked_for_and_bodies_are_read_in_ours_only(
 }
 
 #[test]
+fn lists_that_no_specification_knows_are_in_json_alone() {
+    run(async {
+        let server = Server::local();
+        let client = server.client();
+        let id = client.post("/agreements", later()).await.created();
+        let (events, files) = (
+            format!("/agreements/{id}/events"),
+            format!("/agreements/{id}/files"),
+        );
+        for path in [
+            "/accounts",
+            "/agreements",
+            "/availability",
+            "/events",
+            "/files",
+            "/negotiations",
+            &events,
+            &files,
+        ] {
+            for (accept, status) in [
+                ("application/xml", StatusCode::NOT_ACCEPTABLE),
+                ("application/xml, application/json;q=0.1", StatusCode::OK),
+                ("*/*", StatusCode::OK),
+            ] {
+                let request = client.request(Method::GET, path).header("accept", accept);
+                let answer = client.send(request).await;
+                assert_eq!(answer.status, status, "{path} as {accept}: {answer:?}");
+                let kind = match status {
+                    StatusCode::OK => "application/json",
+                    _ => "application/xml",
+                };
+                assert_eq!(answer.content_type(), kind, "{path} as {accept}");
+            }
+        }
+    });
+}
+
+#[test]
 fn the_parts_of_an_agreement_are_parts_in_json_too() {
     run(async {
         let server = Server::local();

@@ -272,22 +272,6 @@ const WRONG: &[(&str, &[&str])] = &[
         "[pricing]\ncurrency = \"EUR\"\nnode_hour = \"1\"\n[pricing.energy]\nresource = []\n",
         &["pricing.energy", "kwh or series"],
     ),
-    (
-        "[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"t:When\"\n",
-        &["time_constraint[0].element", "without a prefix"],
-    ),
-    (
-        "[[time_constraint]]\nnamespace = \"urn:bespeak:terms:1\"\nelement = \"When\"\n",
-        &["time_constraint[0].namespace", "does not use"],
-    ),
-    (
-        "[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"W\"\n[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"V\"\n",
-        &["time_constraint[1].namespace", "urn:t"],
-    ),
-    (
-        "[[time_constraint]]\nnamespace = \"urn:t\"\nelement = \"When\"\nduration = \"EndTime\"\n",
-        &["time_constraint[0].end", "no other part"],
-    ),
     ("not toml", &["bespeak.toml"]),
 ];
 

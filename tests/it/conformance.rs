@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::support::offers::file;
 
-const PAGE: &str = "docs/conformance.md";
+const PAGE: &str = "docs/reference/conformance.md";
 
 /// Crates whose tests the page names, with the crate before the module.
 const CRATES: [&str; 12] = [

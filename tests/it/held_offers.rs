@@ -19,6 +19,7 @@ on_both_engines!(
     a_release_on_postgres:
     a_held_offer_of_an_application_that_is_gone_is_withdrawn,
     an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has_changed,
+    offers_are_kept_as_values,
 );
 
 const SOON: std::time::Duration = std::time::Duration::from_mins(1);
@@ -219,5 +220,31 @@ async fn an_agreement_from_a_flat_request_keeps_its_terms_after_its_template_has
     let asked = json!({ "agreement": id, "nodes": 2 });
     let answer = client.post_json("/negotiations", &asked).await;
     assert_eq!(answer.status, StatusCode::UNPROCESSABLE_ENTITY, "{answer:?}");
+    server.assert_verified();
+}
+
+async fn offers_are_kept_as_values(url: String) {
+    let server = Server::configured(Some(&url), &configuration("wait", 60));
+    let client = server.client();
+    let start = hours_ahead(2);
+    held(&client, start).await;
+    let words = held_in_words(&client, start).await;
+    client.post("/agreements", words.acceptance()).await.created();
+    client.post("/agreements", offer(start).xml()).await.created();
+    client.post_json("/agreements", &wanted(start)).await.created();
+    for table in [
+        "negotiations",
+        "offers",
+        "agreement_documents",
+        "template_versions",
+    ] {
+        let kept = column(&url, table, "document").await.expect("it can be read");
+        assert!(!kept.is_empty(), "{table}");
+        for text in kept {
+            let value: Value =
+                serde_json::from_str(&text).unwrap_or_else(|why| panic!("{table}: {why}: {text}"));
+            assert!(value.is_object(), "{table}: {text}");
+        }
+    }
     server.assert_verified();
 }

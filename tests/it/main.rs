@@ -3,6 +3,7 @@
 mod acceptance;
 mod access;
 mod advise;
+mod agreed_terms;
 mod agreement_life;
 mod answers;
 mod audit;
@@ -75,6 +76,7 @@ mod races;
 mod readme;
 mod reference_schedules;
 mod renegotiation;
+mod request_words;
 mod resources;
 mod rules;
 mod saved_work;

@@ -5,6 +5,7 @@ use std::fs;
 
 use serde_json::json;
 use tempfile::TempDir;
+use wsag::languages::WSAG4J;
 
 use crate::support::client::Client;
 use crate::support::negotiation::{SentOffer, negotiate, open};
@@ -14,10 +15,7 @@ use crate::support::server::Server;
 
 const HOUR: i64 = 3_600;
 
-/// The namespace of WSAG4J's time constraints. Their parts have the same names as ours.
-const WSAG4J: &str = "http://schemas.wsag4j.org/2009/07/wsag4j-scheduling-extensions";
-
-/// A service with four nodes that knows WSAG4J's time constraints, with a template in place of the built-in one if one is given.
+/// A service with four nodes, with a template in place of the built-in one if one is given.
 fn server(template: Option<&str>) -> (TempDir, Server) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("template.xml");
@@ -26,8 +24,7 @@ fn server(template: Option<&str>) -> (TempDir, Server) {
         format!("[[template]]\nfile = \"{}\"\n", path.display())
     });
     let configuration = format!(
-        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\ncpu_architecture = \"x86_64\"\n\n{named}\
-         [[time_constraint]]\nnamespace = \"{WSAG4J}\"\nelement = \"TimeConstraint\"\n"
+        "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\ncpu_architecture = \"x86_64\"\n\n{named}"
     );
     let server = Server::configured(None, &configuration);
     (folder, server)
@@ -281,61 +278,6 @@ fn terms_of_unknown_languages_are_kept_word_for_word_where_the_template_has_them
 }
 
 #[test]
-fn what_was_agreed_before_a_language_was_known_is_shown_as_it_was() {
-    run(async {
-        let template = with_term(
-            &file("templates/agreements/advance-reservation.xml"),
-            "LOOKS",
-            COLOURS,
-        )
-        .replace(
-            "<xs:enumeration value=\"SCHEDULING\"/>",
-            "<xs:enumeration value=\"SCHEDULING\"/><xs:enumeration value=\"LOOKS\"/>",
-        );
-        let resource = "[[resource]]\nname = \"local\"\nkind = \"local\"\nnodes = 4\n\n";
-        let mut server = Server::prepared(None, |folder| {
-            fs::write(folder.join("template.xml"), &template).expect("a file can be written");
-            let configuration = format!("{resource}[[template]]\nfile = \"template.xml\"\n");
-            fs::write(folder.join("bespeak.toml"), configuration).expect("a file can be written");
-        });
-        let client = server.client();
-        let document = with_term(&Offer::reserve(1, 60).xml(), "LOOKS", COLOURS);
-        let negotiation = open(&client).await;
-        let asked = SentOffer::solicited("c-1", Offer::reserve(1, 60)).replacing(
-            "<wsag:GuaranteeTerm",
-            &with_term("<wsag:GuaranteeTerm", "LOOKS", COLOURS),
-        );
-        negotiate(&client, negotiation, &[asked]).await;
-        let flat = json!({"nodes": 1, "durationSeconds": 60});
-        let ids = [
-            client.post("/agreements", document).await.created(),
-            client.post_json("/agreements", &flat).await.created(),
-        ];
-        // By now the element says when, and the template is another one.
-        server.stop();
-        server.reconfigure(&format!(
-            "{resource}[[time_constraint]]\nnamespace = \"urn:example:colours\"\nelement = \"Colours\"\n"
-        ));
-        server.restart();
-        let client = server.client();
-        for id in ids {
-            for part in ["", "/terms"] {
-                let shown = client.get(&format!("/agreements/{id}{part}")).await;
-                assert_eq!(shown.status.as_u16(), 200, "{shown:?}");
-                assert!(shown.body.contains(COLOURS), "{shown:?}");
-            }
-            let terms = client.get_json(&format!("/agreements/{id}/terms")).await;
-            let kinds = terms["terms"].as_array().into_iter().flatten();
-            let kinds: Vec<_> = kinds.filter_map(|term| term["kind"].as_str()).collect();
-            assert_eq!(kinds, ["job", "time", "other", "guarantee"], "{terms}");
-        }
-        let shown = client.get(&format!("/negotiations/{negotiation}")).await;
-        assert!(shown.body.contains(COLOURS), "{shown:?}");
-        server.assert_verified();
-    });
-}
-
-#[test]
 fn a_variable_in_another_language_is_bound_in_an_offer_that_came_in_json() {
     run(async {
         let variable = format!(
@@ -355,5 +297,37 @@ fn a_variable_in_another_language_is_bound_in_an_offer_that_came_in_json() {
         let guarantee: Vec<_> = guarantee.filter(|term| term["kind"] == "guarantee").collect();
         assert_eq!(guarantee.len(), 1, "{terms}");
         server.assert_verified();
+    });
+}
+
+#[test]
+fn a_guarantee_with_content_of_another_language_is_that_of_the_template_in_any_writing() {
+    run(async {
+        let valued = |document: &str, worth: &str| {
+            document.replace(
+                "<wsag:BusinessValueList/>",
+                &format!(
+                    "<wsag:BusinessValueList><wsag:CustomBusinessValue>{worth}</wsag:CustomBusinessValue>\
+                     </wsag:BusinessValueList>"
+                ),
+            )
+        };
+        let template = file("templates/agreements/advance-reservation.xml");
+        let worth = "<w:Worth xmlns:w=\"urn:example:worth\" kind=\"x\" of=\"y\"><w:Sum>1</w:Sum></w:Worth>";
+        let (_folder, server) = server(Some(&valued(&template, worth)));
+        let client = server.client();
+        let offer = Offer::reserve(1, 60).xml();
+        let written = "<Worth xmlns=\"urn:example:worth\" of=\"y\" kind=\"x\">\n  <Sum>1</Sum>\n</Worth>";
+        for same in [worth, written] {
+            client.post("/agreements", valued(&offer, same)).await.created();
+        }
+        for other in [
+            worth.replace(">1<", ">2<"),
+            worth.replace("kind=\"x\"", "kind=\"z\""),
+        ] {
+            let (status, path) = refused(&client, valued(&offer, &other)).await;
+            assert_eq!(status, 422, "{other}");
+            assert!(path.ends_with("/wsag:GuaranteeTerm"), "{path}");
+        }
     });
 }

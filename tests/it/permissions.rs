@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::support::client::Client;
 use crate::support::negotiation::{SentOffer, message, negotiate};
 use crate::support::offers::{Offer, date_time, file, hours_ahead, moved};
+use crate::support::run;
 use crate::support::server::Server;
 use crate::support::stores::on_both_engines;
 
@@ -258,21 +259,35 @@ async fn every_operation_asks_for_a_key_and_shows_a_party_its_own_only(url: Stri
 
 #[test]
 fn every_route_of_the_api_is_in_these_tables() {
-    let known: BTreeSet<&str> = KEYED
-        .iter()
-        .chain(OPERATORS)
-        .map(|(_, route)| *route)
-        .chain(OPEN.iter().chain(WATCHED).copied())
-        // It only leads a browser to the pages.
-        .chain(["/"])
-        .collect();
-    let router = file("src/http/mod.rs");
-    let routes: BTreeSet<&str> = router
-        .split(".route(")
-        .skip(1)
-        .map(|rest| rest.split('"').nth(1).expect("a route begins with its path"))
-        .collect();
-    assert_eq!(known, routes);
+    run(async {
+        let server = Server::local();
+        let description = server.client_with("").get_json("/openapi.json").await;
+        let (mut routes, mut for_operators) = (BTreeSet::new(), BTreeSet::new());
+        for (path, methods) in description["paths"].as_object().expect("it has paths") {
+            routes.insert(path.as_str());
+            for (method, operation) in methods.as_object().expect("it has methods") {
+                let summary = operation["summary"].as_str().unwrap_or_default();
+                let summary = summary.strip_suffix("; it takes no dryRun").unwrap_or(summary);
+                if summary.ends_with("; for operators") {
+                    for_operators.insert((method.to_uppercase(), path.as_str()));
+                }
+            }
+        }
+        let known: BTreeSet<&str> = KEYED
+            .iter()
+            .chain(OPERATORS)
+            .map(|(_, route)| *route)
+            .chain(OPEN.iter().chain(WATCHED).copied())
+            // It only leads a browser to the pages.
+            .chain(["/"])
+            .collect();
+        assert_eq!(known, routes);
+        let operators = OPERATORS.iter();
+        let operators: BTreeSet<(String, &str)> = operators
+            .map(|(method, route)| (method.to_string(), *route))
+            .collect();
+        assert_eq!(operators, for_operators);
+    });
 }
 
 /// The path of a route about the agreement `id` or the negotiation.

@@ -53,6 +53,12 @@ async fn ask(client: &Client, nodes: u32, hours: i64) -> Value {
     answer.json()
 }
 
+/// The times within which a party is told that nodes are free.
+async fn free_times(client: &Client, nodes: u32, (start, end): &(String, String)) -> Value {
+    let path = format!("/availability?nodes={nodes}&start={start}&end={end}");
+    client.get_json(&path).await["free"].clone()
+}
+
 fn assert_offered(answer: &Value) {
     assert_eq!(answer["offers"][0]["state"], "Acceptable", "{answer}");
 }
@@ -104,8 +110,18 @@ async fn a_party_has_so_many_node_hours_what_is_held_included(url: String) {
     let (mut server, physics, chemistry) = bounded(&url, "[quotas]\nnode_hours = 4");
     let held = ask(&physics, 3, 2).await;
     assert_offered(&held);
-    let words = "4 node-hours at a time, offers that are held included; 3 are in use";
-    assert_exceeded(&ask(&physics, 2, 3).await, words);
+    let words = "4 node-hours at a time, offers that are held included; 3 are in use, and 2 are asked for; it may have 1 node \
+                 for 3600 seconds, or 2 nodes for 1800 seconds";
+    let exceeded = ask(&physics, 2, 3).await;
+    assert_exceeded(&exceeded, words);
+    let fitting = json!([{ "nodes": 1 }, { "durationSeconds": 1_800 }]);
+    assert_eq!(exceeded["refusal"]["relaxations"], fitting, "{exceeded}");
+    // Nor are two nodes shown as free to it.
+    let hour = (date_time(hours_ahead(3)), date_time(hours_ahead(4)));
+    assert_eq!(free_times(&physics, 2, &hour).await, json!([]));
+    let whole = json!([{ "start": hour.0, "end": hour.1 }]);
+    assert_eq!(free_times(&physics, 1, &hour).await, whole);
+    assert_eq!(free_times(&chemistry, 2, &hour).await, whole);
     let start = hours_ahead(3);
     let direct = Offer::reserve(2, HOUR).within(start, start + HOUR).xml();
     let refused = physics.post("/agreements", direct).await;
@@ -291,6 +307,10 @@ async fn what_each_party_has_is_shown_to_itself_and_to_operators(url: String) {
     physics.post_json("/agreements", &days(2, 15, 15)).await.created();
     let refused = physics.post_json("/negotiations", &days(17, 5, 5)).await.json();
     assert_exceeded(&refused, "50 % of the node-hours");
+    let week = (date_time(hours_ahead(24 * 17)), date_time(hours_ahead(24 * 24)));
+    assert_eq!(free_times(&physics, 4, &week).await, json!([]));
+    let whole = json!([{ "start": week.0, "end": week.1 }]);
+    assert_eq!(free_times(&chemistry, 4, &week).await, whole);
     // What is offered lies where the share leaves room.
     let asked = physics
         .post_json("/negotiations?dryRun=true", &days(10, 5, 60))

@@ -29,7 +29,7 @@ struct SessionStep {
 }
 
 /// The pages whose sessions need nothing but a service as it comes.
-const PAGES: [&str; 2] = ["README.md", "docs/negotiation.md"];
+const PAGES: [&str; 2] = ["README.md", "docs/tutorials/negotiation.md"];
 
 #[test]
 fn the_readme_is_short_and_its_links_lead_to_files() {
@@ -94,7 +94,7 @@ fn assert_sessions() {
 
 #[test]
 fn every_document_of_a_negotiation_has_its_place_in_the_session() {
-    let page = file("docs/negotiation.md");
+    let page = file("docs/tutorials/negotiation.md");
     let documents = fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/negotiation"));
     for document in documents.expect("the documents of a negotiation").flatten() {
         let name = document.file_name();
@@ -125,7 +125,7 @@ fn the_sessions_of_the_page_for_operators_print_what_they_say() {
         "export BESPEAK_LISTEN={address} BESPEAK_DATA_DIR=$PWD/bespeak-data"
     ));
     let here = |command: &str| command.replace("127.0.0.1:8080", &address).replace("/etc/", &etc);
-    go_through(&file("docs/operating.md"), shell, here);
+    go_through(&file("docs/reference/operating.md"), shell, here);
     server.assert_verified();
 }
 

@@ -1,4 +1,4 @@
-//! Rules of the two specifications that no other test is about; `docs/conformance.md` has all of them.
+//! Rules of the two specifications that no other test is about; `docs/reference/conformance.md` has all of them.
 
 use std::time::Duration;
 

@@ -114,7 +114,7 @@ pub(crate) fn event(kind: EventKind) -> Event {
 pub(crate) fn create(agreement: &Agreement) -> Change {
     Change::CreateAgreement {
         agreement: Box::new(agreement.clone()),
-        document: format!("<offer>{}</offer>", agreement.id).into(),
+        document: format!("<offer>{}</offer>", agreement.id).as_str().into(),
         events: vec![event(EventKind::Accepted)],
     }
 }

@@ -202,7 +202,7 @@ pub struct Shortfall {
 
 impl Shortfall {
     /// Whether it is more than chance.
-    pub fn is_significant(&self) -> bool {
+    pub(crate) fn is_significant(&self) -> bool {
         self.chance < SIGNIFICANCE
     }
 }
@@ -255,7 +255,7 @@ impl Advice {
 
 /// By how much each goal's best policy is behind the same policy with a portfolio of orders, and the scores of those, in the
 /// order of the advice. Each is one comparison that was planned, so that its chance is not corrected.
-pub fn compare_with_portfolio(
+pub(crate) fn compare_with_portfolio(
     scores: &[Score],
     advice: &[Advice],
     played: impl Fn(&[Policy]) -> Vec<Score>,
@@ -334,7 +334,7 @@ pub fn order_name(order: Order) -> &'static str {
 }
 
 /// When requests are fixed, in words.
-pub fn fixing_name(fixing: Option<Fraction>) -> String {
+pub(crate) fn fixing_name(fixing: Option<Fraction>) -> String {
     match fixing {
         None => "never".to_owned(),
         Some(Fraction { numerator: 0, .. }) => "at once".to_owned(),
@@ -343,14 +343,14 @@ pub fn fixing_name(fixing: Option<Fraction>) -> String {
 }
 
 /// How far alternatives may lie, in words.
-pub fn threshold_name(alternatives: Option<Alternatives>) -> String {
+pub(crate) fn threshold_name(alternatives: Option<Alternatives>) -> String {
     alternatives.map_or("none".to_owned(), |alternatives| {
         format!("up to {} %", whole_percent(alternatives.phi_max))
     })
 }
 
 /// A probability to three digits.
-pub fn chance_text(chance: f64) -> String {
+pub(crate) fn chance_text(chance: f64) -> String {
     if chance < 0.001 {
         "<0.001".to_owned()
     } else {

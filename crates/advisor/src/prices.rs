@@ -6,7 +6,7 @@ use scheduler::pricing::{Discount, Price, Tariff, Usage, load_factor};
 use crate::replay::{AcceptedRequest, UserRequest};
 
 /// The most price profiles of a list.
-pub const PROFILES_MAX: usize = 16;
+pub(crate) const PROFILES_MAX: usize = 16;
 
 /// The prices of placements: the parts of a provider's price list that depend on the request and the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -98,7 +98,7 @@ impl Random {
     }
 
     /// Gamma of this shape, at least 1, and scale (Marsaglia and Tsang, 2000).
-    pub fn gamma(&mut self, shape: f64, scale: f64) -> f64 {
+    pub(crate) fn gamma(&mut self, shape: f64, scale: f64) -> f64 {
         let d = shape.max(1.0) - 1.0 / 3.0;
         let c = 1.0 / (9.0 * d).sqrt();
         loop {

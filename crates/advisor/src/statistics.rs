@@ -70,7 +70,7 @@ impl Summary {
 
 /// The probability that values which are zero in the mean have, by chance, a mean this far from it on either side (Student's
 /// t-test). 1 for fewer than two values.
-pub fn chance_of_mean(summary: &Summary) -> f64 {
+pub(crate) fn chance_of_mean(summary: &Summary) -> f64 {
     if summary.count < 2 || summary.mean == 0.0 {
         return 1.0;
     }
@@ -103,7 +103,7 @@ fn student_t_within(t: f64, degrees: usize) -> f64 {
 
 /// Probabilities corrected for their number, so that the chance of even one error stays that of a single comparison (Holm, 1979);
 /// in the order given.
-pub fn correct_by_holm(probabilities: &[f64]) -> Vec<f64> {
+pub(crate) fn correct_by_holm(probabilities: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..probabilities.len()).collect();
     order.sort_by(|a, b| probabilities[*a].total_cmp(&probabilities[*b]));
     let mut corrected = vec![1.0; probabilities.len()];

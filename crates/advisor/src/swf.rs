@@ -113,7 +113,7 @@ impl Trace {
     }
 
     /// The value of a header field such as `MaxNodes`, without the lines that continue it.
-    pub fn header_field(&self, name: &str) -> Option<&str> {
+    fn header_field(&self, name: &str) -> Option<&str> {
         self.header.iter().find_map(|line| {
             let (key, value) = line.split_once(':')?;
             (key.trim() == name).then(|| value.trim())
@@ -121,7 +121,7 @@ impl Trace {
     }
 
     /// The number of a header field, such as 144 of `MaxNodes: 144 (8 of them with more memory)`.
-    pub fn header_number(&self, name: &str) -> Option<u64> {
+    pub(crate) fn header_number(&self, name: &str) -> Option<u64> {
         let text = self.header_field(name)?;
         let end = text
             .find(|c: char| c == '(' || c.is_whitespace())

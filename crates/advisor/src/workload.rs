@@ -54,7 +54,7 @@ pub enum Filter {
 
 impl Filter {
     /// Whether the filter lets a job through.
-    pub fn admits(self, job: &Job) -> bool {
+    pub(crate) fn admits(self, job: &Job) -> bool {
         match self {
             Self::F60 => job.run >= 60,
             Self::F1h => job.run >= 3_600 && job.nodes >= 2,

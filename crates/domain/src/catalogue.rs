@@ -18,13 +18,13 @@ pub use isolation::Isolation;
 pub use limits::{JobLimits, LimitKeys};
 
 /// Applications in a catalogue: enough for any provider, and small enough to be searched and shown whole.
-pub const APPLICATIONS_MAX: usize = 1_000;
+const APPLICATIONS_MAX: usize = 1_000;
 /// Arguments of an application, so that an argument vector stays far below every system's limit.
-pub const ARGUMENTS_MAX: usize = 64;
+const ARGUMENTS_MAX: usize = 64;
 /// Characters in a text argument or a choice; 64 of them stay far below every system's limit.
-pub const TEXT_LENGTH_MAX: usize = 1_024;
+const TEXT_LENGTH_MAX: usize = 1_024;
 /// The most bytes in the name of a file on Unix file systems.
-pub const FILE_NAME_LENGTH_MAX: usize = 255;
+const FILE_NAME_LENGTH_MAX: usize = 255;
 /// The longest sleep of the built-in application, in seconds: a week.
 const SLEEP_SECONDS_MAX: i64 = 86_400 * 7;
 

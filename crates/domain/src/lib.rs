@@ -1,5 +1,5 @@
-//! The values of the service and total functions on them: agreements with their states, slots, offers, money and events, the
-//! provider's applications, the resources, the changes that are stored, the past, and the clock. Nothing here waits, and nothing
+//! The values of the service and total functions on them: agreements with their states, slots, offers, money and events,
+//! requests, the provider's applications, the resources, the changes that are stored, the past, and the clock. Nothing here waits, and nothing
 //! but the clock depends on when it is called.
 
 pub mod agreement;
@@ -7,4 +7,7 @@ pub mod catalogue;
 pub mod change;
 pub mod clock;
 pub mod past;
+pub mod request;
 pub mod resources;
+
+pub use scheduler::worded;

@@ -1,11 +1,12 @@
 //! The executors of the resources that are in service, made when these come.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use domain::resources::Resource;
 
 use crate::lane::SharedExecutor;
+use crate::lock::{read, write};
 
 /// Makes the executor of a resource; the error says in words why it cannot be made.
 type ExecutorFactory = dyn Fn(&Resource) -> Result<SharedExecutor, String> + Send + Sync;
@@ -28,7 +29,7 @@ impl Executors {
         }
     }
 
-    /// Those of the resources with these names.
+    /// The executors of the resources with these names.
     pub fn of(executors: impl IntoIterator<Item = (String, SharedExecutor)>) -> Self {
         let known: BTreeMap<String, SharedExecutor> = executors.into_iter().collect();
         Self::made_by(move |resource| {
@@ -39,22 +40,21 @@ impl Executors {
 
     /// The executor of a resource.
     pub fn get(&self, resource: &str) -> Option<SharedExecutor> {
-        let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
-        present.get(resource).cloned()
+        read(&self.present).get(resource).cloned()
     }
 
-    /// The clusters among them.
+    /// The executors of clusters.
     pub fn clusters(&self) -> Vec<(String, SharedExecutor)> {
-        let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
+        let present = read(&self.present);
         let clusters = present.iter().filter(|(_, present)| present.is_cluster());
         clusters
             .map(|(name, cluster)| (name.clone(), cluster.clone()))
             .collect()
     }
 
-    /// Those among them that judge jobs before they are promised.
+    /// The executors that judge jobs before they are promised.
     pub fn judges(&self) -> Vec<(String, SharedExecutor)> {
-        let present = self.present.read().unwrap_or_else(PoisonError::into_inner);
+        let present = read(&self.present);
         let judges = present.iter().filter(|(_, executor)| executor.judges_jobs());
         judges
             .map(|(name, judge)| (name.clone(), judge.clone()))
@@ -65,7 +65,7 @@ impl Executors {
     /// as calls of this one.
     pub(super) fn begin(&self, resource: &Resource) -> Result<SharedExecutor, String> {
         let mut made = (self.make)(resource)?;
-        let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
+        let mut present = write(&self.present);
         if let Some(before) = present.get(&resource.name) {
             made = made.in_place_of(before);
         }
@@ -75,7 +75,6 @@ impl Executors {
 
     /// Forgets the executor of a resource that is gone.
     pub(super) fn end(&self, resource: &str) {
-        let mut present = self.present.write().unwrap_or_else(PoisonError::into_inner);
-        present.remove(resource);
+        write(&self.present).remove(resource);
     }
 }

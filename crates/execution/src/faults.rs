@@ -24,7 +24,7 @@ pub enum ResourceUse {
 }
 
 impl ResourceUse {
-    /// The same in words.
+    /// The use in words: what the resource is needed for.
     pub fn words(self) -> &'static str {
         match self {
             Self::FollowPlan => "follow the plan",

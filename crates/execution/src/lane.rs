@@ -94,7 +94,7 @@ impl SharedExecutor {
     }
 
     /// Whether it is a cluster, as [`Executor::is_cluster`] tells.
-    pub fn is_cluster(&self) -> bool {
+    pub(crate) fn is_cluster(&self) -> bool {
         self.executor.is_cluster()
     }
 

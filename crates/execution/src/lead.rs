@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 
 use domain::agreement::{Agreement, BroughtFiles, CannotStart, JobEnd, Run, StagingEnd};
 use domain::clock::Micros;
@@ -15,6 +15,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 use writer::Planner;
+
+use crate::lock::{read, write};
 
 /// Questions to the leader that may wait: more than the calls of all local resources at a time.
 const WAITING_MAX: usize = 256;
@@ -145,7 +147,7 @@ impl LeaderQuestion {
     /// Asks the planner of this process. Of the agreements with a job all are named, on whichever resource.
     ///
     /// # Errors
-    /// Those of the planner's verbs.
+    /// The errors of the planner's verbs.
     pub async fn ask(self, planner: &Planner) -> Result<LeaderAnswer, planner::Error> {
         let noted = match self {
             Self::Running(_) => return planner.send(ListRunning).await.map(LeaderAnswer::Agreements),
@@ -199,7 +201,7 @@ impl Hosts {
 
     /// Takes note of the replica of each local resource.
     pub fn replace(&self, by_resource: BTreeMap<String, String>) {
-        let mut known = self.by_resource.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = write(&self.by_resource);
         if *known != by_resource {
             *known = by_resource;
             self.changes.fetch_add(1, Ordering::Relaxed);
@@ -213,26 +215,26 @@ impl Hosts {
 
     /// The replica that a resource belongs to, where that is another one than this process.
     pub fn elsewhere(&self, resource: &str) -> Option<String> {
-        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.by_resource);
         known.get(resource).filter(|host| ***host != *self.own).cloned()
     }
 
     /// The local resources of a replica.
     pub fn of(&self, replica: &str) -> Vec<String> {
-        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.by_resource);
         let own = known.iter().filter(|(_, host)| *host == replica);
         own.map(|(resource, _)| resource.clone()).collect()
     }
 
     /// Whether a local resource belongs to this process. Alone, it has all of them.
     pub fn is_own(&self, resource: &str) -> bool {
-        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.by_resource);
         !self.is_one_of_several() || known.get(resource).is_some_and(|host| **host == *self.own)
     }
 
     /// The local resources, each with its replica.
     pub fn all(&self) -> Vec<(String, String)> {
-        let known = self.by_resource.read().unwrap_or_else(PoisonError::into_inner);
+        let known = read(&self.by_resource);
         let each = known.iter().map(|(known, host)| (known.clone(), host.clone()));
         each.collect()
     }

@@ -30,12 +30,12 @@ pub(super) fn processors_of_nodes<'r>(
         all += capacity;
     }
     let (first, capacity) = first?;
-    let each = own.len().checked_div(all).filter(|each| *each > 0)?;
-    let mut processors = Vec::with_capacity(nodes.len() * each);
+    let share = own.len().checked_div(all).filter(|share| *share > 0)?;
+    let mut processors = Vec::with_capacity(nodes.len() * share);
     for node in nodes {
         let node = usize::try_from(*node).ok().filter(|node| *node < capacity)?;
-        let from = (first + node) * each;
-        processors.extend(own.get(from..from + each)?);
+        let from = (first + node) * share;
+        processors.extend(own.get(from..from + share)?);
     }
     (!processors.is_empty()).then_some(processors)
 }

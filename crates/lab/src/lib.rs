@@ -7,10 +7,12 @@
     reason = "statistics: node-seconds and counts far below 2⁵³ become numbers to be averaged and drawn"
 )]
 
+pub mod adaptive;
 pub mod beside;
 pub mod experiment;
 pub mod figure;
 pub mod flow;
+pub mod heterogeneous;
 pub mod optimum;
 pub mod report;
 pub mod request_list;

@@ -54,6 +54,7 @@ pub use decider::{Decider, DecisionStep};
 pub use error::{AlternativeSlot, Error, Inconsistent, OfferLoss, Refusal, Result};
 pub use fault::IMPOSSIBLE;
 pub use life::at_peer::MadeAtPeer;
+pub use limits::allowance::Allowance;
 pub use limits::party_usage::{PartyUsage, ResourceUsage};
 pub use options::CommandOptions;
 pub use overruns::Overruns;

@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::agreements::is_undecided;
 use crate::context::View;
 use crate::free_time::{join_free_intervals, whole_steps_of_gap};
+use crate::limits::allowance::Allowance;
 use crate::prices::payer::Payer;
 use crate::prices::price_list::{Priced, Pricing};
 use crate::schedules::resource_plan::{NodeStatus, ResourcePlan};
@@ -70,6 +71,8 @@ pub struct PicturedSlot {
     pub interval: Interval,
     /// How many nodes.
     pub nodes: u32,
+    /// The answer whose offers it is held for, of which one can be taken; none of an agreement.
+    pub choice: Option<Uuid>,
     /// Their numbers where these are known: they are bound when the slot begins, and on clusters kept some time before.
     pub numbers: Vec<u32>,
 }
@@ -103,6 +106,24 @@ impl Picture {
         self.resources.iter().map(|resource| resource.slots.len()).sum()
     }
 
+    /// What its quotas leave a party, as far as the picture has what it has.
+    pub fn allowance(&self, party: &str) -> Allowance {
+        let quotas = self.policies.quotas_of_parties.get(party);
+        let slots = || {
+            let resources = self.resources.iter();
+            resources.flat_map(|resource| resource.slots.iter().map(|slot| (resource.name.as_str(), slot)))
+        };
+        let is_of_other =
+            |slot: &PicturedSlot| slot.party != party && matches!(slot.of, SlotOf::Agreement { .. });
+        let has_others = slots().any(|(_, slot)| is_of_other(slot));
+        let own = slots().filter(|(_, slot)| slot.party == party);
+        Allowance::beside(
+            quotas.unwrap_or(&self.policies.quotas),
+            (self.taken, has_others),
+            own.map(|(resource, slot)| (resource, slot.choice, (slot.interval, slot.nodes))),
+        )
+    }
+
     /// The resource with this name.
     pub fn named(&self, name: &str) -> Option<&PicturedResource> {
         self.resources.iter().find(|resource| resource.name == name)
@@ -127,6 +148,27 @@ impl PicturedResource {
         let gaps = join_free_intervals(&enough).into_iter();
         let gaps = gaps.map(|gap| whole_steps_of_gap(gap, step));
         gaps.filter(|gap| !gap.is_empty()).take(most).collect()
+    }
+
+    /// The resource with no more free nodes than an allowance leaves for a duration, of which a number of nodes is wanted; its slots
+    /// and nodes are left out.
+    #[must_use]
+    pub fn limited_to(&self, allowance: &Allowance, wanted: (u32, Seconds), within: Interval) -> Self {
+        let free = if allowance.is_unbounded() {
+            self.free.clone()
+        } else {
+            allowance.limit_free(&self.free, (&self.name, self.capacity), wanted, within)
+        };
+        Self {
+            name: self.name.clone(),
+            capacity: self.capacity,
+            takes_new: self.takes_new,
+            free,
+            slots: Vec::new(),
+            unused: Vec::new(),
+            counts: self.counts,
+            nodes: Vec::new(),
+        }
     }
 
     /// The price for a party of one node for an hour that is its whole window, where the nodes are as busy as they are in an interval.
@@ -194,6 +236,7 @@ pub(crate) fn picture(view: View<'_>) -> Picture {
                 party: negotiation.instance.party.clone(),
                 interval,
                 nodes,
+                choice: Some(*choice),
                 numbers: Vec::new(),
             };
             add(&stretch.resource, slot);
@@ -252,6 +295,7 @@ fn pictured_slots<'a>(view: View<'a>, agreement: &'a Agreement) -> impl Iterator
                 party: agreement.party.clone(),
                 interval: slot.placement,
                 nodes: slot.nodes,
+                choice: None,
                 numbers: bound.or_else(kept).cloned().unwrap_or_default(),
             }
         })

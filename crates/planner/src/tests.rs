@@ -6,6 +6,7 @@ mod forecasts;
 pub(super) mod harness;
 mod holds;
 pub(super) mod price_plan;
+mod quotas;
 mod resource_choice;
 mod stories;
 mod three_speeds;

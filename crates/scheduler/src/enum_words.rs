@@ -5,28 +5,28 @@
 macro_rules! worded {
     (
         $(#[$of:meta])*
-        pub enum $name:ident {
+        $vis:vis enum $name:ident {
             $($(#[$about:meta])* $variant:ident = $word:literal,)+
         }
     ) => {
         $(#[$of])*
-        pub enum $name {
+        $vis enum $name {
             $($(#[$about])* $variant,)+
         }
 
         impl $name {
             /// Each of them.
-            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+            $vis const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
 
             /// The word that is stored and shown.
-            pub const fn word(self) -> &'static str {
+            $vis const fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
                 }
             }
 
             /// The one that a word names.
-            pub fn from_word(word: &str) -> Option<Self> {
+            $vis fn from_word(word: &str) -> Option<Self> {
                 match word {
                     $($word => Some(Self::$variant),)+
                     _ => None,

@@ -1,12 +1,10 @@
 //! Planning in advance.
 
-pub mod adaptive;
 pub mod admission;
 pub mod alternatives;
 mod counts_in_words;
 pub mod domain;
 mod enum_words;
-pub mod heterogeneous;
 pub mod measure;
 pub mod moldable;
 pub mod prediction;

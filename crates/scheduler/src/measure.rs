@@ -10,7 +10,7 @@ use std::hint::black_box;
 /// Rows of the query file that are asked without being placed.
 pub const QUERY_ROWS: std::ops::Range<usize> = 0..10_000;
 /// Rows of the query file that replace a live reservation.
-pub const CHURN_ROWS: std::ops::Range<usize> = 20_000..30_000;
+const CHURN_ROWS: std::ops::Range<usize> = 20_000..30_000;
 /// The most reservations removed and added in bulk.
 const BULK_MAX: usize = 10_000;
 /// Operations between two looks at the CPU clock, which is a system call.

@@ -5,9 +5,7 @@
 //! [`Tariff`] per user profile. All arithmetic is exact, because the same number appears in an offer, in an agreement and in a
 //! ledger.
 
-use crate::adaptive::AdaptiveRequest;
 use crate::admission::Fraction;
-use crate::preemptive::{Piece, Preemption};
 use crate::time::{Interval, Seconds, Time};
 use std::ops::Sub;
 
@@ -113,7 +111,7 @@ pub struct Usage {
     pub deadline: Seconds,
     /// Whether the request allows cuts.
     pub preemptive: bool,
-    /// The number of shapes that the request allows, see [`flexibility_factor`].
+    /// The flexibility factor (section 3.2 of the paper): the number of shapes that the request allows.
     pub shapes: u64,
 }
 
@@ -146,22 +144,6 @@ impl Usage {
             deadline: (window.end - since).max(fastest.saturating_mul(2)),
             preemptive: false,
             shapes: 1,
-        }
-    }
-
-    /// The usage of `request`, submitted at `submitted`, in `pieces`.
-    pub fn of(request: &AdaptiveRequest, submitted: Time, pieces: &[Piece]) -> Self {
-        let area =
-            |piece: &Piece| u128::from(piece.nodes) * u128::from(piece.interval.duration().unsigned_abs());
-        let completion = pieces.last().map_or(submitted, |piece| piece.interval.end);
-        let preemption = request.preemption();
-        Self {
-            node_seconds: pieces.iter().map(area).sum(),
-            completion: completion - submitted,
-            fastest: request.shapes().largest().1,
-            deadline: request.window().end - submitted,
-            preemptive: preemption.pieces_max() > 1,
-            shapes: flexibility_factor(request.shapes().len(), preemption),
         }
     }
 }
@@ -237,22 +219,4 @@ impl Tariff {
             .checked_mul(self.saving_step.0)?;
         Some(full.scaled(numerator, denominator)?.0)
     }
-}
-
-/// The flexibility factor (section 3.2): the number of shapes that a request of this many sizes allows, counting every way to cut
-/// it and every choice of sizes for the pieces; `u64::MAX` where there are more. O(N).
-pub fn flexibility_factor(sizes: usize, preemption: &Preemption) -> u64 {
-    let sizes = sizes as u128;
-    let cuts = u128::from(preemption.parts() - 1);
-    let mut shapes: u128 = 0;
-    // Ways to make `made` cuts, and sizes of that many pieces and one.
-    let (mut ways, mut choices) = (1_u128, sizes);
-    for made in 0..u128::from(preemption.pieces_max()) {
-        shapes = shapes.saturating_add(ways.saturating_mul(choices));
-        ways = ways.saturating_mul(cuts - made) / (made + 1);
-        if preemption.independent() {
-            choices = choices.saturating_mul(sizes);
-        }
-    }
-    u64::try_from(shapes).unwrap_or(u64::MAX)
 }

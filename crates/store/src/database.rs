@@ -40,15 +40,15 @@ impl Store {
         Self::open_named(url, APPLICATION).await
     }
 
-    /// The same with sessions of this name, on a server.
+    /// Opens a database as [`Store::open`] does, with sessions of this name on a server.
     pub(super) async fn open_named(url: &str, application: &str) -> Result<Self> {
         Self::open_file(url, application, IfMissing::Create).await
     }
 
-    /// The same, where a SQLite file that is missing is a mistake.
+    /// Opens a database that is there: a SQLite file that is missing is a mistake.
     ///
     /// # Errors
-    /// Those of [`Store::open`].
+    /// The errors of [`Store::open`].
     pub async fn open_existing(url: &str) -> Result<Self> {
         Self::open_file(url, APPLICATION, IfMissing::Refuse).await
     }
@@ -186,7 +186,7 @@ impl Store {
         self.known.damage()
     }
 
-    /// The same error, of which all listeners hear where it is [`Error::Damaged`].
+    /// The result as it is. All listeners hear of its error where that is [`Error::Damaged`].
     pub(super) fn told<T>(&self, result: Result<T>) -> Result<T> {
         if let Err(Error::Damaged(what)) = &result {
             self.known.note_damage(what);

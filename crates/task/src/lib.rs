@@ -21,20 +21,13 @@ pub const THREAD_KEPT: Duration = Duration::from_mins(2);
 /// How long to wait before a thread is asked for again where the system has none, at first and at most; it doubles in between.
 const THREAD_AGAIN: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(5));
 
-/// A future on the heap whose type names its result alone.
-pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-
-/// A future as a [`BoxedFuture`], for a set of tasks.
-pub fn boxed<T>(future: impl Future<Output = T> + Send + 'static) -> BoxedFuture<T> {
-    Box::pin(future)
-}
-
 /// Spawns a task, as `tokio::spawn` does.
 ///
 /// # Panics
 /// Outside a runtime.
 pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
-    tokio::spawn(boxed(future))
+    let future: Pin<Box<dyn Future<Output = T> + Send>> = Box::pin(future);
+    tokio::spawn(future)
 }
 
 /// Work for a thread.

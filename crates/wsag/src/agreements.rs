@@ -1,17 +1,20 @@
 //! Offers of agreements (GFD.192, section 4).
 
-use crate::languages::TimeLanguages;
+use serde::{Deserialize, Serialize};
+
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
 use crate::xml::{BuiltOffer, DateTime, Fragment, WrittenValue, element, named_values};
 
 element! {
     /// `wsag:AgreementOffer`.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct AgreementOffer {
         /// The identity that the initiator asks for; the responder assigns one where it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_id: Option<String> = @"wsag:AgreementId" by parse_token,
         /// For people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = "wsag:Name",
         /// The sides of the agreement, and its template.
         pub context: Context = "wsag:Context",
@@ -22,21 +25,27 @@ element! {
 
 element! {
     /// `wsag:Context`.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct Context declares ["wsag"] {
         /// The initiator, verbatim: any text or element.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_initiator: Option<Fragment> = "wsag:AgreementInitiator",
         /// The responder, verbatim: any text or element.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_responder: Option<Fragment> = "wsag:AgreementResponder",
         /// Which of the two provides the service.
         pub service_provider: Role = "wsag:ServiceProvider",
         /// When the agreement ends to be valid.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expiration_time: Option<DateTime> = "wsag:ExpirationTime",
         /// The template that an offer is made from.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub template_id: Option<String> = "wsag:TemplateId" by parse_token,
         /// The name of that template.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub template_name: Option<String> = "wsag:TemplateName" by parse_token,
         /// Foreign elements, verbatim. They describe and ask for nothing.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub extensions: Vec<Fragment> = "wsag:*",
     }
 }
@@ -77,16 +86,10 @@ impl AgreementOffer {
         self.document("wsag:AgreementOffer", &["wsag"]).finish()
     }
 
-    /// As a document of its own that is checked, without being written: `Document::made`. It is read in these languages and in those
-    /// in which it says when.
-    pub fn make(&self, languages: &TimeLanguages) -> BuiltOffer {
-        let own = self
-            .terms
-            .descriptions()
-            .filter_map(|description| description.language.clone());
+    /// As a document of its own that is checked, without being written: `Document::made`.
+    pub fn make(&self) -> BuiltOffer {
         BuiltOffer {
             pieces: self.document("wsag:AgreementOffer", &["wsag"]).pieces(),
-            languages: languages.with(own),
         }
     }
 }

@@ -1,11 +1,35 @@
-//! Whether an agreement's offer repeats a negotiation's: the same context and terms, in any writing.
+//! Whether two parts of documents say the same, in any writing: an agreement's offer and a negotiation's, a guarantee and that of a
+//! template.
 //!
-//! Prefixes, the order of attributes, space between elements and comments say nothing. Values are the same where they are the
-//! same text without the space around it, the same instant, or the same number.
+//! Prefixes, the order of attributes, space between elements and comments say nothing. Strings are the same where they have the same
+//! characters; other values where they are the same text without the space around it, the same instant, number or truth value.
 
-use crate::xml::datatypes::Decimal;
-use crate::xml::ns::WSAG;
-use crate::xml::{DateTime, Document, Node, Violation, ViolationKind, collapse_space};
+use std::borrow::Cow;
+
+use crate::expression::{DIALECT, Expression};
+use crate::guarantees::{Compensation, GuaranteeTerm, ServiceScope};
+use crate::xml::datatypes::{Decimal, parse_boolean, parse_double, preserve_space, replace_space};
+use crate::xml::ns::{JSDL, JSDL_POSIX, WSAG};
+use crate::xml::{DateTime, Document, Fragment, Node, Violation, ViolationKind, collapse_space};
+
+/// How white space counts in the values of a type.
+type Whitespace = fn(&str) -> Cow<'_, str>;
+
+/// The elements with a string in which white space counts, with their types: a normalizedString has spaces in place of other white
+/// space.
+const STRINGS: [(&str, &str, Whitespace); 11] = [
+    (WSAG, "Name", preserve_space),
+    (JSDL, "JobName", preserve_space),
+    (JSDL, "Description", preserve_space),
+    (JSDL, "ApplicationName", preserve_space),
+    (JSDL, "ApplicationVersion", preserve_space),
+    (JSDL, "FileName", preserve_space),
+    (JSDL_POSIX, "Argument", replace_space),
+    (JSDL_POSIX, "Input", replace_space),
+    (JSDL_POSIX, "Output", replace_space),
+    (JSDL_POSIX, "Error", replace_space),
+    (WSAG, "KPIName", preserve_space),
+];
 
 /// The first place where the first offer of `sent` differs from the first offer of `offered` in its context and terms; None where
 /// they agree. O(n).
@@ -33,14 +57,19 @@ fn difference_of_nodes(sent: Node<'_>, offered: Node<'_>) -> Option<Violation> {
     }
     for (namespace, local, value) in offered.attributes() {
         let given = sent.attribute(namespace, local);
-        if !given.is_some_and(|given| say_the_same(given, value)) {
+        // The attributes of WS-Agreement are strings.
+        let is_same = |given: &str| match namespace {
+            WSAG => collapse_space(given) == collapse_space(value),
+            _ => say_the_same(given, value),
+        };
+        if !given.is_some_and(is_same) {
             return here(&format!("its {local} was offered as {value:?}"));
         }
     }
     if sent.attributes().count() != offered.attributes().count() {
         return here("it has an attribute that was not offered");
     }
-    if !say_the_same(&sent.text(), &offered.text()) {
+    if !have_same_value(sent, offered) {
         let value = collapse_space(&offered.text()).to_string();
         return here(&format!("{value:?} was offered here"));
     }
@@ -65,17 +94,98 @@ fn difference_at(node: Node<'_>, message: &str) -> Violation {
     }
 }
 
-/// Whether two texts say the same.
+/// Whether two elements of one name have the same text, by its type.
+fn have_same_value(sent: Node<'_>, offered: Node<'_>) -> bool {
+    let (one, other) = (sent.text(), offered.text());
+    let mut strings = STRINGS.iter();
+    match strings.find(|(namespace, local, _)| sent.is(namespace, local)) {
+        Some((_, _, normalise)) => normalise(&one) == normalise(&other),
+        None => say_the_same(&one, &other),
+    }
+}
+
+/// Whether two texts that are no strings say the same.
 fn say_the_same(one: &str, other: &str) -> bool {
     let (one, other) = (collapse_space(one), collapse_space(other));
     if one == other {
         return true;
     }
-    let instant = |text: &str| text.parse::<DateTime>().ok();
-    if let (Some(one), Some(other)) = (instant(&one), instant(&other)) {
+    let instants = (one.parse::<DateTime>(), other.parse::<DateTime>());
+    if let (Ok(one), Ok(other)) = instants {
         return one == other;
     }
-    matches!((Decimal::parse(&one), Decimal::parse(&other)), (Some(one), Some(other)) if one == other)
+    if let (Some(one), Some(other)) = (Decimal::parse(&one), Decimal::parse(&other)) {
+        return one == other;
+    }
+    let truths = (parse_boolean(&one), parse_boolean(&other));
+    if let (Ok(one), Ok(other)) = truths {
+        return one == other;
+    }
+    // Such as 1e0, which is 1.
+    let order = parse_double(&one).ok().zip(parse_double(&other).ok());
+    order.is_some_and(|(one, other)| one.partial_cmp(&other).is_some_and(std::cmp::Ordering::is_eq))
+}
+
+impl GuaranteeTerm {
+    /// Whether another guarantee says the same: the same values in each part, and content of other languages in its canonical form,
+    /// whatever its prefixes and the space between its elements.
+    pub fn is_same_as(&self, other: &GuaranteeTerm) -> bool {
+        let (values, others) = (&self.values, &other.values);
+        let are_same_texts = |one: Option<&Expression>, other: Option<&Expression>| match one.zip(other) {
+            Some((one, other)) => are_same_expressions(one, other),
+            None => one.is_none() && other.is_none(),
+        };
+        self.name == other.name
+            && self.obligated == other.obligated
+            && are_all_same(&self.scopes, &other.scopes, are_same_scopes)
+            && are_same_texts(
+                self.qualifying_condition.as_ref(),
+                other.qualifying_condition.as_ref(),
+            )
+            && self.objective.kpi_name == other.objective.kpi_name
+            && are_same_expressions(&self.objective.level, &other.objective.level)
+            && values.importance == others.importance
+            && are_all_same(&values.penalties, &others.penalties, are_same_compensations)
+            && are_all_same(&values.rewards, &others.rewards, are_same_compensations)
+            && values.preference == others.preference
+            && are_all_same(&values.custom, &others.custom, are_same_fragments)
+    }
+}
+
+/// Whether two lists have as many members, and each the same as the one of its place.
+fn are_all_same<T>(one: &[T], other: &[T], is_same: fn(&T, &T) -> bool) -> bool {
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| is_same(one, other))
+}
+
+fn are_same_scopes(one: &ServiceScope, other: &ServiceScope) -> bool {
+    one.service_name == other.service_name && are_all_same(&one.parts, &other.parts, are_same_fragments)
+}
+
+/// Whether two expressions have the same text in the same dialect. One that names none is in ours.
+fn are_same_expressions(one: &Expression, other: &Expression) -> bool {
+    let dialect = |expression: &Expression| expression.dialect.clone().unwrap_or_else(|| DIALECT.to_owned());
+    dialect(one) == dialect(other) && collapse_space(&one.text) == collapse_space(&other.text)
+}
+
+fn are_same_compensations(one: &Compensation, other: &Compensation) -> bool {
+    let unit = |compensation: &Compensation| compensation.unit.as_deref().map(str::trim).map(str::to_owned);
+    let amount = |compensation: &Compensation| Decimal::parse(compensation.value.text.trim());
+    let is_same_amount = amount(one).is_some() && amount(one) == amount(other);
+    one.interval == other.interval
+        && unit(one) == unit(other)
+        && (are_same_expressions(&one.value, &other.value)
+            || is_same_amount && one.value.dialect == other.value.dialect)
+}
+
+/// Whether two elements are the same in their canonical form.
+fn are_same_fragments(one: &Fragment, other: &Fragment) -> bool {
+    if one == other {
+        return true;
+    }
+    let (Ok(one), Ok(other)) = (Document::written(one.as_str()), Document::written(other.as_str())) else {
+        return false;
+    };
+    difference_of_nodes(one.root(), other.root()).is_none()
 }
 
 #[cfg(test)]
@@ -108,6 +218,52 @@ mod tests {
                 .replace("xmlns:arp", if from == "arp:" { "xmlns:a" } else { "xmlns:arp" });
             assert_eq!(compare(&sent), None, "{from:?} as {to:?}");
         }
+    }
+
+    #[test]
+    fn white_space_counts_where_the_type_says_so() {
+        let argument = |namespace: &str, local: &str, text: &str| {
+            let text = format!("<a:{local} xmlns:a=\"{namespace}\">{text}</a:{local}>");
+            Fragment::parse(&text).expect("an element")
+        };
+        for (namespace, local, one, other, is_same) in [
+            (JSDL_POSIX, "Argument", "a  b", "a b", false),
+            (JSDL_POSIX, "Argument", "a b", "a b ", false),
+            (JSDL_POSIX, "Argument", "a\tb", "a b", true),
+            (JSDL_POSIX, "Argument", "1", "1.0", false),
+            (JSDL, "FileName", "a  b", "a b", false),
+            (JSDL, "Exact", " 1 ", "1e0", true),
+            (JSDL, "DeleteOnTermination", "1", "true", true),
+            ("urn:other", "Exact", " 1.0\n", "1", true),
+        ] {
+            let (one, other) = (argument(namespace, local, one), argument(namespace, local, other));
+            assert_eq!(are_same_fragments(&one, &other), is_same, "{one} and {other}");
+        }
+    }
+
+    #[test]
+    fn foreign_content_of_a_guarantee_is_compared_in_its_canonical_form() {
+        let guarantee = |custom: &str, level: &str, amount: &str| {
+            let text = format!(
+                r#"<wsag:AgreementOffer xmlns:wsag="{WSAG}"><wsag:Context><wsag:ServiceProvider>AgreementResponder</wsag:ServiceProvider></wsag:Context><wsag:Terms><wsag:All><wsag:GuaranteeTerm wsag:Name="G"><wsag:ServiceLevelObjective><wsag:CustomServiceLevel>{level}</wsag:CustomServiceLevel></wsag:ServiceLevelObjective><wsag:BusinessValueList><wsag:Penalty><wsag:AssessmentInterval><wsag:Count>1</wsag:Count></wsag:AssessmentInterval><wsag:ValueExpression>{amount}</wsag:ValueExpression></wsag:Penalty><wsag:CustomBusinessValue>{custom}</wsag:CustomBusinessValue></wsag:BusinessValueList></wsag:GuaranteeTerm></wsag:All></wsag:Terms></wsag:AgreementOffer>"#
+            );
+            let document = Document::parse(text.as_bytes()).expect("a document");
+            let Ok(crate::Message::AgreementOffer(offer)) = crate::read(&document) else {
+                panic!("it is no offer: {text}");
+            };
+            offer.terms.guarantees().next().expect("a guarantee").clone()
+        };
+        let custom = r#"<a:Worth xmlns:a="urn:a" kind="x" of="y"><a:Sum>1</a:Sum></a:Worth>"#;
+        let one = guarantee(custom, "completed le deadline", "12.50");
+        let again = r#"
+            <Worth xmlns="urn:a" of="y" kind="x">
+              <Sum> 1 </Sum>
+            </Worth>"#;
+        assert!(one.is_same_as(&guarantee(again, " completed le deadline ", "12.5")));
+        let other = custom.replace(">1<", ">2<");
+        assert!(!one.is_same_as(&guarantee(&other, "completed le deadline", "12.50")));
+        assert!(!one.is_same_as(&guarantee(custom, "started le deadline", "12.50")));
+        assert!(!one.is_same_as(&guarantee(custom, "completed le deadline", "12.51")));
     }
 
     #[test]

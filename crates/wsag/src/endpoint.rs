@@ -1,18 +1,22 @@
 //! Endpoint references of WS-Addressing 1.0. Their addresses are names of things here and are never fetched.
 
+use serde::{Deserialize, Serialize};
+
 use crate::xml::ns::WSA;
 use crate::xml::{
     DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, check_repeated_element, read_uri,
 };
 
 /// `wsa:EndpointReferenceType`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EndpointReference {
     /// `wsa:Address`.
     pub address: String,
     /// `wsa:ReferenceParameters`, verbatim: what the endpoint wants to be told again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<Fragment>,
     /// `wsa:Metadata` and foreign elements, verbatim and in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rest: Vec<Fragment>,
 }
 

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::xml::datatypes::{Decimal, parse_boolean, parse_double};
@@ -16,16 +17,17 @@ use crate::xml::{DateTime, Duration, NamedValue, list_names, named_values, short
 /// The name of this language in `bsp:dialect`.
 pub const DIALECT: &str = "urn:bespeak:expression:1";
 /// Longest expression, in bytes.
-pub const LENGTH_MAX: usize = 2_000;
+const LENGTH_MAX: usize = 2_000;
 /// Deepest nesting of brackets and `not`.
 pub const NESTING_MAX: usize = 32;
 
 /// A text in an expression language, [`ParsedExpression`] where it is in ours.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Expression {
     /// The text as it stands.
     pub text: String,
     /// `bsp:dialect`; absent means our own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dialect: Option<String>,
 }
 

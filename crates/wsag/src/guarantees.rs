@@ -1,7 +1,10 @@
 //! Guarantee terms: the side that owes them, when they count, and their values (GFD.192, section 4.2.6).
 
+use serde::{Deserialize, Serialize};
+
 use crate::expression::Expression;
 use crate::xml::datatypes::{parse_count, parse_double, parse_integer, parse_token};
+use crate::xml::doubles::Double;
 use crate::xml::ns::{BSP, WSAG};
 use crate::xml::{
     DocumentCheck, Duration, Fragment, Node, Readable, WrittenValue, Xml, element, named_values, read_simple,
@@ -10,15 +13,17 @@ use crate::xml::{
 
 written! {
     /// `wsag:GuaranteeTerm`. The namespaces wsag and bsp must be declared above it.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct GuaranteeTerm {
         /// Name of the term.
         pub name: String = @"wsag:Name",
         /// The side that owes it; the provider where the term names none.
         pub obligated: Obligated = @"wsag:Obligated",
         /// The services that it is about.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub scopes: Vec<ServiceScope> = "wsag:ServiceScope",
         /// When it counts; always, where absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub qualifying_condition: Option<Expression> = "wsag:QualifyingCondition",
         /// Its objective.
         pub objective: ServiceLevelObjective = "wsag:ServiceLevelObjective",
@@ -29,11 +34,13 @@ written! {
 
 element! {
     /// `wsag:ServiceScope`.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct ServiceScope {
         /// Name of the service; every service of the agreement, where it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub service_name: Option<String> = @"wsag:ServiceName" by parse_token,
         /// Parts of the service, verbatim.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub parts: Vec<Fragment> = "wsag:*",
     }
 }
@@ -49,9 +56,10 @@ named_values! {
 }
 
 /// `wsag:ServiceLevelObjective`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceLevelObjective {
     /// `KPITarget/KPIName`, where the objective is a target of a named indicator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kpi_name: Option<String>,
     /// `CustomServiceLevel`.
     pub level: Expression,
@@ -59,32 +67,57 @@ pub struct ServiceLevelObjective {
 
 element! {
     /// `wsag:BusinessValueList`.
-    #[derive(Debug, Clone, PartialEq, Default)]
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
     pub struct BusinessValueList {
         /// Relative importance.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub importance: Option<i64> = "wsag:Importance" by parse_integer,
         /// The payments when it is violated.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub penalties: Vec<Compensation> = "wsag:Penalty",
         /// The payments when it is fulfilled.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub rewards: Vec<Compensation> = "wsag:Reward",
         /// Utility of single terms.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub preference: Option<Utilities> = "wsag:Preference",
         /// Values in other languages, verbatim.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub custom: Vec<Fragment> = "wsag:CustomBusinessValue",
     }
 }
 
 /// `wsag:Preference`: terms by their names, and the utility of each.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(into = "Vec<(String, Double)>", from = "Vec<(String, Double)>")]
 pub struct Utilities(pub Vec<(String, f64)>);
+
+impl From<Utilities> for Vec<(String, Double)> {
+    fn from(Utilities(all): Utilities) -> Vec<(String, Double)> {
+        all.into_iter()
+            .map(|(term, utility)| (term, utility.into()))
+            .collect()
+    }
+}
+
+impl From<Vec<(String, Double)>> for Utilities {
+    fn from(all: Vec<(String, Double)>) -> Utilities {
+        Utilities(
+            all.into_iter()
+                .map(|(term, utility)| (term, utility.into()))
+                .collect(),
+        )
+    }
+}
 
 element! {
     /// `wsag:Penalty` or `wsag:Reward`.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Compensation {
         /// How often it is assessed.
         pub interval: AssessmentInterval = "wsag:AssessmentInterval",
         /// Currency or other unit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub unit: Option<String> = "wsag:ValueUnit",
         /// The amount.
         pub value: Expression = "wsag:ValueExpression",
@@ -92,7 +125,7 @@ element! {
 }
 
 /// `wsag:AssessmentInterval`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AssessmentInterval {
     /// Once in each such time.
     Time(Duration),

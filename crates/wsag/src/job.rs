@@ -10,74 +10,92 @@ mod elements;
 
 use std::cmp::Ordering;
 
+use serde::{Deserialize, Serialize};
+
 pub use crate::job::elements::ARCHITECTURES;
 use crate::job::elements::read_honoured_children;
 pub(crate) use crate::job::elements::{
     read_architecture_element, read_identification, read_job_description, read_operating_system, read_place,
 };
 use crate::xml::datatypes::parse_non_negative;
+use crate::xml::doubles::Double;
 use crate::xml::{element, named_values};
 
 /// `jsdl:JobDefinition`.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct JobDefinition {
     /// `JobIdentification/JobName`, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_name: Option<String>,
     /// `JobIdentification/Description`, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The application to run; without it nodes are reserved and nothing runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
     /// How many nodes, and the conditions on them.
     pub resources: Resources,
     /// Files to move before and after, in the order given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staging: Vec<DataStaging>,
 }
 
 element! {
     /// `jsdl:Application`.
-    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub struct Application by read_honoured_children {
         /// Name in the provider's catalogue.
         pub name: String = "jsdl:ApplicationName",
         /// Version in the provider's catalogue.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub version: Option<String> = "jsdl:ApplicationVersion",
         /// For people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub description: Option<String> = "jsdl:Description",
         /// `jsdl-posix:POSIXApplication`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub posix: Option<PosixApplication> = "jsdl-posix:POSIXApplication",
     }
 }
 
 element! {
     /// `jsdl-posix:POSIXApplication`, without the parts that the provider decides.
-    #[derive(Debug, Clone, PartialEq, Eq, Default)]
+    #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
     pub struct PosixApplication by read_honoured_children {
         /// Arguments, one entry of the argument vector each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub arguments: Vec<String> = "jsdl-posix:Argument",
         /// File to read as standard input.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub input: Option<String> = "jsdl-posix:Input",
         /// File to write standard output to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub output: Option<String> = "jsdl-posix:Output",
         /// File to write standard error to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub error: Option<String> = "jsdl-posix:Error",
         /// Most seconds that it may run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub wall_time_limit: Option<u64> = "jsdl-posix:WallTimeLimit" by parse_non_negative,
     }
 }
 
 /// `jsdl:Resources`.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Resources {
     /// `CPUArchitecture/CPUArchitectureName`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_architecture: Option<String>,
     /// Ranges that a resource or its nodes must lie in, in the order of JSDL, each kind at most once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<Filter>,
     /// `TotalResourceCount`: nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<RangeValue>,
 }
 
 /// One range that a resource must satisfy.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Filter {
     /// The measured attribute.
     pub kind: FilterKind,
@@ -114,21 +132,26 @@ named_values! {
 
 element! {
     /// `jsdl:RangeValue_Type`: the value must meet any one of its parts.
-    #[derive(Debug, Clone, PartialEq, Default)]
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
     pub struct RangeValue {
         /// `UpperBoundedRange`: everything up to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub upper: Option<Bound> = "jsdl:UpperBoundedRange",
         /// `LowerBoundedRange`: everything from it on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub lower: Option<Bound> = "jsdl:LowerBoundedRange",
         /// `Exact`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub exact: Vec<Exact> = "jsdl:Exact",
         /// `Range`: from the first to the second.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub ranges: Vec<(Bound, Bound)> = "jsdl:Range",
     }
 }
 
 /// An end of a range.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "(Double, bool)", from = "(Double, bool)")]
 pub struct Bound {
     /// Where it is.
     pub value: f64,
@@ -137,12 +160,43 @@ pub struct Bound {
 }
 
 /// `jsdl:Exact`.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "(Double, Option<Double>)", from = "(Double, Option<Double>)")]
 pub struct Exact {
     /// The value.
     pub value: f64,
     /// How far off is still the same; 0 if absent.
     pub epsilon: Option<f64>,
+}
+
+impl From<Bound> for (Double, bool) {
+    fn from(bound: Bound) -> (Double, bool) {
+        (bound.value.into(), bound.exclusive)
+    }
+}
+
+impl From<(Double, bool)> for Bound {
+    fn from((value, exclusive): (Double, bool)) -> Bound {
+        Bound {
+            value: value.into(),
+            exclusive,
+        }
+    }
+}
+
+impl From<Exact> for (Double, Option<Double>) {
+    fn from(exact: Exact) -> (Double, Option<Double>) {
+        (exact.value.into(), exact.epsilon.map(Double::from))
+    }
+}
+
+impl From<(Double, Option<Double>)> for Exact {
+    fn from((value, epsilon): (Double, Option<Double>)) -> Exact {
+        Exact {
+            value: value.into(),
+            epsilon: epsilon.map(f64::from),
+        }
+    }
 }
 
 impl RangeValue {
@@ -256,19 +310,23 @@ fn whole_number(value: f64) -> Option<u32> {
 }
 
 /// `jsdl:DataStaging`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataStaging {
     /// Name of the file in the job's folder.
     pub file_name: String,
     /// The action where the file exists.
     pub creation_flag: CreationFlag,
     /// Whether it is removed when the job has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_on_termination: Option<bool>,
     /// `Source/URI`: where it comes from. Never fetched by this crate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// `Target/URI`: where it goes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<String>,
     /// `bsp:Bytes`: how many bytes it has, for estimates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
 }
 

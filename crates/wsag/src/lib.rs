@@ -8,7 +8,6 @@
 //! of it or collects [`Violations`]; [`answers::read_answer`] does so for a client. [`rules::check_rules`] applies rules that a schema cannot express.
 //! [`constraints::CompiledTemplate::check`] compares an offer with its template.
 
-pub mod accounts;
 pub mod agreements;
 pub mod allocation;
 pub mod answers;
@@ -19,7 +18,6 @@ pub mod expression;
 pub mod guarantees;
 pub mod job;
 pub mod languages;
-pub mod listings;
 mod message;
 pub mod negotiations;
 mod offers;
@@ -35,7 +33,7 @@ pub mod terms;
 pub mod travel;
 mod xml;
 
-pub use message::{Message, read, read_again, read_each_offer};
+pub use message::{Message, read, read_each_offer};
 pub use xml::{
     BuiltOffer, Document, Fragment, NamedValue, UnchosenTerms, VIOLATIONS_MAX, ValuePlaces, Violation,
     ViolationKind, Violations, guard, ns, time,

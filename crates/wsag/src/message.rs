@@ -90,15 +90,6 @@ fn check_inherited(check: &mut DocumentCheck, document: &Document<'_>) {
     }
 }
 
-/// Reads a document that was accepted and kept before: what rules that have become stricter since have against it does not count.
-///
-/// # Errors
-/// Everything that is wrong, where it cannot be read for that.
-pub fn read_again(document: &Document<'_>) -> Result<Message, Violations> {
-    let mut check = DocumentCheck::default();
-    read_message(&mut check, document.root()).ok_or_else(|| Violations(check.into_violations()))
-}
-
 /// Reads a message of either protocol; None only after a violation was added.
 fn read_message(check: &mut DocumentCheck, root: Node<'_>) -> Option<Message> {
     let read = match (root.namespace(), root.local()) {

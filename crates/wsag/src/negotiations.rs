@@ -4,6 +4,8 @@
 mod offers;
 mod operations;
 
+use serde::{Deserialize, Serialize};
+
 use crate::endpoint::EndpointReference;
 use crate::quotation::Quotation;
 use crate::refusals::{FaultViolation, Refusal, read_violations};
@@ -56,19 +58,22 @@ element! {
 }
 
 /// `wsag-neg:NegotiationOfferContext`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NegotiationOfferContext {
     /// The offer, or the template, that this one answers.
     pub counter_offer_to: String,
     /// Until when it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expiration_time: Option<DateTime>,
     /// The side that made it.
     pub creator: NegotiationRole,
     /// Its state.
     pub state: NegotiationOfferState,
     /// Foreign elements in the state, verbatim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub state_extensions: Vec<Fragment>,
     /// Foreign elements, verbatim.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub extensions: Vec<Fragment>,
 }
 

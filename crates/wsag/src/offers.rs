@@ -26,6 +26,8 @@ impl Document<'_> {
     /// `wsag:Context` and `wsag:Terms` of the first offer in this document, verbatim, for
     /// [`crate::states::AgreementProperties`].
     pub fn offer_fragments(&self) -> Option<(Fragment, Fragment)> {
+        // What was cut out before takes nothing from these.
+        self.renew_inheritable();
         let offer = self.offers().into_iter().next()?;
         let child = |name| offer.child(WSAG, name).map(Node::fragment);
         child("Context").zip(child("Terms"))

@@ -16,7 +16,7 @@ pub fn check_rules(document: &Document<'_>) -> Vec<Violation> {
     check_rules_of_way(document, &UnchosenTerms::default())
 }
 
-/// The same for one way to read an offer, as if it had no other terms.
+/// Checks one way to read each offer in a document, as if it had no other terms.
 pub fn check_rules_of_way(document: &Document<'_>, left_out: &UnchosenTerms) -> Vec<Violation> {
     let mut check = DocumentCheck::leaving_out(left_out);
     for offer in document.offers() {

@@ -1,32 +1,41 @@
 //! How it may be planned: `bsp:Scheduling`, our own optional term.
 
+use serde::{Deserialize, Serialize};
+
 use crate::xml::datatypes::{self, parse_boolean, parse_count};
 use crate::xml::ns::BSP;
 use crate::xml::{DocumentCheck, Node, Readable, WrittenValue, Xml, element, read_simple};
 
 element! {
     /// The choices and preferences of the requester beyond node count and window. Everything is optional.
-    #[derive(Debug, Clone, PartialEq, Default)]
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
     pub struct Scheduling declares ["bsp"] {
         /// How long it takes on how many nodes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub moldability: Option<Moldability> = "bsp:Moldability",
         /// How it may be cut in pieces.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub preemption: Option<Preemption> = "bsp:Preemption",
         /// The most that it may cost.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub budget: Option<Budget> = "bsp:Budget",
         /// Largest deviation φ = |alternative − asked| / duration that alternatives may have.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub max_deviation: Option<f64> = "bsp:MaxDeviation" by parse_not_negative,
         /// Fraction of the wait, 0 to 1, after which the start is fixed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub fix_at: Option<f64> = "bsp:FixAt" by parse_share,
         /// The preference in ranking alternatives.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub preference: Option<Preference> = "bsp:Preference",
         /// The name of the one resource that it is to lie on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub resource: Option<String> = "bsp:Resource",
     }
 }
 
 /// Duration as a function of the number of nodes, within the range of `jsdl:TotalResourceCount`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Moldability {
     /// `intercept − slope · nodes` seconds.
     Linear {
@@ -43,7 +52,7 @@ pub enum Moldability {
 
 element! {
     /// How a job may be cut.
-    #[derive(Debug, Clone, Copy, PartialEq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
     pub struct Preemption {
         /// Most pieces.
         pub pieces: u32 = "bsp:Pieces" by parse_count,
@@ -55,7 +64,7 @@ element! {
 }
 
 /// A sum of money.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Budget {
     /// Millionths of the currency's unit.
     pub amount_micros: i64,
@@ -65,15 +74,19 @@ pub struct Budget {
 
 element! {
     /// Weights, each from 0 on; absent means 0.
-    #[derive(Debug, Clone, Copy, PartialEq, Default)]
+    #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
     pub struct Preference {
         /// Of an early start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<f64> = "bsp:Start" by parse_not_negative,
         /// Of many nodes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub size: Option<f64> = "bsp:Size" by parse_not_negative,
         /// Of a short duration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub duration: Option<f64> = "bsp:Duration" by parse_not_negative,
         /// Of a low price.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub price: Option<f64> = "bsp:Price" by parse_not_negative,
     }
 }

@@ -1,8 +1,9 @@
 //! Agreement templates and the factory's list of them (GFD.192, section 5).
 
+use serde::{Deserialize, Serialize};
+
 use crate::agreements::Context;
 use crate::expression::Expression;
-use crate::languages::TimeLanguages;
 use crate::terms::Terms;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{WSAG, WSAG_NEG, XS};
@@ -10,11 +11,12 @@ use crate::xml::{Document, DocumentCheck, Fragment, Node, Readable, Xml};
 
 /// `wsag:Template`. Its creation constraints are compiled from [`Template::source`] by
 /// [`crate::constraints::CompiledTemplate`].
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Template {
     /// Identity at the provider.
     pub template_id: String,
     /// For people, and for `wsag:TemplateName` in offers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The context that offers start from.
     pub context: Context,
@@ -22,15 +24,13 @@ pub struct Template {
     pub terms: Terms,
     /// The whole template, verbatim.
     pub source: Fragment,
-    /// The languages that it was read in, and its constraints are.
-    pub languages: TimeLanguages,
 }
 
 /// The template that is offered out of the box, as a document of its own.
 pub const ADVANCE_RESERVATION: &str = include_str!("../../../templates/agreements/advance-reservation.xml");
 
 impl Template {
-    /// The same template with the upper bounds of some items lowered to the provider's nodes: the items with a name that starts
+    /// The template with the upper bounds of some items lowered to the provider's nodes: the items with a name that starts
     /// with `nodes`. Bounds that are lower already stay.
     #[must_use]
     pub fn with_nodes_max(&self, nodes: u32) -> Template {
@@ -70,7 +70,7 @@ impl Template {
         self.source.to_document()
     }
 
-    /// The same template as `wsag-neg:NegotiableTemplate`, which has the same type under another name.
+    /// The template as `wsag-neg:NegotiableTemplate`, which has the same type under another name.
     pub(crate) fn negotiable(&self) -> Fragment {
         let text = self.source.as_str();
         let end = text.find([' ', '\t', '\r', '\n', '/', '>']).unwrap_or(text.len());
@@ -105,7 +105,6 @@ impl Readable for Template {
                 context: context?,
                 terms: terms?,
                 source: node.fragment(),
-                languages: node.languages().clone(),
             })
         })
     }

@@ -2,16 +2,15 @@
 
 mod alternatives;
 
-use std::sync::Arc;
-
 pub use alternatives::{ALTERNATIVES_MAX, Alternative, CompositorChoice, path_of_content, path_of_term};
 pub(crate) use alternatives::{term_nodes, terms_below};
+
+use serde::{Deserialize, Serialize};
 
 use crate::allocation::AllocationTimeConstraint;
 use crate::endpoint::EndpointReference;
 use crate::guarantees::GuaranteeTerm;
 use crate::job::JobDefinition;
-use crate::languages::TimeLanguage;
 use crate::scheduling::Scheduling;
 use crate::xml::datatypes::parse_token;
 use crate::xml::ns::{self, ARP, BSP, JSDL, WSA, WSAG};
@@ -21,14 +20,15 @@ use crate::xml::{
 };
 
 /// `wsag:Terms`: at most one `All`. All of its members hold.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Terms {
     /// Members of the `All`; None where there is no `All` and so nothing is agreed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub all: Option<Vec<TermTree>>,
 }
 
 /// A member of a compositor.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum TermTree {
     /// All members hold.
     All(Vec<TermTree>),
@@ -41,7 +41,7 @@ pub enum TermTree {
 }
 
 /// A term.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Term {
     /// The description of the service.
     ServiceDescription(ServiceDescriptionTerm),
@@ -66,7 +66,7 @@ impl Term {
 }
 
 /// `wsag:ServiceDescriptionTerm`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServiceDescriptionTerm {
     /// Name of the term.
     pub name: String,
@@ -74,12 +74,13 @@ pub struct ServiceDescriptionTerm {
     pub service_name: String,
     /// The one element in it.
     pub content: ServiceDescription,
-    /// The language in which it says when. None where that is our own, or it says something else.
-    pub language: Option<Arc<TimeLanguage>>,
+    /// Whether it says when in WSAG4J's words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_wsag4j: bool,
 }
 
 /// The term languages that the service knows.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum ServiceDescription {
     /// The job: `jsdl:JobDefinition`.
     JobDefinition(Box<JobDefinition>),
@@ -102,7 +103,7 @@ impl ServiceDescription {
 }
 
 /// An element of a language that is not known here.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherContent {
     /// Its namespace.
     pub namespace: String,
@@ -113,7 +114,7 @@ pub struct OtherContent {
 }
 
 /// `wsag:ServiceReference`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceReference {
     /// Name of the term.
     pub name: String,
@@ -124,23 +125,26 @@ pub struct ServiceReference {
 }
 
 /// `wsag:ServiceProperties`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceProperties {
     /// Name of the term.
     pub name: String,
     /// The service that is measured.
     pub service_name: String,
     /// At least one variable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<Variable>,
 }
 
 element! {
     /// `wsag:Variable`: a name for something measured.
-    #[derive(Debug, Clone, PartialEq, Eq)]
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub struct Variable {
         /// Name, for expressions.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = @"wsag:Name" by parse_token,
         /// Its type or unit, such as `xs:dateTime`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub metric: Option<String> = @"wsag:Metric" by parse_token,
         /// XPath to where it stands.
         pub location: String = "wsag:Location",
@@ -180,7 +184,7 @@ impl Terms {
     }
 
     /// The service properties in document order.
-    pub fn properties(&self) -> impl Iterator<Item = &ServiceProperties> {
+    pub(crate) fn properties(&self) -> impl Iterator<Item = &ServiceProperties> {
         self.flatten().into_iter().filter_map(|term| match term {
             Term::ServiceProperties(term) => Some(term),
             _ => None,
@@ -338,7 +342,7 @@ pub(crate) fn read_description_term(
         name,
         service_name,
         content: content?,
-        language: child.language().cloned(),
+        is_wsag4j: child.is_renamed(),
     })
 }
 
@@ -439,10 +443,8 @@ fn write_term(xml: &mut Xml, term: &Term) {
             start(xml, "wsag:ServiceDescriptionTerm", &term.name, &term.service_name);
             match &term.content {
                 ServiceDescription::JobDefinition(job) => job.put(xml, "jsdl:JobDefinition"),
-                ServiceDescription::AllocationTime(window) => match &term.language {
-                    Some(language) => window.write_in(xml, language),
-                    None => window.put(xml, "arp:AllocationTimeConstraint"),
-                },
+                ServiceDescription::AllocationTime(window) if term.is_wsag4j => window.write_for_wsag4j(xml),
+                ServiceDescription::AllocationTime(window) => window.put(xml, "arp:AllocationTimeConstraint"),
                 ServiceDescription::Other(other) => xml.insert(&other.source),
                 ServiceDescription::Scheduling(scheduling) => scheduling.put(xml, "bsp:Scheduling"),
             }

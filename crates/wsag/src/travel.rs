@@ -9,11 +9,11 @@ use crate::xml::{DocumentCheck, Fragment, Node, Readable, WrittenValue, Xml, rea
 /// The most domains on a path.
 pub const PATH_MAX: usize = 16;
 /// The most domains that a request may still be passed on to, one after the other.
-pub const HOPS_MAX: u32 = 16;
+const HOPS_MAX: u32 = 16;
 /// The longest time that an asker says it waits, in milliseconds.
-pub const WAITS_MAX: u32 = 60_000;
+const WAITS_MAX: u32 = 60_000;
 /// The most bytes of the id of a requester.
-pub const REQUESTER_MAX: usize = 128;
+const REQUESTER_MAX: usize = 128;
 /// The most bytes of the name of a domain.
 const NAME_MAX: usize = 64;
 

@@ -71,8 +71,8 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
         Verb::Add { name, receiver } => {
             let wanted = receiver.map_or(json!({}), |address| json!({ "address": address }));
             let answer = server.put_json(&call_back_path(&name), &wanted).await?;
-            server.print_answer(answer, |one: &CallBackView| {
-                say!("{}", one.secret.as_deref().unwrap_or_default());
+            server.print_answer(answer, |registration: &CallBackView| {
+                say!("{}", registration.secret.as_deref().unwrap_or_default());
             })
         }
         Verb::Remove { name } => server.delete(&of_party(&call_back_path(&name)).0).await,

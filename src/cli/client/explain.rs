@@ -254,8 +254,8 @@ fn compare_answers(offer: &Value, answers: &[&Value]) -> Vec<String> {
         ("nearest", offer_deviation),
         ("cheapest", offer_cost),
         ("earliest", offer_start),
-        ("shortest", |each| each["durationSeconds"].as_f64()),
-        ("surest", |each| each["confidence"].as_f64().map(|sure| -sure)),
+        ("shortest", |offer| offer["durationSeconds"].as_f64()),
+        ("surest", |offer| offer["confidence"].as_f64().map(|sure| -sure)),
     ];
     let mut why = Vec::new();
     let best: Vec<&str> = criteria

@@ -82,7 +82,10 @@ impl Server {
         let page: AgreementPage = read_answer(self.get(&path).await?)?;
         let is_over = |state: &str| matches!(state, "Rejected" | "Complete" | "Terminated");
         let all: Vec<_> = page.agreements.iter().collect();
-        let live: Vec<_> = all.iter().filter(|each| !is_over(&each.state)).collect();
+        let live: Vec<_> = all
+            .iter()
+            .filter(|agreement| !is_over(&agreement.state))
+            .collect();
         match (&live[..], &all[..]) {
             ([one], _) => Ok(one.id),
             ([], [one]) => Ok(one.id),
@@ -92,7 +95,7 @@ impl Server {
             _ => Err(Failure::Refused(format!(
                 "several agreements have the name {name}; give the id of one: {}",
                 all.iter()
-                    .map(|each| each.id.to_string())
+                    .map(|agreement| agreement.id.to_string())
                     .collect::<Vec<_>>()
                     .join(", ")
             ))),

@@ -9,6 +9,7 @@ mod ids;
 pub(super) mod negotiate;
 pub(super) mod negotiations;
 pub(super) mod offer;
+mod options;
 pub(super) mod output;
 pub(super) mod predict;
 pub(super) mod show;
@@ -234,11 +235,6 @@ impl Server {
         Ok(())
     }
 
-    /// Whether answers are printed as JSON.
-    pub(super) fn prints_json(&self) -> bool {
-        self.json
-    }
-
     fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, Failure> {
         let key = self.caller_key()?;
         // One provider for the process; a second call finds it installed.
@@ -273,8 +269,11 @@ impl Server {
     }
 
     async fn receive(&self, request: RequestBuilder) -> Result<Value, Failure> {
-        let bytes = self.send(request).await?;
-        serde_json::from_slice(&bytes).map_err(|why| {
+        self.read_content(&self.send(request).await?)
+    }
+
+    fn read_content(&self, bytes: &[u8]) -> Result<Value, Failure> {
+        serde_json::from_slice(bytes).map_err(|why| {
             Failure::Unavailable(format!("{} does not answer as Bespeak does: {why}", self.address))
         })
     }

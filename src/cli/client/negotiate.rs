@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use wsag::time::DateTime;
 
+use crate::cli::client::options::OptionOfMember;
 use crate::cli::client::{
     DryRun, IdOrName, Query, Server, amount_with_currency, how_to_explain, list_or_empty, parse_amount,
     print_agreement, print_json, read_answer, refusal_in_words, text_or_empty,
@@ -43,6 +44,32 @@ A duration that does not fit into the window any more widens it: to the end of a
 
 /// Open negotiations that are looked through for quotes that are held.
 const NEGOTIATIONS_MAX: usize = 200;
+
+/// The members of a request with the options that say them; a part of a member before the member.
+const OPTIONS: [OptionOfMember; 14] = [
+    option_of("window/start", "--after", false),
+    option_of("window/end", "--before", false),
+    option_of("window", "--after and --before", true),
+    option_of("nodes", "--nodes", true),
+    option_of("durationSeconds", "--for", false),
+    option_of("moldability/constantWork", "--work", false),
+    option_of("moldability", "--work", false),
+    option_of("budget", "--budget", true),
+    option_of("weights", "--prefer", true),
+    option_of("maxDeviation", "--max-deviation", false),
+    option_of("application", "--app", true),
+    option_of("arguments", "the arguments", true),
+    option_of("template", "--template", true),
+    option_of("name", "--name", true),
+];
+
+const fn option_of(member: &'static str, option: &'static str, is_word: bool) -> OptionOfMember {
+    OptionOfMember {
+        member,
+        option,
+        is_word,
+    }
+}
 
 /// The request. An option that is left out has the template's value, or does not change.
 #[derive(Debug, Args)]
@@ -161,7 +188,7 @@ pub(in crate::cli) async fn negotiate(options: NegotiateOptions, server: &Server
         "hold": options.no_hold.then_some(false),
     })));
     let path = format!("/negotiations{}", options.dry_run.query());
-    let answer = server.post_json(&path, &request.into()).await?;
+    let answer = server.post_options(&path, &request.into(), &OPTIONS).await?;
     print_offers(server, &answer, options.dry_run.dry_run)
 }
 
@@ -203,7 +230,7 @@ pub(in crate::cli) async fn change(options: ChangeOptions, server: &Server) -> R
         Vec::new()
     };
     let path = format!("/negotiations{}", options.dry_run.query());
-    let answer = server.post_json(&path, &request.into()).await?;
+    let answer = server.post_options(&path, &request.into(), &OPTIONS).await?;
     let first = &answer["offers"][0];
     let Some(offer) = first["id"].as_str().filter(|_| options.yes) else {
         return print_offers(server, &answer, options.dry_run.dry_run);
@@ -256,7 +283,7 @@ fn why_not_taken(wanted: &RequestOptions, quote: &Value, shown: &[Value]) -> Opt
     let costs = total_cost(quote)?;
     let before = shown.iter().filter(is_the_same);
     // One without a price costs nothing.
-    let before = before.map(|each| (total_cost(each).unwrap_or_default(), each));
+    let before = before.map(|offer| (total_cost(offer).unwrap_or_default(), offer));
     let (least, cheapest) = before.min_by_key(|(least, _)| *least)?;
     (costs > least).then(|| {
         format!(
@@ -272,12 +299,7 @@ fn why_not_taken(wanted: &RequestOptions, quote: &Value, shown: &[Value]) -> Opt
 
 /// The price and the fee of an offer, in millionths of the currency; none where nothing is charged.
 fn total_cost(offer: &Value) -> Option<i64> {
-    let micros = |value: &Value| {
-        let (whole, part) = value["amount"]
-            .as_str()
-            .map(|text| text.split_once('.').unwrap_or((text, "")))?;
-        format!("{whole}{part:0<6}").parse::<i64>().ok()
-    };
+    let micros = |value: &Value| wsag::scheduling::parse_amount(value["amount"].as_str()?).ok();
     Some(micros(&offer["price"])?.saturating_add(micros(&offer["fee"]).unwrap_or(0)))
 }
 

@@ -92,10 +92,10 @@ pub(in crate::cli) async fn release(options: ReleaseOptions, server: &Server) ->
     }
     let path = format!("/negotiations/{id}/terminate{query}");
     let answer = server.post(&path, end_negotiation_input().into_bytes()).await?;
-    server.print_value(&answer, |each| {
+    server.print_value(&answer, |negotiation| {
         say!(
             "negotiation {id} is {}: nothing is held in it",
-            text_or_empty(&each["state"])
+            text_or_empty(&negotiation["state"])
         );
     });
     Ok(())

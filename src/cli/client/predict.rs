@@ -9,7 +9,7 @@ use learning::learn_from_store;
 use planner::{Request, Settings, TrialResult, TriedPlace};
 use prediction::{Explanation, GivenDurations, Knowledge, Predictions, STATED_RUNS_MIN, Work};
 use scheduler::domain::Objective;
-use scheduler::{Interval, Seconds, Time};
+use scheduler::{Interval, Seconds, Time, counted};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 use writer::{StartError, try_proposal};
@@ -127,7 +127,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     let stored = store.resources().await?.into_iter().map(Resource::of_row);
     settings.resources = stored.collect::<Result<_, _>>().map_err(store::Error::from)?;
     settings.resources.retain(Resource::takes_new);
-    let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
+    let templates = Templates::load(&config.templates()?, &settings)
         .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
     let barred = bar_others_than(options.resource.as_deref(), &settings)?;
     let knowledge = learn_from_store(&store, config.predictions(), clock.now()).await?;
@@ -289,9 +289,9 @@ impl PredictOutput<'_> {
     fn print(&self) -> Result<(), Failure> {
         let (resource, slot) = self.chosen()?;
         let Options { app, nodes, .. } = self.options;
-        let plural = if *nodes == 1 { "" } else { "s" };
         say!(
-            "{app}, {nodes} node{plural}, from {} to the deadline {}",
+            "{app}, {}, from {} to the deadline {}",
+            counted(nodes, "node"),
             instant_in_utc(self.window.start),
             instant_in_utc(self.window.end)
         );

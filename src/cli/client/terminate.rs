@@ -42,7 +42,7 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
     let path = format!("/agreements/{id}/terminate{}", options.dry_run.query());
     let answer = server.post(&path, terminate_input().into_bytes()).await?;
     server.print_answer(answer, print_agreement)?;
-    if !server.prints_json() {
+    if !server.json {
         print_ending(&cost_of_ending(server, id).await?);
     }
     Ok(())
@@ -63,7 +63,7 @@ async fn end_for_what_was_shown(server: &Server, id: Uuid, is_agreed: bool) -> R
         let ending = cost_of_ending(server, id).await?;
         let costs = sum_of(&ending.charges);
         if costs > shown {
-            if !server.prints_json() {
+            if !server.json {
                 print_ending(&ending);
             }
             shown = costs;

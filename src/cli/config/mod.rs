@@ -15,7 +15,6 @@ pub(super) mod resources;
 pub(super) mod scheduling;
 pub(super) mod slurm;
 pub(super) mod staging;
-mod time_constraints;
 pub(super) mod tls;
 pub(super) mod trail;
 
@@ -29,7 +28,6 @@ use domain::catalogue::{Application, Catalogue};
 use scheduler::Fraction;
 use scheduler::prediction::SLOT_PROBABILITY;
 use serde::Deserialize;
-use wsag::languages::TimeLanguages;
 
 use super::Failure;
 use crate::cli::config::energy::Series;
@@ -44,7 +42,6 @@ use crate::cli::config::quotas::{PartyQuotas, Quotas};
 use crate::cli::config::ranges::{check_range, table};
 use crate::cli::config::scheduling::{OVERRUN_PERCENT_MAX, Scheduling};
 use crate::cli::config::staging::Staging;
-use crate::cli::config::time_constraints::TimeConstraint;
 use crate::cli::config::tls::Tls;
 use crate::cli::config::trail::Trail;
 use crate::federation::settings::{Federation, PeerSettings};
@@ -95,8 +92,6 @@ pub(super) struct Config {
     applications: Vec<Application>,
     #[serde(rename = "template")]
     templates: Vec<Template>,
-    #[serde(rename = "time_constraint")]
-    time_constraints: Vec<TimeConstraint>,
     /// The folder that relative paths are meant from.
     #[serde(skip)]
     folder: PathBuf,
@@ -294,7 +289,7 @@ impl Config {
         self.execution.check()?;
         self.history.check_ranges()?;
         self.staging.check()?;
-        self.trail.check()?;
+        self.trail.check_ranges()?;
         resources::check_resources(&self.resources)?;
         self.federation.check(&self.peers, &self.resource_names())?;
         for (index, template) in self.templates.iter().enumerate() {
@@ -307,7 +302,6 @@ impl Config {
             let key = format!("template[{index}].overrun_percent");
             check_range(&key, template.overrun_percent, 0..=OVERRUN_PERCENT_MAX)?;
         }
-        time_constraints::check(&self.time_constraints)?;
         self.failures.check_ranges()?;
         self.prediction.check_ranges()?;
         self.pricing()?;
@@ -464,11 +458,6 @@ impl Config {
         }
         Catalogue::new(self.applications.clone())
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))
-    }
-
-    /// The languages in which offers and templates may say when, besides our own.
-    pub(super) fn time_languages(&self) -> TimeLanguages {
-        time_constraints::languages(&self.time_constraints)
     }
 
     /// The texts of the templates of the file, or none where it has none and the built-in one is meant.

@@ -64,7 +64,7 @@ pub(super) fn parse_price(key: &str, text: &str) -> Result<u32, String> {
     u32::try_from(micros).map_err(|why| format!("{key}: {why}"))
 }
 
-/// The same where it may be below zero: energy sometimes is.
+/// A price of a unit that may be below zero, as that of energy sometimes is, in millionths of the currency.
 ///
 /// # Errors
 /// With the key and the expected value.

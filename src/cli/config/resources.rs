@@ -258,7 +258,7 @@ pub(in crate::cli) fn planned_resources(resources: &[Resource]) -> Vec<domain::r
 
 /// What the executor of a resource needs.
 pub(in crate::cli) enum Executor {
-    /// One of this machine: the limits of its jobs.
+    /// A resource of this machine: the limits of its jobs.
     Local(Allowance),
     /// A cluster.
     Slurm(Box<Settings>),

@@ -25,11 +25,6 @@ table! {
 }
 
 impl Trail {
-    /// Checks it. Returns the wrong key and the expected value, if there is one.
-    pub(in crate::cli) fn check(&self) -> Result<(), String> {
-        self.check_ranges()
-    }
-
     /// The file of signed heads.
     pub(in crate::cli) fn heads_file(&self, data_dir: &Path) -> PathBuf {
         self.heads.clone().unwrap_or_else(|| data_dir.join(HEADS))

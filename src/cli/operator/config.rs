@@ -105,12 +105,12 @@ fn print_content(found: &Value) {
     let list = |key: &str| found[key].as_array().cloned().unwrap_or_default();
     let resources: Vec<String> = list("resources")
         .iter()
-        .map(|each| {
-            let nodes = each["nodes"].as_u64().unwrap_or_default();
+        .map(|resource| {
+            let nodes = resource["nodes"].as_u64().unwrap_or_default();
             format!(
                 "{} ({}, {})",
-                text_or_empty(&each["name"]),
-                text_or_empty(&each["kind"]),
+                text_or_empty(&resource["name"]),
+                text_or_empty(&resource["kind"]),
                 counted(nodes, "node")
             )
         })

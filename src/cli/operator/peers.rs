@@ -16,7 +16,7 @@ Examples:
   bespeak peers reconcile           what this domain and each peer have of the agreements between them, compared
   bespeak peers reconcile south     the same with one of them
 
-Peers are asked for what this domain cannot place itself (docs/federation.md). `asked` counts since the service has started:
+Peers are asked for what this domain cannot place itself (docs/reference/federation.md). `asked` counts since the service has started:
 `answered` in time, `refused` without an offer, `late`, or `failed` without an answer that can be read. The peers of a peer are
 shown, and never asked. `reconcile` ends with a failure where it finds a difference.";
 

@@ -54,33 +54,22 @@ enum Verb {
         change: DryRun,
     },
     /// Place nothing new on a resource, and move what waits there elsewhere. What runs goes on until it ends.
-    Retire {
-        /// Name of the resource.
-        name: String,
-        #[command(flatten)]
-        change: DryRun,
-    },
+    Retire(ServiceChange),
     /// Take a retired resource into service again.
-    Restore {
-        /// Name of the resource.
-        name: String,
-        #[command(flatten)]
-        change: DryRun,
-    },
+    Restore(ServiceChange),
     /// Place nothing new on a resource. What is agreed stays there, runs, and may move on it.
-    Freeze {
-        /// Name of the resource.
-        name: String,
-        #[command(flatten)]
-        change: DryRun,
-    },
+    Freeze(ServiceChange),
     /// Have a frozen resource take new work again.
-    Thaw {
-        /// Name of the resource.
-        name: String,
-        #[command(flatten)]
-        change: DryRun,
-    },
+    Thaw(ServiceChange),
+}
+
+/// A resource that begins or ceases to serve.
+#[derive(Debug, Args)]
+struct ServiceChange {
+    /// Name of the resource.
+    name: String,
+    #[command(flatten)]
+    change: DryRun,
 }
 
 #[derive(Debug, Args)]
@@ -169,10 +158,10 @@ pub(in crate::cli) async fn run(options: Options, server: &Server) -> Result<(),
             }
             put_resource(server, &change, &name, &json!({ "nodes": nodes })).await
         }
-        Verb::Retire { name, change } => post_resource(server, &change, &name, "retire").await,
-        Verb::Restore { name, change } => post_resource(server, &change, &name, "restore").await,
-        Verb::Freeze { name, change } => post_resource(server, &change, &name, "freeze").await,
-        Verb::Thaw { name, change } => post_resource(server, &change, &name, "thaw").await,
+        Verb::Retire(change) => post_resource(server, &change, "retire").await,
+        Verb::Restore(change) => post_resource(server, &change, "restore").await,
+        Verb::Freeze(change) => post_resource(server, &change, "freeze").await,
+        Verb::Thaw(change) => post_resource(server, &change, "thaw").await,
     }
 }
 
@@ -182,7 +171,11 @@ async fn put_resource(server: &Server, change: &DryRun, name: &str, body: &Value
     server.print_answer(answer, print_changes)
 }
 
-async fn post_resource(server: &Server, change: &DryRun, name: &str, verb: &str) -> Result<(), Failure> {
+async fn post_resource(
+    server: &Server,
+    ServiceChange { name, change }: &ServiceChange,
+    verb: &str,
+) -> Result<(), Failure> {
     let path = format!("/resources/{}/{verb}{}", escape_path_part(name), change.query());
     let answer = server.post_json(&path, &json!({})).await?;
     server.print_answer(answer, print_changes)

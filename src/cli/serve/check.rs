@@ -104,7 +104,7 @@ async fn stop_decisions_on_damage(store: &Store, planner: &Planner) {
     let found = async { damage.wait_for(Option::is_some).await.ok()?.clone() };
     let Some(what) = found.await else { return };
     planner.distrust(what.clone());
-    error!(%what, "the database is not as it was left; nothing is decided any more (docs/operating.md says what to do)");
+    error!(%what, "the database is not as it was left; nothing is decided any more (docs/reference/operating.md says what to do)");
     loop {
         match store.rescue().await {
             Ok(file) => {

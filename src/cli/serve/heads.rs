@@ -48,7 +48,7 @@ pub(super) async fn compare_trail(store: &Store, config: &Trail, data_dir: &Path
     match store.find_gone_line(&known).await? {
         None => Ok(()),
         Some(gone) => Err(Failure::Refused(format!(
-            "the stored state is inconsistent: {gone}: the database has gone back, and promises may be lost (docs/operating.md, “A \
+            "the stored state is inconsistent: {gone}: the database has gone back, and promises may be lost (docs/reference/operating.md, “A \
              database that has gone back”)"
         ))),
     }

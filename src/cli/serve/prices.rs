@@ -47,7 +47,7 @@ impl Prices {
         let (before, planner) = (self.series.take(), self.planner.clone());
         let is_same = before
             .zip(series.as_ref())
-            .is_some_and(|(each, other)| each.is_same(other));
+            .is_some_and(|(one, other)| one.is_same(other));
         let reading = self.reading.take().filter(|_| is_same);
         *self = Self::new(planner, series);
         if self.reading.is_some() && reading.is_some() {

@@ -196,7 +196,7 @@ impl Read {
     fn of(config: Config) -> Result<Self, Failure> {
         let mut settings = config.planner();
         let catalogue = config.catalogue()?;
-        let templates = Templates::load(&config.templates()?, &config.time_languages(), &settings)
+        let templates = Templates::load(&config.templates()?, &settings)
             .map_err(|why| Failure::Usage(format!("configuration: {why}")))?;
         note_rules_and_abilities(&mut settings, &templates, &catalogue);
         let tls = config.tls.as_ref().map(Tls::load).transpose()?;

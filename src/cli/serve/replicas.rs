@@ -239,7 +239,7 @@ async fn finish_migrations(store: Store) {
 /// Takes the local resources that belong to no replica, and begins to look which replicas are silent. Returns the replica of each.
 ///
 /// # Errors
-/// Those of the store.
+/// The errors of the store.
 pub(super) async fn take_hosts(
     replicas: Option<&Replicas>,
     config: &Config,

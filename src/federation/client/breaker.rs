@@ -23,9 +23,9 @@ pub struct PeerHealth {
     pub not_asked_for: Option<Micros>,
     /// Questions that it was asked.
     pub asked: u64,
-    /// Those that it answered in time.
+    /// Questions that it answered in time.
     pub answered: u64,
-    /// Those of these to which it had no offer.
+    /// Questions that it answered without an offer.
     pub refused: u64,
     /// Questions that it did not answer in time.
     pub late: u64,

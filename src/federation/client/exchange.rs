@@ -8,7 +8,6 @@ use reqwest::header::{ACCEPT, CONTENT_TYPE, DATE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use wsag::Document;
 use wsag::answers::{Answer, read_answer};
-use wsag::languages::TimeLanguages;
 use wsag::refusals::Fault;
 
 use super::PeerError;
@@ -174,13 +173,13 @@ pub(super) async fn read_bounded(mut answer: Response) -> Result<Reply, PeerErro
 }
 
 impl Reply {
-    /// The document of an answer with success, which may say when in these languages.
+    /// The document of an answer with success.
     ///
     /// # Errors
     /// [`PeerError::Refused`] where the peer refuses with a fault, [`PeerError::Unknown`] for everything else.
-    pub(super) fn answer(&self, languages: &TimeLanguages) -> Result<Answer, PeerError> {
+    pub(super) fn answer(&self) -> Result<Answer, PeerError> {
         self.success()?;
-        match read_document(&self.body, languages)? {
+        match read_document(&self.body)? {
             Answer::Fault(_) => Err(PeerError::rubbish("it answers a fault with a status of success")),
             answer => Ok(answer),
         }
@@ -206,7 +205,7 @@ impl Reply {
         if !refuses_for_good(status) {
             return Err(unknown(""));
         }
-        match read_document(&self.body, &TimeLanguages::default()) {
+        match read_document(&self.body) {
             Ok(Answer::Fault(fault)) => Err(PeerError::Refused {
                 code: fault.error_code.clone(),
                 words: words_of_fault(&fault),
@@ -235,8 +234,8 @@ fn refuses_for_good(status: StatusCode) -> bool {
     status.is_client_error() && !passes.contains(&status)
 }
 
-fn read_document(body: &[u8], languages: &TimeLanguages) -> Result<Answer, PeerError> {
-    let document = Document::parse_in(body, languages);
+fn read_document(body: &[u8]) -> Result<Answer, PeerError> {
+    let document = Document::parse(body);
     let document =
         document.map_err(|why| PeerError::rubbish(&format!("its answer cannot be read: {why}")))?;
     read_answer(&document).map_err(|why| PeerError::rubbish(&format!("its answer cannot be read: {why}")))

@@ -22,7 +22,6 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::answers::{Answer, acceptance_input};
 use wsag::endpoint::EndpointReference;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::{negotiate_input, terminate_negotiation_input};
 use wsag::operations::{reason_fragment, terminate_input};
 use wsag::states::AgreementState;
@@ -31,13 +30,13 @@ use wsag::{Document, Message};
 
 use self::breaker::{Breaker, QuestionOutcome};
 use self::exchange::{PeerConnection, Reply, exchange};
-use self::words::{languages_of_offer, negotiation_input, question, read_counter_offers};
+use self::words::{negotiation_input, question, read_counter_offers};
 use crate::federation::settings::PeerSettings;
 
 pub use breaker::PeerHealth;
 pub use files::PeerFile;
 pub use list::ListedAgreement;
-pub use words::{PeerAnswer, PeerOffer, PeerStatus};
+pub use words::{PeerAnswer, PeerOffer, PeerStatus, money_of_sum};
 
 /// How long the name of a peer's template is believed.
 const TEMPLATE_KNOWN: Micros = 300 * MICROS_PER_SECOND;
@@ -222,7 +221,7 @@ impl Peer {
         let reply = self
             .exchange(request.header("Idempotency-Key", key.to_string()))
             .await?;
-        let answer = self.note(reply.answer(&TimeLanguages::default()))?;
+        let answer = self.note(reply.answer())?;
         if let Answer::AgreementPending(at) = &answer {
             line.below(&at.address, &[])?;
             return self.decided(&at.address).await;
@@ -267,12 +266,10 @@ impl Peer {
     pub async fn status(&self, agreement: &str) -> Result<PeerStatus> {
         let url = self.0.line.below(agreement, &[])?;
         let reply = self.exchange(self.0.line.get(url)).await?;
-        let status = reply
-            .answer(&TimeLanguages::default())
-            .and_then(|answer| match answer {
-                Answer::AgreementProperties(properties) => Ok(PeerStatus::of(&properties)),
-                _ => Err(PeerError::rubbish("it does not say how the agreement stands")),
-            });
+        let status = reply.answer().and_then(|answer| match answer {
+            Answer::AgreementProperties(properties) => Ok(PeerStatus::of(&properties)),
+            _ => Err(PeerError::rubbish("it does not say how the agreement stands")),
+        });
         self.note(status)
     }
 
@@ -322,13 +319,12 @@ impl Peer {
         travel: &Travel,
         about: Option<&str>,
     ) -> Result<PeerAnswer> {
-        let languages = languages_of_offer(offer);
         let own = offer.context.template_id.as_deref().unwrap_or_default();
         let id = self.0.settings.template(own);
         let name = self.template_name(id).await?;
         let line = &self.0.line;
         let opening = line.post(line.below_base(&["negotiations"]), negotiation_input(about));
-        let negotiation = match exchange(opening).await?.answer(&languages)? {
+        let negotiation = match exchange(opening).await?.answer()? {
             Answer::NegotiationOpened(at) => at.address,
             _ => {
                 return Err(PeerError::rubbish(
@@ -342,7 +338,7 @@ impl Peer {
         let answered = async {
             let reply = exchange(line.post(offers, negotiate_input(&[said]))).await?;
             let received = reply.date().map(|date| (date, asked.elapsed()));
-            match reply.answer(&languages)? {
+            match reply.answer()? {
                 Answer::CounterOffers(offers) => read_counter_offers(offers, received),
                 _ => Err(PeerError::rubbish("it does not answer with counter offers")),
             }

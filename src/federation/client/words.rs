@@ -6,7 +6,6 @@ use domain::agreement::{Currency, Money};
 use wsag::agreements::{AgreementOffer, Context};
 use wsag::answers::CounterOffer;
 use wsag::endpoint::EndpointReference;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::{
     InitiateInput, NegotiationConstraints, NegotiationOffer, NegotiationOfferContext, NegotiationOfferState,
     NegotiationRole,
@@ -113,17 +112,9 @@ impl PeerStatus {
     }
 }
 
-fn money_of_sum(sum: &Budget) -> Option<Money> {
+/// The money that a document names; none where its currency is none.
+pub fn money_of_sum(sum: &Budget) -> Option<Money> {
     Some(Money::new(sum.amount_micros, Currency::parse(&sum.currency)?))
-}
-
-/// The languages of other systems in which an offer says when. Its answers may use them, too.
-pub(super) fn languages_of_offer(offer: &AgreementOffer) -> TimeLanguages {
-    let own = offer
-        .terms
-        .descriptions()
-        .filter_map(|description| description.language.clone());
-    TimeLanguages::default().with(own)
 }
 
 /// The message that opens a negotiation, or a renegotiation about the peer's agreement at this address.

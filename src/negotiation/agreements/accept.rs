@@ -1,61 +1,25 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
-use std::time::Duration;
-
 use domain::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape, Wording,
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
 };
-use domain::change::AcceptanceEndpoint;
 use planner::{Accept, OfferLoss, Request};
 use scheduler::Time;
-use serde_json::json;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::compare::first_difference;
-use wsag::endpoint::EndpointReference;
-use wsag::languages::TimeLanguages;
-use wsag::negotiations::NegotiationOfferState;
-use wsag::operations::CreateInput;
-use wsag::{Document, NamedValue, ValuePlaces, Violations};
+use wsag::{Document, ValuePlaces, Violations};
 
+use crate::negotiation::codec::DecisionTime;
+use crate::negotiation::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
+use crate::negotiation::codec::kept::{KeptOffer, OFFER};
+use crate::negotiation::codec::members::places_of_any_request;
+use crate::negotiation::codec::xml::extension_of;
 use crate::negotiation::error;
 use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::negotiations::id_in_address;
 use crate::negotiation::request::offer::wrong_labels;
-use crate::negotiation::request::wording::verbatim_offer;
-use crate::negotiation::request::{DecisionTime, places_of_any_request};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer, content_of_offer};
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Scope, Service};
-
-/// How long a requester waits for a peer's word; it asks again under its key after that.
-pub(super) const ACCEPT_WITHIN: Duration = Duration::from_secs(8);
-
-/// The data of an acceptance.
-#[derive(Clone)]
-pub(in crate::negotiation) struct AcceptanceInput {
-    /// The `OfferId` of the counter offer.
-    pub(in crate::negotiation) offer: Uuid,
-    /// The negotiation, where it is named.
-    pub(in crate::negotiation) negotiation: Option<Uuid>,
-    /// The agreement that is to be replaced, where it is named.
-    pub(in crate::negotiation) replaced: Option<Uuid>,
-    /// The offer in its own document; none where it is accepted as it stands.
-    pub(in crate::negotiation) words: Option<String>,
-    /// The path of the input; none where there is no document.
-    pub(in crate::negotiation) input: &'static str,
-    /// Whether the fresh offers are held, where it comes too late.
-    pub(in crate::negotiation) holds: bool,
-    /// How long the word of a peer is waited for, where one carries it out.
-    pub(in crate::negotiation) within: Duration,
-}
-
-impl AcceptanceInput {
-    /// All that distinguishes it from other acceptances of the same offer: also where its decision is to be told.
-    pub(super) fn content(&self, told: Option<&AcceptanceEndpoint>) -> String {
-        let told = told.map(|told| (&told.address, &told.parameters));
-        json!((self.negotiation, self.replaced, &self.words, told)).to_string()
-    }
-}
 
 /// The result of an acceptance before any decision.
 pub(in crate::negotiation) enum AcceptanceCheck {
@@ -65,26 +29,11 @@ pub(in crate::negotiation) enum AcceptanceCheck {
     Before(Box<AcceptedView>),
 }
 
-impl AcceptanceInput {
-    /// The acceptance of a counter offer as it stands.
-    pub(in crate::negotiation) fn as_it_stands(offer: Uuid) -> Self {
-        Self {
-            offer,
-            negotiation: None,
-            replaced: None,
-            words: None,
-            input: "",
-            holds: false,
-            within: ACCEPT_WITHIN,
-        }
-    }
-}
-
 /// The places for faults, found by now, of an offer that is accepted in these words: the places of a request where there are no
 /// words.
-fn places_of_accepted_offer(words: Option<&str>) -> ValuePlaces {
+fn places_of_accepted_offer(words: Option<&KeptOffer>) -> ValuePlaces {
     match words {
-        Some(_) => ValuePlaces::document("/wsag:AgreementOffer"),
+        Some(_) => ValuePlaces::document(OFFER),
         None => places_of_any_request(),
     }
 }
@@ -119,7 +68,7 @@ impl Service {
         accepting: AcceptanceInput,
         key: Option<RequestKey>,
     ) -> Result<AcceptedView> {
-        let form = places_of_accepted_offer(accepting.words.as_deref());
+        let form = places_of_accepted_offer(accepting.words.as_ref());
         let acceptable = self.acceptable(party, &accepting, false, key.as_ref()).await?;
         let (row, instance, mut proposal) = match acceptable {
             AcceptanceCheck::Now(row, instance, proposal) => (row, instance, *proposal),
@@ -207,7 +156,7 @@ impl Service {
                 return Ok(AcceptanceCheck::Before(Box::new(answer)));
             }
             let again = key.map(|key| key.step(0));
-            let form = places_of_accepted_offer(accepting.words.as_deref());
+            let form = places_of_accepted_offer(accepting.words.as_ref());
             return Err(self
                 .error_of_lost_offer(lost, (&row, &instance), accepting.holds, form, again)
                 .await);
@@ -250,15 +199,13 @@ impl Service {
     async fn proposal_accepted(
         &self,
         said: WordedOffer,
-        words: Option<String>,
+        words: Option<KeptOffer>,
         instance: &NegotiationInstance,
     ) -> Result<Result<Request>> {
         let party = instance.party.clone();
         let replaced = self.replaced(instance).await?;
-        self.run_work_with_files(move |this| {
-            this.draft_accepted(&said, words.as_deref(), &party, replaced.as_ref())
-        })
-        .await
+        self.run_work_with_files(move |this| this.draft_accepted(&said, words, &party, replaced.as_ref()))
+            .await
     }
 
     /// The request of a counter offer: its promise at the time when it was made, even if templates and applications have
@@ -266,17 +213,17 @@ impl Service {
     pub(super) fn draft_accepted(
         &self,
         said: &WordedOffer,
-        words: Option<&str>,
+        words: Option<KeptOffer>,
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Request> {
         let offered = content_of_offer(&said.words);
-        let (offer, wording) = match words {
-            None => {
-                let text = offered.to_xml();
-                (offered, Wording::from(text))
+        let kept = match words {
+            None => KeptOffer::of_values(offered),
+            Some(words) => {
+                check_words_as_offered(&words.offer, &offered)?;
+                words
             }
-            Some(words) => read_words_as_offered(words, &offered, &self.templates.languages())?,
         };
         let promised = said.row.terms.as_ref();
         let Some((terms, promise)) = promised.and_then(|terms| Some((terms, terms.promise.as_deref()?)))
@@ -295,8 +242,8 @@ impl Service {
         }
         let (nodes, duration) = (terms.nodes(), terms.duration());
         Ok(Request {
-            name: offer.name,
-            initiator_id: offer.agreement_id,
+            name: kept.offer.name.clone(),
+            initiator_id: kept.offer.agreement_id.clone(),
             template: promise.template.clone(),
             filters: promise.constraints.filters.clone(),
             barred: promise.constraints.barred.clone(),
@@ -306,7 +253,7 @@ impl Service {
             expires: promise.constraints.expires.map(Time),
             job: promise.job.clone(),
             guarantees: promise.guarantees.clone(),
-            document: wording,
+            document: kept.wording(),
             ..Request::new(Uuid::now_v7(), party, vec![Shape { nodes, duration }])
         })
     }
@@ -360,35 +307,20 @@ impl Service {
     }
 }
 
-/// The content of the words that accept a counter offer: the same as the offer, except for the name. They may say when in these
-/// languages.
-fn read_words_as_offered(
-    words: &str,
-    offered: &AgreementOffer,
-    languages: &TimeLanguages,
-) -> Result<(AgreementOffer, Wording)> {
-    let document = Document::parse_in(words.as_bytes(), languages).map_err(Error::Malformed)?;
-    let (offered, places) = (offered.make(languages), ValuePlaces::document(""));
-    let offered = Document::made(&offered, &places).map_err(Error::Malformed)?;
-    if let Some(difference) = first_difference(&document, &offered) {
+/// Checks the words that accept a counter offer: the same as the offer, except for the name.
+fn check_words_as_offered(words: &AgreementOffer, offered: &AgreementOffer) -> Result<()> {
+    let places = ValuePlaces::document(OFFER);
+    let (words_made, offered_made) = (words.make(), offered.make());
+    let sent = Document::made(&words_made, &places).map_err(Error::Malformed)?;
+    let offered = Document::made(&offered_made, &places).map_err(Error::Malformed)?;
+    if let Some(difference) = first_difference(&sent, &offered) {
         return Err(difference.into());
     }
-    let wsag::Message::AgreementOffer(offer) = wsag::read(&document).map_err(Error::Invalid)? else {
-        return Err(Error::Internal("an offer is no offer".to_owned()));
-    };
-    let wrong = wrong_labels(&document, &offer);
-    if !wrong.is_empty() {
-        return Err(Error::Invalid(Violations(wrong)));
-    }
-    Ok((*offer, verbatim_offer(&document)?.into()))
-}
-
-/// The name of the element that says which offer is accepted.
-fn extension_of(is_replacing: bool) -> &'static str {
-    if is_replacing {
-        "RenegotiationExtension"
+    let wrong = wrong_labels(&sent, words);
+    if wrong.is_empty() {
+        Ok(())
     } else {
-        "NegotiationExtension"
+        Err(Error::Invalid(Violations(wrong)))
     }
 }
 
@@ -434,91 +366,5 @@ fn faults_of_accepted_offer(input: &str, error: Error) -> Error {
         Error::Invalid(violations) => Error::Invalid(moved(violations)),
         Error::NotOffered(violations) => Error::NotOffered(moved(violations)),
         other => other,
-    }
-}
-
-/// The words of an input at the path `root` about the counter offer that it accepts; none where it accepts none.
-pub(in crate::negotiation) fn read_accepting(
-    document: &Document<'_>,
-    input: &CreateInput,
-    root: &'static str,
-) -> Result<Option<AcceptanceInput>> {
-    let (context, negotiation, replaced) = match (&input.negotiation, &input.renegotiation) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => {
-            let message = "either a NegotiationExtension or a RenegotiationExtension is expected";
-            return Err(
-                error::violation_at_path(format!("{root}/wsag-neg:RenegotiationExtension"), message).into(),
-            );
-        }
-        (Some(offer), None) => (&offer.context, offer.negotiation.as_ref(), None),
-        (None, Some(extension)) => (
-            &extension.context,
-            Some(&extension.negotiation),
-            Some(&extension.responder_agreement),
-        ),
-    };
-    let extension = extension_of(replaced.is_some());
-    let at = |below: &str, message: &str| {
-        Error::from(error::violation_at_path(
-            format!("{root}/wsag-neg:{extension}/wsag-neg:{below}"),
-            message,
-        ))
-    };
-    let id = |endpoint: &EndpointReference, local: &str, what: &str| {
-        id_in_address(endpoint).ok_or_else(|| at(local, &format!("the address of {what} here is expected")))
-    };
-    if context.state != NegotiationOfferState::Acceptable {
-        let message = format!(
-            "wsag-neg:Acceptable is expected: nothing is concluded from an offer that is {}",
-            context.state.name()
-        );
-        return Err(at("NegotiationOfferContext/wsag-neg:State", &message));
-    }
-    let negotiation = negotiation
-        .map(|negotiation| id(negotiation, "ResponderNegotiationEPR", "a negotiation"))
-        .transpose()?;
-    let replaced = replaced
-        .map(|replaced| id(replaced, "ResponderAgreementEPR", "an agreement"))
-        .transpose()?;
-    let Ok(offer) = context.counter_offer_to.parse() else {
-        return Err(at(
-            "NegotiationOfferContext/wsag-neg:CounterOfferTo",
-            "the OfferId of a counter offer of this service is expected",
-        ));
-    };
-    let words = document
-        .offer_xml()
-        .ok_or_else(|| Error::Internal("a document with an offer has none".to_owned()))?;
-    Ok(Some(AcceptanceInput {
-        negotiation,
-        replaced,
-        words: Some(words),
-        input: root,
-        ..AcceptanceInput::as_it_stands(offer)
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_acceptance_that_is_told_elsewhere_is_another_one() {
-        let accepting = AcceptanceInput::as_it_stands(Uuid::from_u128(1));
-        let told_at = |address: &str| AcceptanceEndpoint {
-            address: address.to_owned(),
-            parameters: None,
-        };
-        let (one, two) = (told_at("https://a.example"), told_at("https://b.example"));
-        let content = |told| accepting.content(told);
-        assert_eq!(content(Some(&one)), content(Some(&one)));
-        assert_ne!(content(Some(&one)), content(Some(&two)));
-        assert_ne!(content(Some(&one)), content(None));
-        let named = AcceptanceInput {
-            negotiation: Some(Uuid::from_u128(2)),
-            ..accepting.clone()
-        };
-        assert_ne!(named.content(None), content(None));
     }
 }

@@ -17,15 +17,15 @@ use wsag::ValuePlaces;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::NegotiationOfferState;
 
-use super::accept::AcceptanceInput;
 use crate::federation::client::{Peer, PeerError};
 use crate::federation::{Federation, is_over_there};
 use crate::negotiation::agreements::pending::call_back_target;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::negotiations::flat_offers::{OfItself, offer_in_negotiation};
 use crate::negotiation::negotiations::offers::{Arrival, IncomingOffer};
 use crate::negotiation::negotiations::peer_offers::{has_credit, may_ask_peers};
-use crate::negotiation::negotiations::{OpeningRequest, opening_document};
+use crate::negotiation::negotiations::{OpeningRequest, opening_to_keep};
 use crate::negotiation::views::offer::{LostOffer, WordedOffer};
 use crate::negotiation::{AcceptedView, Error, RefusalView, RequestKey, Result, Service};
 
@@ -131,7 +131,7 @@ impl Service {
             key: key.as_ref().map(|key| key.step(1)),
             opening: Some(Initiate {
                 negotiation: instance.clone(),
-                document: opening_document(None),
+                document: opening_to_keep(None),
                 idempotency: None,
             }),
         };

@@ -5,23 +5,25 @@ use std::sync::Arc;
 use address::is_no_place;
 use domain::agreement::{NegotiationInstance, Wording};
 use domain::change::AcceptanceEndpoint;
+use domain::request::Request;
 use domain::resources::Scaling;
-use planner::{Place, Request};
+use planner::Place;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
 use wsag::scheduling::Moldability;
 use wsag::{Document, Fragment, Message, ValuePlaces, ns};
 
-use super::accept::{ACCEPT_WITHIN, AcceptanceInput, read_accepting};
 use super::repeated_offers::OfferIdentity;
+use crate::negotiation::codec::acceptance::{ACCEPT_WITHIN, AcceptanceInput};
+use crate::negotiation::codec::form::places_of_form;
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
+use crate::negotiation::codec::kept::{KeptOffer, wording_of_request};
+use crate::negotiation::codec::xml::read_accepting;
+use crate::negotiation::codec::{DecisionTime, ReadRequest};
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::idempotency::answer_of_repeated_request;
-use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
+use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
-use crate::negotiation::request::wording::{self, verbatim_offer};
-use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{AcceptedView, Error, Input, RefusalView, RequestKey, Result, Service};
 
@@ -49,39 +51,41 @@ impl Service {
             return self.word_of_peer(answer, ACCEPT_WITHIN).await;
         }
         let own_party = party.to_owned();
-        let input = Arc::new(input);
-        let read = Arc::clone(&input);
-        let named = self.run_document_work(move |_| OfferIdentity::of(&read)).await?;
-        if let Some(named) = &named
-            && let Some(answer) = self.first_answer(party, named).await?
-        {
-            return Ok(answer);
-        }
-        let made = match self
+        let read = self
             .run_work_with_files(move |this| this.read_offer(&input, &own_party))
-            .await??
-        {
-            CreateRequest::New(offer, drafts, DecisionTime::Now) => {
-                self.place_agreement(party, offer, drafts, key.clone()).await
-            }
-            CreateRequest::New(_, drafts, DecisionTime::Later(acceptance)) => {
-                self.pend_proposal(
-                    only_reading_of_offer(drafts)?.proposal,
-                    acceptance,
-                    None,
-                    key.clone(),
-                )
-                .await
+            .await??;
+        let (made, identity) = match read {
+            CreateRequest::New {
+                offer,
+                drafts,
+                decision,
+                identity,
+            } => {
+                if let Some(identity) = &identity
+                    && let Some(answer) = self.first_answer(party, identity).await?
+                {
+                    return Ok(answer);
+                }
+                let drafts = drafts?;
+                let made = match decision {
+                    DecisionTime::Now => self.place_agreement(party, offer, drafts, key.clone()).await,
+                    DecisionTime::Later(acceptance) => {
+                        let proposal = only_reading_of_offer(drafts)?.proposal;
+                        self.pend_proposal(proposal, acceptance, None, key.clone()).await
+                    }
+                };
+                (made, identity)
             }
             CreateRequest::Offered(accepting, decision) => {
                 let accepting = AcceptanceInput { holds, ..accepting };
-                Box::pin(self.take_offer(party, accepting, decision, key.clone())).await
+                let made = Box::pin(self.take_offer(party, accepting, decision, key.clone())).await;
+                (made, None)
             }
         };
-        let made = match (made, named) {
+        let made = match (made, identity) {
             // The same offer came at the same time.
-            (Err(Error::IdTaken(id)), Some(named)) => {
-                let first = self.first_answer(party, &named).await;
+            (Err(Error::IdTaken(id)), Some(identity)) => {
+                let first = self.first_answer(party, &identity).await;
                 first.and_then(|answer| answer.ok_or(Error::IdTaken(id)))
             }
             (made, _) => made,
@@ -96,7 +100,7 @@ impl Service {
     /// [`Error::IdTaken`], [`Error::Unavailable`].
     pub(in crate::negotiation) async fn check_new_id(
         &self,
-        proposal: &Request,
+        proposal: &planner::Request,
         instance: &NegotiationInstance,
     ) -> Result<()> {
         let Some(id) = &proposal.initiator_id else {
@@ -116,13 +120,8 @@ impl Service {
     ///
     /// # Errors
     /// The errors of [`Service::create_agreement`] for such an offer.
-    pub async fn create_from_form(
-        &self,
-        party: &str,
-        request: FlatRequest,
-        once: Uuid,
-    ) -> Result<AcceptedView> {
-        let text = request.to_json();
+    pub async fn create_from_form(&self, party: &str, request: Request, once: Uuid) -> Result<AcceptedView> {
+        let text = text_to_keep(&request);
         let key = RequestKey::new(party, &once.to_string(), "a form of the portal", text.as_bytes());
         let key = Some(key);
         if let Some(answer) = self.earlier_answer(key.as_ref()).await? {
@@ -139,7 +138,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Invalid`] and [`Error::NotOffered`] for its faults, each at its place in the request; [`Error::Unavailable`].
-    pub async fn check_form(&self, party: &str, request: FlatRequest) -> Result<()> {
+    pub async fn check_form(&self, party: &str, request: Request) -> Result<()> {
         let party = party.to_owned();
         self.run_work_with_files(move |this| this.drafts_of_form(&request, &party))
             .await?
@@ -147,11 +146,7 @@ impl Service {
     }
 
     /// The offer from the first template that the request of a form makes, and its requests. All its faults are found at once.
-    fn drafts_of_form(
-        &self,
-        request: &FlatRequest,
-        party: &str,
-    ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
+    fn drafts_of_form(&self, request: &Request, party: &str) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let places = places_of_form(request);
         let offered = self.first_template()?;
         let request = &request.saying_duration(&offered.template, self.clock.now());
@@ -227,7 +222,7 @@ impl Service {
             Input::Xml(body) => body,
             Input::Json(body) => return self.read_flat(&Json::parse(body)?, party),
         };
-        let document = Document::parse_in(body, &self.templates.languages()).map_err(Error::Malformed)?;
+        let document = Document::parse(body).map_err(Error::Malformed)?;
         let mut decision = DecisionTime::Now;
         let offer = match wsag::read(&document).map_err(Error::Invalid)? {
             Message::AgreementOffer(offer) => offer,
@@ -250,9 +245,14 @@ impl Service {
                 return Err(Error::not_offered(&document, what));
             }
         };
-        let mut drafts = self.drafts(&document, &offer, party, None)?;
-        note_request_wording(&mut drafts, &verbatim_offer(&document)?.into());
-        Ok(CreateRequest::New(offer, drafts, decision))
+        let kept = KeptOffer::of_document(&document, offer)?;
+        let drafts = self.drafts(&document, &kept.offer, party, None);
+        Ok(CreateRequest::New {
+            drafts: drafts.map(|drafts| with_wording(drafts, &kept.wording())),
+            identity: OfferIdentity::of(&kept, decision != DecisionTime::Now),
+            offer: kept.offer,
+            decision,
+        })
     }
 
     /// Where the decision is to be told; nowhere where that is no place, and its party polls.
@@ -300,21 +300,25 @@ impl Service {
         let wish = wish.saying_duration(&offered.template, self.clock.now());
         let (offer, drafts) = self.drafts_of_flat(&wish, &offered, &places, party)?;
         check_size_is_stated(&wish, &drafts, places.root())?;
-        Ok(CreateRequest::New(offer, drafts, decision))
+        Ok(CreateRequest::New {
+            offer,
+            drafts: Ok(drafts),
+            decision,
+            identity: None,
+        })
     }
 
     /// The offer from a template that a wish makes, and its requests.
     fn drafts_of_flat(
         &self,
-        wish: &FlatRequest,
+        wish: &Request,
         offered: &OfferedTemplate,
         places: &ValuePlaces,
         party: &str,
     ) -> Result<(Box<AgreementOffer>, Vec<Draft>)> {
         let offer = Box::new(wish.offer(&offered.template));
-        let mut drafts = self.drafts_of(&offer, places, party, None)?;
-        note_request_wording(&mut drafts, &wording::wording_to_keep(wish, offered));
-        Ok((offer, drafts))
+        let drafts = self.drafts_of(&offer, places, party, None)?;
+        Ok((offer, with_wording(drafts, &wording_of_request(wish, offered))))
     }
 
     /// The counter offer that a request accepts, if it says nothing else but when that is to be decided.
@@ -341,7 +345,7 @@ impl Service {
 
 /// Refuses a request that leaves to its template how much it buys: the nodes are stated, and so is the duration where it is not
 /// predicted.
-fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Result<()> {
+fn check_size_is_stated(wish: &Request, drafts: &[Draft], root: &str) -> Result<()> {
     let law = &wish.scheduling.moldability;
     let says_nodes = wish.nodes.is_some() || matches!(law, Some(Moldability::Table(_)));
     let is_predicted = drafts
@@ -364,17 +368,27 @@ fn check_size_is_stated(wish: &FlatRequest, drafts: &[Draft], root: &str) -> Res
     check.finish(Some(()))
 }
 
-/// Notes the words in which the requests of an offer came.
-fn note_request_wording(drafts: &mut [Draft], wording: &Wording) {
-    for draft in drafts {
+/// The requests of an offer, with the words in which it came.
+fn with_wording(mut drafts: Vec<Draft>, wording: &Wording) -> Vec<Draft> {
+    for draft in &mut drafts {
         draft.proposal.document = wording.clone();
     }
+    drafts
 }
 
 /// The source of a new agreement.
 pub(in crate::negotiation) enum CreateRequest {
-    /// An offer, with the request for each way to read it; and when it is to be decided.
-    New(Box<AgreementOffer>, Vec<Draft>, DecisionTime),
+    /// An offer by itself.
+    New {
+        /// The offer.
+        offer: Box<AgreementOffer>,
+        /// The request for each way to read it, or what is wrong with it.
+        drafts: Result<Vec<Draft>>,
+        /// When it is to be decided.
+        decision: DecisionTime,
+        /// By what it is known when it comes again, where it has an AgreementId.
+        identity: Option<OfferIdentity>,
+    },
     /// A counter offer of ours; and when that is to be decided.
     Offered(AcceptanceInput, DecisionTime),
 }

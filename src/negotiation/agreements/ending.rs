@@ -2,14 +2,16 @@
 
 use domain::agreement::{Account, PostingKind, ServiceState};
 use planner::{QuoteEnding, Terminate};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use uuid::Uuid;
 
 use crate::negotiation::views::values::MoneyView;
 use crate::negotiation::{Error, Result, Scope, Service};
 
 /// What follows from the end of an agreement now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndingView {
     /// The payments of its party; none where it pays nothing.
@@ -24,24 +26,28 @@ pub struct EndingView {
 }
 
 /// A payment, and its purpose.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct PaymentView {
-    /// The kind: price, cancellation, change, overrun, penalty, reward or compensation.
+    /// What it is for: price, cancellation, change, overrun, penalty, reward or compensation.
+    #[schemars(example = &"cancellation")]
     pub kind: String,
     /// The amount.
     pub amount: MoneyView,
-    /// Why it is as much, in words; none for the price.
+    /// Why it is as much, where that is not a matter of course.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"10 % of its price of 2 EUR")]
     pub reason: Option<String>,
 }
 
 /// The charge of another domain for the end of an agreement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct EndingAtPeerView {
     /// The name of the domain.
+    #[schemars(example = &"south")]
     pub peer: String,
     /// Its charge; none where it has not said it in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"amount": "3", "currency": "EUR"}))]
     pub charge: Option<MoneyView>,
 }
 

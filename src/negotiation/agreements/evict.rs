@@ -2,12 +2,14 @@
 
 use domain::agreement::{Currency, Money};
 use planner::{Evict, EvictedAgreement};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use uuid::Uuid;
 
+use crate::negotiation::codec::json::request::read_budget;
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
-use crate::negotiation::request::read_budget;
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, Error, MoneyView, RequestKey, Result, Scope, Service};
 
@@ -27,14 +29,16 @@ pub struct EvictRequest {
 }
 
 /// An agreement that was ended by an operator, and what its party gets for that.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct EvictedView {
     /// As it is now.
     pub agreement: AgreementView,
-    /// The penalties that the provider pays because its guarantees are violated.
+    /// What the provider pays because its guarantees are violated, a sum for each currency.
+    #[schemars(example = json!([]))]
     pub penalties: Vec<MoneyView>,
     /// What it pays beside these.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"amount": "20", "currency": "EUR"}))]
     pub compensation: Option<MoneyView>,
 }
 

@@ -5,7 +5,6 @@ use std::io::Read;
 
 use domain::agreement::{Agreement, Run};
 use domain::catalogue::is_file_name;
-use domain::clock::Micros;
 use execution::ExecutionError;
 use execution::files::FileEntry;
 use execution::files::inputs::{self, MirrorError, UploadError};
@@ -13,37 +12,39 @@ use execution::files::outputs::Stream;
 use execution::files::retention::Removal;
 use execution::job::folder::Folder;
 use execution::job::shortage::is_shortage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
-use wsag::listings::{FileList, ListedFile};
-use wsag::time::DateTime;
 
 use crate::federation::client::{Peer, PeerError, PeerFile};
 use crate::negotiation::replicas::error_of_replica;
+use crate::negotiation::views::schemas;
 use crate::negotiation::{Error, Result, Scope, Service, views::values::instant_as_date_time};
 
 /// A list of files.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FilesView {
-    /// By name.
+    /// The files, by name.
     pub files: Vec<FileView>,
     /// Bytes that the files may have together; none where that is not bounded for them alone.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 1_073_741_824)]
     pub quota_bytes: Option<u64>,
 }
 
 /// A file.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct FileView {
-    /// Its name.
+    /// The name.
+    #[schemars(example = &"input.csv")]
     pub name: String,
-    /// Its length in bytes.
+    /// The size, in bytes.
+    #[schemars(example = 4_096)]
     pub bytes: u64,
-    /// When it was written.
+    /// When it was last written.
+    #[schemars(with = "schemas::Instant")]
     pub modified: String,
-    #[serde(skip)]
-    written: Micros,
 }
 
 /// An upload under way: dropped before its end it leaves nothing behind.
@@ -111,29 +112,12 @@ impl Output {
     }
 }
 
-impl FilesView {
-    /// As a document.
-    pub fn document(&self) -> String {
-        let files = self.files.iter().map(|file| ListedFile {
-            name: file.name.clone(),
-            bytes: file.bytes,
-            modified: DateTime::from_micros(file.written),
-        });
-        FileList {
-            files: files.collect(),
-            quota_bytes: self.quota_bytes,
-        }
-        .to_xml()
-    }
-}
-
 impl FileView {
     fn of(file: FileEntry) -> Self {
         Self {
             name: file.name,
             bytes: file.bytes,
             modified: instant_as_date_time(file.modified),
-            written: file.modified,
         }
     }
 }

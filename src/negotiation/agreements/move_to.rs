@@ -5,8 +5,8 @@ use planner::MoveAgreement;
 use scheduler::Time;
 use uuid::Uuid;
 
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::views::nodes::REASON_MAX;
 use crate::negotiation::{AgreementView, RequestKey, Result, Scope, Service};
 

@@ -14,7 +14,8 @@ use wsag::Fragment;
 use wsag::endpoint::EndpointReference;
 use wsag::operations::{accept_agreement_input, reason_fragment, reject_agreement_input};
 
-use super::accept::{AcceptanceCheck, AcceptanceInput};
+use super::accept::AcceptanceCheck;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
 use crate::negotiation::idempotency::answer_of_repeated_request;
 use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 
@@ -168,7 +169,7 @@ impl Service {
             None => {
                 let drafts = match self.words(document).await {
                     Ok(words) => {
-                        self.run_work_with_files(move |this| this.drafts_again(words, &party))
+                        self.run_work_with_files(move |this| this.drafts_again(&words, &party))
                             .await?
                     }
                     Err(why) => Err(why),
@@ -232,8 +233,7 @@ pub(super) fn call_back_target(agreement: String, endpoint: AcceptanceEndpoint) 
 }
 
 fn call_back_parameters(target: &CallBackTarget) -> Option<Fragment> {
-    // They were read in the same way when they came.
-    Fragment::parse(target.endpoint.parameters.as_deref()?).ok()
+    target.endpoint.parameters.as_deref().map(Fragment::of_kept)
 }
 
 fn call_back_reference(target: &CallBackTarget) -> EndpointReference {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
+use domain::request::Request;
 use planner::{Candidate, EndSought, ListPlanned, PlaceSought, PutAtPeer};
 use scheduler::{Interval, Time};
 use tokio::task::JoinSet;
@@ -13,7 +14,6 @@ use wsag::time::DateTime;
 use crate::federation::client::PeerError;
 use crate::federation::{Federation, PeerQuestion};
 use crate::negotiation::negotiations::peer_offers::{AskedOfPeer, PassedOn};
-use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::{Error, Result, Service};
 
 /// How often it is looked whether there are some.
@@ -108,13 +108,13 @@ impl Service {
         federation: &Federation,
         agreement: &Agreement,
     ) -> Result<Option<OfferTerms>> {
-        let offer = self.words_of(agreement.id).await?.offer()?;
+        let offer = self.words_of(agreement.id).await?.offer();
         let start = agreement.ready.max(self.clock.now());
         let second = |at: Time| Some(DateTime::from_seconds(at.seconds()));
-        let wish = FlatRequest {
+        let wish = Request {
             start: second(start),
             end: second(agreement.deadline),
-            ..FlatRequest::default()
+            ..Request::default()
         };
         let offered = self.templates.get(&agreement.template);
         let asked = wish.change(&offer, offered.as_ref().map(|offered| &offered.template));

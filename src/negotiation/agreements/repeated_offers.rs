@@ -4,72 +4,36 @@
 use domain::agreement::{Agreement, AgreementState, EventKind, NegotiationOffer, Wording};
 use store::AgreementFilter;
 use uuid::Uuid;
-use wsag::agreements::AgreementOffer;
-use wsag::operations::CreateInput;
-use wsag::{Document, Message};
 
-use super::accept::AcceptanceInput;
-use crate::negotiation::request::wording::verbatim_offer;
+use crate::negotiation::codec::acceptance::AcceptanceInput;
+use crate::negotiation::codec::kept::KeptOffer;
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer};
-use crate::negotiation::{AcceptedView, Error, Input, RequestKey, Result, Service};
-
-/// The name of the attribute with the id that an initiator gives its agreement.
-const ATTRIBUTE: &[u8] = b"AgreementId";
+use crate::negotiation::{AcceptedView, Error, RequestKey, Result, Service};
 
 /// An offer with an AgreementId, by which the same offer is known when it comes again.
-pub(super) struct OfferIdentity {
+pub(in crate::negotiation) struct OfferIdentity {
     id: String,
-    said: OfferContent,
-}
-
-/// The content of an offer that makes it the same as another.
-struct OfferContent {
     words: Wording,
     /// Whether it asks to be decided later.
     is_pending: bool,
 }
 
 impl OfferIdentity {
-    /// The name of an offer that has one. An offer that accepts a counter offer is known by that too, and has another: see
-    /// [`Service::accepted_before`]. The faults of an offer are told where it is read.
-    pub(super) fn of(input: &Input) -> Option<Self> {
-        let Input::Xml(body) = input else { return None };
-        // Most offers have none, and are read once.
-        body.windows(ATTRIBUTE.len()).find(|part| *part == ATTRIBUTE)?;
-        let document = Document::parse(body).ok()?;
-        let (offer, is_pending) = match wsag::read(&document).ok()? {
-            Message::AgreementOffer(offer) => (offer, false),
-            Message::CreateAgreementInput(input) => (Box::new(offer_by_itself(*input)?), false),
-            Message::CreatePendingAgreementInput(input) => (Box::new(offer_by_itself(*input)?), true),
-            _ => return None,
-        };
+    /// The identity of an offer with an AgreementId. An offer that accepts a counter offer is known by that too, and has another: see
+    /// [`Service::accepted_before`].
+    pub(super) fn of(kept: &KeptOffer, is_pending: bool) -> Option<Self> {
         Some(Self {
-            id: offer.agreement_id?,
-            said: OfferContent {
-                words: verbatim_offer(&document).ok()?.into(),
-                is_pending,
-            },
+            id: kept.offer.agreement_id.clone()?,
+            words: kept.wording(),
+            is_pending,
         })
     }
 }
 
 /// The AgreementId, if any, and the words of an acceptance of a counter offer: its own, or those of the counter offer as it stands.
-fn words_of_acceptance(own: Option<&str>, offered: &WordedOffer) -> Option<(Option<String>, Wording)> {
-    let Some(own) = own else {
-        let offered = content_of_offer(&offered.words);
-        let text = offered.to_xml();
-        return Some((offered.agreement_id, text.into()));
-    };
-    let document = Document::parse(own.as_bytes()).ok()?;
-    let Message::AgreementOffer(offer) = wsag::read(&document).ok()? else {
-        return None;
-    };
-    Some((offer.agreement_id, verbatim_offer(&document).ok()?.into()))
-}
-
-/// The offer of an input that accepts no counter offer.
-fn offer_by_itself(input: CreateInput) -> Option<AgreementOffer> {
-    (input.negotiation.is_none() && input.renegotiation.is_none()).then_some(input.offer)
+fn words_of_acceptance(own: Option<KeptOffer>, offered: &WordedOffer) -> (Option<String>, Wording) {
+    let words = own.unwrap_or_else(|| KeptOffer::of_values(content_of_offer(&offered.words)));
+    (words.offer.agreement_id.clone(), words.wording())
 }
 
 impl Service {
@@ -85,7 +49,7 @@ impl Service {
         let Some(first) = self.store.first_with_id(party, &named.id).await? else {
             return Ok(None);
         };
-        match self.answer_of(&first, &named.said).await? {
+        match self.answer_of(&first, &named.words, named.is_pending).await? {
             None => Err(Error::IdTaken(named.id.clone())),
             answer => Ok(answer),
         }
@@ -103,11 +67,7 @@ impl Service {
         is_pending: bool,
     ) -> Result<Option<AcceptedView>> {
         let offered = self.worded_offer(accepting.offer).await?;
-        let own = accepting.words.clone();
-        let said = self.run_document_work(move |_| words_of_acceptance(own.as_deref(), &offered));
-        let Some((id, words)) = said.await? else {
-            return Ok(None);
-        };
+        let (id, words) = words_of_acceptance(accepting.words.clone(), &offered);
         let waiting = match &id {
             Some(id) if is_pending => self.waiting_for(party, id, accepting.offer).await?,
             _ => None,
@@ -120,9 +80,8 @@ impl Service {
                 None => None,
             },
         };
-        let said = OfferContent { words, is_pending };
         match first.filter(|agreement| agreement.party == party && agreement.initiator_id == id) {
-            Some(first) => self.answer_of(&first, &said).await,
+            Some(first) => self.answer_of(&first, &words, is_pending).await,
             None => Ok(None),
         }
     }
@@ -183,12 +142,17 @@ impl Service {
     }
 
     /// The answer to an offer that an agreement was made of; none where its words or its operation were others.
-    async fn answer_of(&self, first: &Agreement, said: &OfferContent) -> Result<Option<AcceptedView>> {
-        let words = self.store.agreement_document(first.id).await?;
+    async fn answer_of(
+        &self,
+        first: &Agreement,
+        words: &Wording,
+        is_pending: bool,
+    ) -> Result<Option<AcceptedView>> {
+        let kept = self.store.agreement_document(first.id).await?;
         // One operation answers with what is decided, the other with what is pending: neither has the answer of the other.
         let events = self.store.timeline(first.id).await?;
         let was_pending = events.iter().any(|event| event.kind == EventKind::Offered.word());
-        if words.as_ref() != Some(&said.words) || was_pending != said.is_pending {
+        if kept.as_ref() != Some(words) || was_pending != is_pending {
             return Ok(None);
         }
         if was_pending {

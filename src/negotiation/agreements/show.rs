@@ -1,6 +1,7 @@
 //! One agreement: the whole and its parts.
 
 use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
+use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
 use planner::ForeseeReservation;
 use store::MoneyMoved;
@@ -11,8 +12,7 @@ use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::negotiation::agreements::files::with_files_off_async_threads;
-use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::request::wording::Words;
+use crate::negotiation::codec::kept::Words;
 use crate::negotiation::views::agreement::{AtPeerView, StagedView};
 use crate::negotiation::views::documents::{
     agreement_state_in_document, choices_in_document, date_time_in_document, guarantee_state_in_document,
@@ -30,7 +30,7 @@ pub struct AgreementDetails {
     /// The part of its window in which it may be moved, where it has a place: where that begins and where it ends.
     pub room: Option<(String, String)>,
     /// What the offer asks for.
-    pub request: FlatRequest,
+    pub request: Request,
     /// Watt-hours that its nodes take in its slots, where their power is known.
     pub watt_hours: Option<i64>,
     /// The context of the offer, flat.
@@ -78,7 +78,7 @@ impl Service {
         let money = self.store.money_of(id).await?;
         let shown = self
             .run_document_work(move |_| show_agreement(&agreement, view, words, (&money, &at_peers)))
-            .await??;
+            .await?;
         Ok(AgreementDetails { watt_hours, ..shown })
     }
 
@@ -163,18 +163,18 @@ fn show_agreement(
     view: AgreementView,
     words: Words,
     (money, at_peers): (&[MoneyMoved], &[AtPeer]),
-) -> Result<AgreementDetails> {
-    let (offer, context, said) = words.parts()?;
+) -> AgreementDetails {
+    let (offer, context, said) = words.parts();
     let room = agreement.is_placed().then(|| agreement.room());
-    Ok(AgreementDetails {
+    AgreementDetails {
         room: room.map(|room| (second_as_date_time(room.start), second_as_date_time(room.end))),
-        request: FlatRequest::of_offer(&offer),
+        request: Request::of_offer(&offer),
         watt_hours: None,
         context: terms::view_context(&offer.context),
         terms: terms::view_terms(&offer.terms),
         properties: agreement_properties(agreement, *offer, &view, (context, said), (money, at_peers)),
         view,
-    })
+    }
 }
 
 fn agreement_properties(

@@ -5,8 +5,8 @@ use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
+use crate::negotiation::codec::read_request_to_end;
 use crate::negotiation::idempotency::{answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::read_request_to_end;
 use crate::negotiation::{AgreementView, Input, RequestKey, Result, Scope, Service};
 
 /// A request to end an agreement.

@@ -13,6 +13,7 @@ use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Te
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces, Violation};
 
+use crate::negotiation::codec::members::tell_in_words_of;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::request::granted_duration::DurationBounds;
 use crate::negotiation::request::offer::unwritable_offer;
@@ -141,7 +142,7 @@ pub(in crate::negotiation) fn make_counter_offer(
             message,
         )]);
     }
-    let made = offer.make(&offered.template.languages);
+    let made = offer.make();
     // A document that was read can be written; but the requester's words may have grown by escaping.
     let document = Document::made(&made, places).map_err(|why| vec![unwritable_offer(places, &why)])?;
     let mut broken = wsag::rules::check_rules(&document);
@@ -164,10 +165,10 @@ pub(in crate::negotiation) fn make_counter_offer(
         broken.push(violation_at_path(places.below("/wsag:Terms"), why));
     }
     if broken.is_empty() {
-        Ok(Counter { offer, unmet })
-    } else {
-        Err(broken)
+        return Ok(Counter { offer, unmet });
     }
+    tell_in_words_of(places, &mut broken);
+    Err(broken)
 }
 
 /// The offer with a candidate's numbers in place of its own, where they differ.

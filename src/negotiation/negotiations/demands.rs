@@ -7,7 +7,7 @@ use domain::agreement::Agreement;
 use domain::clock::time_in_words;
 use wsag::negotiations::{NegotiationConstraints, NegotiationItem};
 
-use crate::negotiation::request::json::{JsonCheck, LocatedValue};
+use crate::negotiation::codec::json::{JsonCheck, LocatedValue};
 
 /// The member that holds them.
 pub(in crate::negotiation) const MEMBER: &str = "constraints";

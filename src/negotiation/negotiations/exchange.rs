@@ -7,14 +7,14 @@ use domain::agreement::{NegotiationInstance, OfferState};
 use planner::ExchangeOffers;
 use serde_json::json;
 use uuid::Uuid;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
 use wsag::{Document, Message, ValuePlaces, Violation, ns};
 
-use super::flat_offers::AnswersView;
+use super::flat_offers::{AnswersView, OfItself};
 use super::offers::{Arrival, IncomingOffer, invalid_offer, violation_below_offer};
+use crate::negotiation::codec::ReadRequest;
+use crate::negotiation::codec::json::{Json, JsonCheck};
 use crate::negotiation::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use crate::negotiation::request::json::{Json, JsonCheck};
 use crate::negotiation::views::offer::{WordedOffer, documents_of_offers, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{Error, Input, RequestKey, Result, Scope, Service};
@@ -48,6 +48,8 @@ enum RawOffer {
     Unsupported(Box<IncomingOffer>, Vec<Violation>),
     /// A request, and the pointer to it.
     Flat(Json, String),
+    /// A request that was read, with its own properties in the negotiation.
+    Read(Box<(ReadRequest, OfItself)>),
 }
 
 impl Service {
@@ -73,7 +75,7 @@ impl Service {
             return Ok(told);
         }
         let (form, offers) = self
-            .run_document_work(move |this| read_offer_message(&input, message, &this.templates.languages()))
+            .run_document_work(move |_| read_offer_message(&input, message))
             .await??;
         let steps = (0..offers.len()).map(|number| key.as_ref().map(|key| key.step(number)));
         let offers = offers.into_iter().zip(steps.collect::<Vec<_>>()).collect();
@@ -82,6 +84,26 @@ impl Service {
             OfferMessage::Advertise => self.advertise(&instance, offers).await?,
         };
         self.keep_answer(key, told).await
+    }
+
+    /// Answers one offer that was read from a form, once under its key.
+    ///
+    /// # Errors
+    /// Those of [`Service::exchange_offers`] for such an offer.
+    pub(in crate::negotiation) async fn exchange_read_offer(
+        &self,
+        instance: &NegotiationInstance,
+        request: ReadRequest,
+        of_itself: OfItself,
+        key: RequestKey,
+    ) -> Result<StoredAnswer> {
+        if let Some(told) = self.earlier_answer(Some(&key)).await? {
+            return Ok(told);
+        }
+        let given = RawOffer::Read(Box::new((request, of_itself)));
+        let offers = vec![(given, Some(key.step(0)))];
+        let told = self.negotiate(instance, Form::Request, offers).await?;
+        self.keep_answer(Some(key), told).await
     }
 
     /// Answers offers, each on its own.
@@ -157,14 +179,7 @@ impl Service {
                     if self.options.is_dry {
                         // It will be in no store.
                         for incoming in bargain.incoming.iter().cloned() {
-                            views.push(
-                                WordedOffer::read(
-                                    incoming.offer,
-                                    &incoming.document,
-                                    &self.templates.languages(),
-                                )?
-                                .view(),
-                            );
+                            views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
                         }
                     }
                     let put = bargain
@@ -244,28 +259,26 @@ impl Service {
         given: RawOffer,
         asked: OfferMessage,
     ) -> Result<IncomingOffer> {
+        let otherwise = match asked {
+            OfferMessage::Negotiate => NegotiationOfferState::Solicited,
+            OfferMessage::Advertise => NegotiationOfferState::Advisory,
+        };
         match given {
             RawOffer::Document(placed) | RawOffer::Unsupported(placed, _) => Ok(*placed),
-            RawOffer::Flat(request, pointer) => {
-                let otherwise = match asked {
-                    OfferMessage::Negotiate => NegotiationOfferState::Solicited,
-                    OfferMessage::Advertise => NegotiationOfferState::Advisory,
-                };
-                self.flat_offer(instance, request, pointer, otherwise).await
+            RawOffer::Flat(request, pointer) => self.flat_offer(instance, request, pointer, otherwise).await,
+            RawOffer::Read(read) => {
+                let (request, of_itself) = *read;
+                self.offer_in_tree(instance, request, of_itself, otherwise).await
             }
         }
     }
 }
 
 /// The offers of a message, and its form.
-fn read_offer_message(
-    input: &Input,
-    asked: OfferMessage,
-    languages: &TimeLanguages,
-) -> Result<(Form, Vec<RawOffer>)> {
+fn read_offer_message(input: &Input, asked: OfferMessage) -> Result<(Form, Vec<RawOffer>)> {
     let body = match input {
         Input::Xml(body) => {
-            return Ok((Form::Document, read_offers(body, asked, languages)?));
+            return Ok((Form::Document, read_offers(body, asked)?));
         }
         Input::Json(body) => body,
     };
@@ -294,8 +307,8 @@ fn read_offer_message(
     Ok((Form::Requests, given.collect()))
 }
 
-fn read_offers(body: &[u8], asked: OfferMessage, languages: &TimeLanguages) -> Result<Vec<RawOffer>> {
-    let document = Document::parse_in(body, languages).map_err(Error::Malformed)?;
+fn read_offers(body: &[u8], asked: OfferMessage) -> Result<Vec<RawOffer>> {
+    let document = Document::parse(body).map_err(Error::Malformed)?;
     let message = match asked {
         OfferMessage::Negotiate => "NegotiateInput",
         OfferMessage::Advertise => "AdvertiseInput",

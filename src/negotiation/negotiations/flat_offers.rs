@@ -5,8 +5,9 @@
 use domain::agreement::{Agreement, NegotiationInstance};
 use planner::Initiate;
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
@@ -19,10 +20,10 @@ use wsag::{ValuePlaces, Violations};
 
 use super::demands;
 use super::offers::{Arrival, IncomingOffer};
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue, Object};
+use crate::negotiation::codec::{DecisionTime, ReadRequest};
 use crate::negotiation::idempotency::text_to_keep;
-use crate::negotiation::negotiations::{OpenedNegotiation, OpeningRequest, opening_document};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue, Object};
-use crate::negotiation::request::{DecisionTime, ReadRequest};
+use crate::negotiation::negotiations::{OpenedNegotiation, OpeningRequest, opening_to_keep};
 use crate::negotiation::views::offer::{WordedOffer, content_of_offer, view_offers};
 use crate::negotiation::views::rejection::Rejection;
 use crate::negotiation::{NegotiationView, OfferView, RequestKey, Result, Scope, Service};
@@ -33,23 +34,25 @@ const ABOUT: [&str; 4] = ["agreement", "expires", "hold", demands::MEMBER];
 const OF_ITSELF: [&str; 5] = ["id", "counterOfferTo", "state", "expires", demands::MEMBER];
 
 /// A negotiation, and the answer to a request in it.
-#[derive(Debug, Clone, Serialize)]
-struct NegotiatedView {
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct NegotiatedView {
     /// The negotiation; its offers are the answers to the request, the best first.
     #[serde(flatten)]
     pub negotiation: NegotiationView,
-    /// Why there are none.
+    /// Why there is no offer, or none that can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
 }
 
 /// The answers to a request in a negotiation.
-#[derive(Debug, Clone, Serialize)]
-pub(in crate::negotiation) struct AnswersView {
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+pub struct AnswersView {
     /// The possible offers, the best first.
     pub offers: Vec<OfferView>,
-    /// Why there is nothing.
+    /// Why there is no offer, or none that can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
 }
 
@@ -89,13 +92,24 @@ pub(in crate::negotiation) struct FirstRequest {
 }
 
 /// The properties of a request in a negotiation.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(in crate::negotiation) struct OfItself {
     id: Option<String>,
     to: Option<String>,
     state: Option<NegotiationOfferState>,
     expires: Option<DateTime>,
     constraints: NegotiationConstraints,
+}
+
+impl OfItself {
+    /// The properties of an answer to the offer of this name, in a state where that is not the usual one.
+    pub(in crate::negotiation) fn answering(offer: &str, state: Option<NegotiationOfferState>) -> Self {
+        Self {
+            to: Some(offer.to_owned()),
+            state,
+            ..Self::default()
+        }
+    }
 }
 
 impl Service {
@@ -134,7 +148,7 @@ impl Service {
             None => (None, None),
             Some(id) => {
                 let replaced = self.stored_agreement(&Scope::Party(party.to_owned()), id).await?;
-                (Some(self.words_of(id).await?.offer()?), Some(replaced))
+                (Some(self.words_of(id).await?.offer()), Some(replaced))
             }
         };
         let of_itself = OfItself {
@@ -158,7 +172,7 @@ impl Service {
             key: key.as_ref().map(|key| key.step(0)),
             opening: Some(Initiate {
                 negotiation: instance.clone(),
-                document: opening_document(opening.agreement),
+                document: opening_to_keep(opening.agreement),
                 idempotency: None,
             }),
         };
@@ -200,6 +214,17 @@ impl Service {
                 })
             })
             .await??;
+        self.offer_in_tree(instance, request, of_itself, otherwise).await
+    }
+
+    /// The offer of a request that was read, found to be right in the tree of its negotiation.
+    pub(in crate::negotiation) async fn offer_in_tree(
+        &self,
+        instance: &NegotiationInstance,
+        request: ReadRequest,
+        of_itself: OfItself,
+        otherwise: NegotiationOfferState,
+    ) -> Result<IncomingOffer> {
         let refused = |member: &str, message: &str| refuse_member(&request.places, member, message);
         if let Some(name) = &of_itself.id
             && self.store.offer_named(instance.id, name).await?.is_some()
@@ -212,10 +237,10 @@ impl Service {
                 return refused("/counterOfferTo", message);
             };
             Some(Box::new(content_of_offer(
-                &WordedOffer::read(row, &document, &self.templates.languages())?.words,
+                &WordedOffer::read(row, &document)?.words,
             )))
         } else if let Some(agreement) = instance.agreement {
-            Some(self.words_of(agreement).await?.offer()?)
+            Some(self.words_of(agreement).await?.offer())
         } else {
             None
         };

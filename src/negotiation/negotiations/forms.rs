@@ -2,21 +2,17 @@
 //! that was said. Underneath are the same offers as those of programs.
 
 use domain::agreement::NegotiationState;
+use domain::request::Request;
 use serde_json::Value;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationConstraints, NegotiationOfferState};
 
-use super::exchange::OfferMessage;
 use super::flat_offers::{AnswersView, FirstRequest, OfItself};
 use super::offers::CheckedOffer;
 use super::{NegotiationView, OpenedNegotiation, OpeningRequest};
 use crate::negotiation::idempotency::{StoredAnswer, text_to_keep};
-use crate::negotiation::request::flat_request::FlatRequest;
-use crate::negotiation::request::json::{Json, Members};
-use crate::negotiation::request::{DecisionTime, ReadRequest, places_of_form};
 use crate::negotiation::views::agreement::{GuaranteeView, view_guarantees};
 use crate::negotiation::views::offer::{OfferView, WordedOffer, content_of_offer, view_offers};
-use crate::negotiation::views::values::second_as_date_time;
 use crate::negotiation::{Error, Input, QuotationView, RefusalView, RequestKey, Result, Scope, Service};
 
 /// Seconds for which a negotiation that a form opens goes on: longer than a person looks at offers, and short enough for one that
@@ -38,7 +34,7 @@ pub struct ReadOffer {
     /// How it stands.
     pub is: OfferView,
     /// What its words ask for.
-    pub request: FlatRequest,
+    pub request: Request,
     /// The template that it was made from.
     pub template: String,
     /// The guarantees of the agreement that it would become; none of an offer that cannot be accepted.
@@ -55,7 +51,7 @@ impl Service {
     pub async fn offer_from_form(
         &self,
         party: &str,
-        request: FlatRequest,
+        request: Request,
         answers_max: usize,
         once: Uuid,
     ) -> Result<Uuid> {
@@ -64,7 +60,7 @@ impl Service {
             format!("{once} offers"),
             format!("{answers_max} offers in the portal"),
         );
-        let key = RequestKey::new(party, &name, &target, request.to_json().as_bytes());
+        let key = RequestKey::new(party, &name, &target, text_to_keep(&request).as_bytes());
         if let Some(opened) = self.earlier_answer::<OpenedNegotiation>(Some(&key)).await? {
             return Ok(opened.id);
         }
@@ -89,7 +85,7 @@ impl Service {
     /// # Errors
     /// `Error::Invalid` and `Error::NotOffered` for faults of the request, each at its place in the request,
     /// `Error::Refused` where the party has too many negotiations going on, `Error::Unavailable`.
-    pub async fn estimate(&self, party: &str, request: FlatRequest) -> Result<EstimateView> {
+    pub async fn estimate(&self, party: &str, request: Request) -> Result<EstimateView> {
         self.check_form(party, request.clone()).await?;
         let request = self.request_of_form(request)?;
         let state = NegotiationOfferState::Advisory;
@@ -121,15 +117,32 @@ impl Service {
         &self,
         party: &str,
         agreement: Uuid,
-        request: &FlatRequest,
+        request: &Request,
         once: Uuid,
     ) -> Result<Result<Uuid, Value>> {
         let target = format!("a change of {agreement} in the portal");
-        let key = RequestKey::new(party, &once.to_string(), &target, request.to_json().as_bytes());
-        let until = second_as_date_time(self.clock.now() + GOES_ON);
-        let asked = request.members().with("agreement", agreement.to_string());
-        let asked = text_to_keep(&Json::from(asked.with("expires", until))).into_bytes();
-        let opened = self.initiate(party, Input::Json(asked), Some(key)).await?;
+        let key = RequestKey::new(
+            party,
+            &once.to_string(),
+            &target,
+            text_to_keep(request).as_bytes(),
+        );
+        let before = self.earlier_answer::<OpenedNegotiation>(Some(&key)).await?;
+        let opened = if let Some(opened) = before {
+            opened
+        } else {
+            let first = FirstRequest {
+                request: self.request_of_change(request.clone())?,
+                opening: OpeningRequest {
+                    expires: Some(self.clock.now() + GOES_ON),
+                    agreement: Some(agreement),
+                },
+                constraints: NegotiationConstraints::default(),
+                is_held: true,
+                answers_max: usize::MAX,
+            };
+            self.open_with_request(party, first, Some(key)).await?
+        };
         let Some(refusal) = refusal_in_answer(&opened.json) else {
             return Ok(Ok(opened.id));
         };
@@ -153,12 +166,12 @@ impl Service {
         &self,
         scope: &Scope,
         (negotiation, offer): (Uuid, &str),
-        request: &FlatRequest,
+        request: &Request,
         once: Uuid,
     ) -> Result<Option<Value>> {
-        let counter = Json::from(request.members().with("counterOfferTo", offer));
+        let counter = OfItself::answering(offer, None);
         let told = self
-            .say_in_negotiation(scope, negotiation, &counter, once)
+            .say_in_negotiation(scope, negotiation, (request, counter), once)
             .await?;
         Ok(refusal_in_answer(&told.json))
     }
@@ -173,10 +186,8 @@ impl Service {
         (negotiation, offer): (Uuid, &str),
         once: Uuid,
     ) -> Result<()> {
-        let rejection = Members::default()
-            .with("counterOfferTo", offer)
-            .with("state", "Rejected");
-        self.say_in_negotiation(scope, negotiation, &rejection.into(), once)
+        let rejection = OfItself::answering(offer, Some(NegotiationOfferState::Rejected));
+        self.say_in_negotiation(scope, negotiation, (&Request::default(), rejection), once)
             .await
             .map(drop)
     }
@@ -185,16 +196,15 @@ impl Service {
         &self,
         scope: &Scope,
         negotiation: Uuid,
-        said: &Json,
+        (request, of_itself): (&Request, OfItself),
         once: Uuid,
     ) -> Result<StoredAnswer> {
         let instance = self.visible_negotiation(scope, negotiation).await?;
-        let body = text_to_keep(said).into_bytes();
         let target = format!("an answer of the portal in {negotiation}");
-        let key = RequestKey::new(&instance.party, &once.to_string(), &target, &body);
-        let message = OfferMessage::Negotiate;
-        self.exchange_offers(scope, negotiation, message, Input::Json(body), Some(key))
-            .await
+        let said = format!("{}{of_itself:?}", text_to_keep(request));
+        let key = RequestKey::new(&instance.party, &once.to_string(), &target, said.as_bytes());
+        let request = self.request_of_change(request.clone())?;
+        self.exchange_read_offer(&instance, request, of_itself, key).await
     }
 
     /// A negotiation, with all that was said in it, the oldest first.
@@ -210,27 +220,10 @@ impl Service {
         let offers = self.store.offers(id).await?;
         let mut view = NegotiationView::of(&instance, self.clock.now());
         view.penalties = self.penalties_about(&instance).await?;
-        let said = self.run_document_work(move |this| {
-            let languages = this.templates.languages();
-            offers
-                .into_iter()
-                .map(|(row, document)| {
-                    WordedOffer::read(row, &document, &languages).map(|each| read_offer(&each))
-                })
-                .collect::<Result<Vec<_>>>()
-        });
-        Ok((view, said.await??))
-    }
-
-    /// The wish of a form, as a request that was read.
-    fn request_of_form(&self, wish: FlatRequest) -> Result<ReadRequest> {
-        Ok(ReadRequest {
-            places: places_of_form(&wish),
-            wish,
-            named: None,
-            offered: self.first_template()?,
-            decision: DecisionTime::Now,
-        })
+        let said = offers
+            .into_iter()
+            .map(|(row, kept)| WordedOffer::read(row, &kept).map(|offer| read_offer(&offer)));
+        Ok((view, said.collect::<Result<Vec<_>>>()?))
     }
 }
 
@@ -245,7 +238,7 @@ fn read_offer(said: &WordedOffer) -> ReadOffer {
         is: said.view(),
         guarantees: guarantees.unwrap_or_default(),
         template: words.context.template_name.clone().unwrap_or_default(),
-        request: FlatRequest::of_offer(&words),
+        request: Request::of_offer(&words),
     }
 }
 

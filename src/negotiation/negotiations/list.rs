@@ -1,10 +1,10 @@
 //! Lists of negotiations.
 
 use domain::agreement::NegotiationInstance;
+use schemars::JsonSchema;
 use serde::Serialize;
 use store::NegotiationFilter;
 use uuid::Uuid;
-use wsag::listings::{self, ListedNegotiation};
 use wsag::time::DateTime;
 
 use super::NegotiationView;
@@ -18,31 +18,12 @@ const PAGE: (u32, u32) = (20, 100);
 const GOING_SHOWN_MAX: u32 = 20;
 
 /// Negotiations, a page at a time.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct NegotiationsView {
     /// The newest first, each with its offers that can be accepted now.
     pub negotiations: Vec<NegotiationView>,
     /// The value of `after` for the next page; none on the last.
     pub next: Option<Uuid>,
-}
-
-impl NegotiationsView {
-    /// As a document, with the negotiations' addresses below the service's. Their offers are there.
-    pub fn document(&self, base: &str) -> String {
-        let listed = self.negotiations.iter().map(|view| ListedNegotiation {
-            id: view.id.to_string(),
-            address: format!("{base}/negotiations/{}", view.id),
-            party: &view.party,
-            agreement: view.agreement.map(|id| id.to_string()),
-            state: view.state,
-            created: &view.created,
-            expires: &view.expires,
-            proposed: view.proposed,
-            offers: view.offers.iter().map(|offer| offer.id.as_str()).collect(),
-        });
-        let next = self.next.map(|id| id.to_string());
-        listings::negotiations_listing(&listed.collect::<Vec<_>>(), next.as_deref())
-    }
 }
 
 /// The filter for negotiations that were opened in a time.
@@ -102,8 +83,7 @@ impl Service {
             view.penalties = self.penalties_about(&instance).await?;
             for (row, document) in self.store.offers_held(instance.id).await? {
                 if !row.is_expired(now) {
-                    view.offers
-                        .push(WordedOffer::read(row, &document, &self.templates.languages())?.view());
+                    view.offers.push(WordedOffer::read(row, &document)?.view());
                 }
             }
             views.push(view);

@@ -17,6 +17,7 @@ use domain::agreement::{Agreement, AgreementState, NegotiationInstance, Negotiat
 use domain::clock::second_of;
 use planner::{EndNegotiation, Initiate};
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use wsag::endpoint::EndpointReference;
@@ -27,32 +28,39 @@ use wsag::negotiations::{
 use wsag::time::DateTime;
 use wsag::{Document, Message, Violations};
 
+use super::codec::read_request_to_end;
 use super::idempotency::{StoredAnswer, answer_of_repeated_request, text_to_keep};
-use super::request::read_request_to_end;
 use super::views::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use super::{Error, Input, RequestKey, Result, Scope, Service, error};
+use crate::negotiation::codec::kept::read_kept;
 use crate::negotiation::views::offer::{
     FoundOfferView, OfferView, WordedOffer, documents_of_offers, view_offers,
 };
+use crate::negotiation::views::schemas;
 
 /// A negotiation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct NegotiationView {
-    /// Its id.
+    /// The id.
     pub id: Uuid,
     /// The party that asked for it.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// The agreement that it is to replace, where it is a renegotiation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Uuid>,
-    /// open, expired or terminated.
+    /// The state.
+    #[schemars(extend("enum" = ["open", "expired", "terminated"]), example = &"open")]
     pub state: &'static str,
     /// When it was asked for.
+    #[schemars(with = "schemas::Instant")]
     pub created: String,
     /// From when on nothing more is negotiated or accepted.
+    #[schemars(with = "schemas::Instant")]
     pub expires: String,
     /// Why the provider has opened it by itself: better-fit or broken.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"better-fit")]
     pub proposed: Option<&'static str>,
     /// The payment because the agreement could not be kept, where this is the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -226,7 +234,7 @@ impl Service {
             }
         };
         if found.is_empty() {
-            Ok((OpeningRequest { expires, agreement }, input.to_xml()))
+            Ok((OpeningRequest { expires, agreement }, text_to_keep(&input)))
         } else {
             Err(Error::Invalid(Violations::of(found)))
         }
@@ -243,15 +251,14 @@ impl Service {
         let offers = self.store.offers(id).await?;
         let penalties = self.penalties_about(&instance).await?;
         self.run_document_work(move |this| {
-            let languages = this.templates.languages();
             let said = offers
                 .into_iter()
-                .map(|(row, document)| WordedOffer::read(row, &document, &languages));
+                .map(|(row, document)| WordedOffer::read(row, &document));
             let said = said.collect::<Result<Vec<_>, _>>()?;
             let mut view = NegotiationView::of(&instance, this.clock.now());
             view.penalties = penalties;
             view.offers = view_offers(&said);
-            let InitiateInput { mut context, .. } = read_opening_document(&document)?;
+            let InitiateInput { mut context, .. } = read_kept(&document)?;
             context.expiration_time = Some(DateTime::from_seconds(instance.expires.seconds()));
             let properties = NegotiationProperties {
                 context,
@@ -357,20 +364,10 @@ pub(super) fn id_in_address(endpoint: &EndpointReference) -> Option<Uuid> {
         .ok()
 }
 
-/// The document that asks for a negotiation about a new agreement, or one in place of an agreement.
-pub(super) fn opening_document(agreement: Option<Uuid>) -> String {
+/// What asks for a negotiation about a new agreement, or one in place of an agreement, as it is kept.
+pub(super) fn opening_to_keep(agreement: Option<Uuid>) -> String {
     let address = agreement.map(|agreement| EndpointReference::new(format!("/agreements/{agreement}")));
-    InitiateInput::about(address).to_xml()
-}
-
-/// The document that asked for a negotiation, as it was stored.
-fn read_opening_document(text: &str) -> Result<InitiateInput> {
-    let unreadable = |why: String| Error::Internal(format!("a stored negotiation cannot be read: {why}"));
-    let document = Document::written(text).map_err(|why| unreadable(why.to_string()))?;
-    match wsag::read_again(&document).map_err(|why| unreadable(why.to_string()))? {
-        Message::InitiateNegotiationInput(input) => Ok(*input),
-        _ => Err(unreadable("it is another document".to_owned())),
-    }
+    text_to_keep(&InitiateInput::about(address))
 }
 
 /// The answer about a negotiation that was ended.

@@ -11,7 +11,6 @@ use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledConstraints;
 use wsag::guard;
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::{
     NegotiationConstraints, NegotiationOffer as OfferDocument, NegotiationOfferState, NegotiationRole,
     negotiate_input,
@@ -23,9 +22,9 @@ use super::counter::{
 };
 use super::demands::negotiable_constraints;
 use super::negotiation_is_over;
+use crate::negotiation::codec::json::TOKEN_MAX;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::idempotency::{read_kept_answer, text_to_keep};
-use crate::negotiation::request::json::TOKEN_MAX;
 use crate::negotiation::request::offer::{Draft, only_reading_of_offer};
 use crate::negotiation::views::offer::{WordedOffer, stored_offer_state};
 use crate::negotiation::views::rejection::Rejection;
@@ -75,7 +74,7 @@ impl CheckedOffer {
         let none = NegotiationConstraints::default();
         Self {
             state: OfferState::Advisory,
-            demands: Arc::new(CompiledConstraints::compile(&none, &TimeLanguages::default())),
+            demands: Arc::new(CompiledConstraints::compile(&none)),
             about: OfferOrigin::Opening(Box::new(instance.clone())),
         }
     }
@@ -92,7 +91,7 @@ impl CheckedOffer {
     ) -> Self {
         Self {
             state: OfferState::Solicited,
-            demands: Arc::new(CompiledConstraints::compile(demands, &TimeLanguages::default())),
+            demands: Arc::new(CompiledConstraints::compile(demands)),
             about: OfferOrigin::Proposal(Box::new(suggestion)),
         }
     }
@@ -151,7 +150,7 @@ impl Service {
     /// A stored offer, with its words.
     pub(in crate::negotiation) async fn worded_offer(&self, id: Uuid) -> Result<WordedOffer> {
         let (row, document) = self.store.offer(id).await?.ok_or(Error::NotFound)?;
-        WordedOffer::read(row, &document, &self.templates.languages())
+        WordedOffer::read(row, &document)
     }
 
     /// Answers an offer again, because its earlier answer cannot be accepted any more: with the earlier answers that
@@ -171,15 +170,15 @@ impl Service {
         let offers = self.store.offers(instance.id).await?.into_iter();
         let held: Vec<_> = offers
             .filter(|(row, _)| row.parent == Some(parent) && row.is_held() && !row.is_expired(now))
-            .map(|(row, document)| WordedOffer::read(row, &document, &self.templates.languages()))
+            .map(|(row, document)| WordedOffer::read(row, &document))
             .collect::<Result<_, _>>()?;
         if !held.is_empty() {
             return Ok(held);
         }
         let WordedOffer { row, words: offer } = self.worded_offer(parent).await?;
         let (offer, demands) = self
-            .run_document_work(move |this| {
-                let demands = CompiledConstraints::compile(&offer.constraints, &this.templates.languages());
+            .run_document_work(move |_| {
+                let demands = CompiledConstraints::compile(&offer.constraints);
                 (offer, Arc::new(demands))
             })
             .await?;
@@ -464,7 +463,7 @@ impl Service {
         let parent = match answered {
             Some((parent, document)) => {
                 let id = parent.id;
-                let words = WordedOffer::read(parent, &document, &self.templates.languages())?.words;
+                let words = WordedOffer::read(parent, &document)?.words;
                 if words.context.template_id != offer.context.template_id {
                     let message = "the offer that it answers was made from another template";
                     wrong("CounterOfferTo", message);
@@ -482,13 +481,13 @@ impl Service {
             }
         };
         let said = offer.clone();
-        let (demands, document) = self
-            .run_document_work(move |this| {
-                let demands = CompiledConstraints::compile(&said.constraints, &this.templates.languages());
-                let document = negotiate_input(&[said]);
-                // It is cut out of its message, and written anew: where it is shown, it must still pass a guard.
-                let checked = guard::guard_document(document.as_bytes()).map(|_| ());
-                (Arc::new(demands), checked.map(|()| document))
+        let (demands, checked, document) = self
+            .run_document_work(move |_| {
+                let demands = CompiledConstraints::compile(&said.constraints);
+                // It is cut out of its message, and written anew where it is shown: there it must still pass a guard.
+                let written = negotiate_input(std::slice::from_ref(&said));
+                let checked = guard::guard_document(written.as_bytes()).map(|_| ());
+                (Arc::new(demands), checked, text_to_keep(&said))
             })
             .await?;
         for problem in demands.problems() {
@@ -497,11 +496,10 @@ impl Service {
                 ..problem.clone()
             });
         }
-        let document = document.unwrap_or_else(|why| {
+        if let Err(why) = checked {
             let message = format!("it cannot be kept as a document of its own: {why}");
             found.push(violation_below_offer(places, "", message));
-            String::new()
-        });
+        }
         if !found.is_empty() {
             return Ok(Err(found));
         }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use domain::agreement::{
-    AMOUNT_MAX, Agreement, AtPeer, Currency, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind,
-    OfferTerms, Shape, Slots,
+    AMOUNT_MAX, Agreement, AtPeer, HeldAtPeer, Job, Money, NegotiationInstance, OfferKind, OfferTerms, Shape,
+    Slots,
 };
+use domain::request::change_each_description;
 use domain::resources::Scaling;
 use planner::{Candidate, Quote, QuoteOffers, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
@@ -13,14 +14,12 @@ use uuid::Uuid;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::quotation::Quotation;
-use wsag::scheduling::Budget;
 use wsag::terms::ServiceDescription;
 use wsag::time::DateTime;
 use wsag::travel::Travel;
 
-use crate::federation::client::Peer;
+use crate::federation::client::{Peer, money_of_sum};
 use crate::federation::{FoundAtPeer, PassedFile, PeerQuestion};
-use crate::negotiation::request::flat_request::change_each_description;
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::{Result, Service};
 
@@ -367,10 +366,6 @@ fn take_resource(asked: &mut AgreementOffer) -> Option<String> {
 pub(in crate::negotiation) fn has_credit(peer: &Peer, more: i64, open: i64) -> bool {
     let credit = peer.settings().credit;
     credit.is_none_or(|credit| open.saturating_add(more) <= credit)
-}
-
-fn money_of_sum(sum: &Budget) -> Option<Money> {
-    Some(Money::new(sum.amount_micros, Currency::parse(&sum.currency)?))
 }
 
 fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {

@@ -6,6 +6,7 @@ use domain::agreement::{
     Agreement, GuaranteeState, Money, NegotiationInstance, Obligated, OfferState, ProposalReason,
 };
 use domain::clock::MICROS_PER_SECOND;
+use domain::request::Request;
 use planner::{ExchangeOffers, Propose, Suggestion};
 use task::note_success;
 use tokio::sync::broadcast;
@@ -16,8 +17,7 @@ use wsag::ValuePlaces;
 use wsag::time::DateTime;
 
 use super::offers::{CheckedOffer, IncomingOffer};
-use super::opening_document;
-use crate::negotiation::request::flat_request::FlatRequest;
+use super::opening_to_keep;
 use crate::negotiation::views::agreement::{ProposalView, ProposedView};
 use crate::negotiation::views::offer::WordedOffer;
 use crate::negotiation::views::values::{MoneyView, second_as_date_time};
@@ -75,14 +75,14 @@ impl Service {
             // Or two parties could work a price down together.
             return Err(Error::Conflict("the agreement was moved before".to_owned()));
         }
-        let offer = self.words_of(about).await?.offer()?;
+        let offer = self.words_of(about).await?.offer();
         let hold = self.planner.negotiating().hold;
         // The replacement of a slot that was to be over by now may end later.
         let late = agreement.deadline - agreement.placement().duration() < now + hold;
         let end = now + hold + agreement.placement().duration();
-        let wish = FlatRequest {
+        let wish = Request {
             end: late.then(|| DateTime::from_seconds(end.seconds())),
-            ..FlatRequest::default()
+            ..Request::default()
         };
         let instance = NegotiationInstance {
             id: Uuid::now_v7(),
@@ -113,7 +113,7 @@ impl Service {
             return Err(Error::Conflict("there is no other place".to_owned()));
         }
         let proposed = Propose {
-            document: opening_document(Some(about)),
+            document: opening_to_keep(Some(about)),
             offers: ExchangeOffers {
                 opening: None,
                 negotiation: instance.id,

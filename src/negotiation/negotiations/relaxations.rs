@@ -1,12 +1,12 @@
 //! The changes of a refusal that an offer can make: the ones that its template accepts.
 
+use domain::request::Request;
 use wsag::agreements::AgreementOffer;
 use wsag::terms::Alternative;
 use wsag::time::DateTime;
 use wsag::{Document, ValuePlaces};
 
 use crate::negotiation::Service;
-use crate::negotiation::request::flat_request::FlatRequest;
 use crate::negotiation::views::refusal::{RefusalView, RelaxationView};
 
 impl Service {
@@ -24,7 +24,7 @@ impl Service {
         let places = ValuePlaces::document("");
         let keeps = |relaxation: &RelaxationView| {
             let changed = relaxed_request(relaxation).change(offer, Some(&offered.template));
-            let made = changed.make(&offered.template.languages);
+            let made = changed.make();
             let ways = changed.terms.alternatives().unwrap_or_default();
             let is_met = |document: &Document<'_>, way: &Alternative<'_>| {
                 let left_out = way.left_out(&changed.terms, document, ways.len());
@@ -40,15 +40,15 @@ impl Service {
 }
 
 /// The new values of a change.
-fn relaxed_request(relaxation: &RelaxationView) -> FlatRequest {
+fn relaxed_request(relaxation: &RelaxationView) -> Request {
     let at = |time: scheduler::Time| DateTime::from_seconds(time.seconds());
-    FlatRequest {
+    Request {
         nodes: relaxation.nodes.map(|nodes| (nodes, nodes)),
         start: relaxation.ready.map(at),
         end: relaxation.deadline.map(at),
         duration: relaxation
             .duration_seconds
             .and_then(|seconds| i32::try_from(seconds).ok()),
-        ..FlatRequest::default()
+        ..Request::default()
     }
 }

@@ -75,7 +75,7 @@ impl<'a> DurationBounds<'a> {
             state_duration(&mut tree, duration);
             all.push(tree);
         }
-        let made = stated.make(&self.offered.template.languages);
+        let made = stated.make();
         let places = ValuePlaces::document("");
         // What cannot be written is refused elsewhere.
         let Ok(document) = Document::made(&made, &places) else {

@@ -24,11 +24,13 @@ use wsag::{Document, UnchosenTerms, ValuePlaces, Violation, ViolationKind, Viola
 pub(in crate::negotiation) use labels::{can_be_agreement_id, wrong_labels};
 
 use domain::agreement::{Agreement, CompositorChoice, Currency, Filter, Job, Money, Shape};
+use domain::request::filters::filters_of_job;
+use domain::request::seconds_between;
 use domain::resources::Scaling;
 use planner::Request;
 
-use super::flat_request::seconds_between;
-use super::{filters, sizes};
+use super::sizes;
+use crate::negotiation::codec::members::told_in_words_of;
 use crate::negotiation::error::violation_at_path;
 use crate::negotiation::templates::OfferedTemplate;
 use crate::negotiation::{Error, Result, Service};
@@ -131,9 +133,10 @@ impl Service {
         party: &str,
         replaced: Option<&Agreement>,
     ) -> Result<Vec<Draft>> {
-        let made = offer.make(&self.templates.languages());
+        let made = offer.make();
         let document = Document::made(&made, places).map_err(|why| unwritable_offer(places, &why))?;
-        self.drafts(&document, offer, party, replaced)
+        let drafts = self.drafts(&document, offer, party, replaced);
+        drafts.map_err(|why| told_in_words_of(places, why))
     }
 
     /// The template that an offer names.
@@ -177,9 +180,9 @@ impl<'a> OfferCheck<'a> {
         self.context();
         let described = self.terms();
         let job = described.job.and_then(|definition| self.job(definition));
-        let mut filters = described.job.map_or_else(Vec::new, |definition| {
-            filters::filters_of_job(&definition.resources)
-        });
+        let mut filters = described
+            .job
+            .map_or_else(Vec::new, |definition| filters_of_job(&definition.resources));
         let resource = described
             .scheduling
             .and_then(|scheduling| scheduling.resource.as_ref());

@@ -7,13 +7,12 @@ use domain::clock::Micros;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::AccountDay;
 use uuid::Uuid;
-use wsag::accounts::{AccountList, ListedAccount, ListedEntry};
-use wsag::time::DateTime;
 
-use super::documents::sum_in_document;
+use super::schemas;
 use super::values::{MoneyView, instant_as_date_time};
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Result, Scope, Service};
@@ -22,14 +21,7 @@ use crate::negotiation::{Error, Result, Scope, Service};
 const PAGE: (u32, u32) = (50, 500);
 
 /// The balances of accounts, and a page of their entries.
-pub struct Accounts {
-    balances: Vec<Balance>,
-    entries: Vec<Entry>,
-    next: Option<Uuid>,
-}
-
-/// The same as a flat value.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct AccountsView {
     /// The accounts, one for each currency that they hold.
     pub accounts: Vec<AccountView>,
@@ -40,30 +32,35 @@ pub struct AccountsView {
 }
 
 /// The balance of an account in a currency.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct AccountView {
     /// `provider`, or `party:` and a name.
+    #[schemars(example = &"party:physics")]
     pub account: String,
-    /// Its balance; below zero it owes this amount.
+    /// The balance; below zero it owes this amount.
     pub balance: MoneyView,
 }
 
 /// One side of a posting.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct EntryView {
-    /// The posting.
+    /// The posting, which has two sides.
     pub posting: Uuid,
     /// When it was posted.
+    #[schemars(with = "schemas::Instant")]
     pub at: String,
-    /// The account.
+    /// The account: `provider`, or `party:` and a name.
+    #[schemars(example = &"party:physics")]
     pub account: String,
     /// The kind: price, cancellation, change, overrun, penalty, reward or compensation.
+    #[schemars(example = &"price")]
     pub kind: String,
     /// The agreement that it belongs to.
     pub agreement: Uuid,
     /// The amount that was added, or taken where it is negative.
     pub amount: MoneyView,
     /// More, in words.
+    #[schemars(example = &"the price of its nodes")]
     pub detail: String,
 }
 
@@ -153,41 +150,12 @@ fn months_of_days(days: &[AccountDay]) -> Vec<MonthView> {
     months
 }
 
-impl Accounts {
-    /// As a flat value.
-    pub fn view(&self) -> AccountsView {
-        let accounts = self.balances.iter().map(|balance| AccountView {
+impl AccountView {
+    fn of(balance: &Balance) -> Self {
+        Self {
             account: balance.account.to_string(),
             balance: MoneyView::of(balance.amount),
-        });
-        AccountsView {
-            accounts: accounts.collect(),
-            entries: self.entries.iter().map(EntryView::of).collect(),
-            next: self.next,
         }
-    }
-
-    /// As a document.
-    pub fn document(&self) -> String {
-        let accounts = self.balances.iter().map(|balance| ListedAccount {
-            name: balance.account.to_string(),
-            balance: sum_in_document(balance.amount),
-        });
-        let entries = self.entries.iter().map(|entry| ListedEntry {
-            posting: entry.posting.to_string(),
-            at: DateTime::from_micros(entry.at),
-            account: entry.account.to_string(),
-            kind: entry.kind.word().to_owned(),
-            agreement_id: entry.agreement.to_string(),
-            amount: sum_in_document(entry.amount),
-            detail: entry.detail.clone(),
-        });
-        AccountList {
-            accounts: accounts.collect(),
-            entries: entries.collect(),
-            next: self.next.map(|id| id.to_string()),
-        }
-        .to_xml()
     }
 }
 
@@ -197,14 +165,19 @@ impl Service {
     ///
     /// # Errors
     /// `Error::Limit`, `Error::Unavailable`.
-    pub async fn accounts(&self, scope: Scope, after: Option<Uuid>, limit: Option<u32>) -> Result<Accounts> {
+    pub async fn accounts(
+        &self,
+        scope: Scope,
+        after: Option<Uuid>,
+        limit: Option<u32>,
+    ) -> Result<AccountsView> {
         let account = scope.party().map(|party| Account::Party(party.to_owned()));
         let limit = length_of_page(limit, PAGE)?;
         let (balances, entries) = self.store.account(account.as_ref(), after, limit + 1).await?;
         let (entries, next) = cut_page(entries, limit, |each| each.posting);
-        Ok(Accounts {
-            balances,
-            entries,
+        Ok(AccountsView {
+            accounts: balances.iter().map(AccountView::of).collect(),
+            entries: entries.iter().map(EntryView::of).collect(),
             next,
         })
     }

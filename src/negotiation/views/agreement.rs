@@ -7,90 +7,126 @@ use domain::agreement::{
 use execution::job::staging::{Direction, StagingRecord};
 use planner::AcceptedOffer;
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use store::TrailLine;
 use uuid::Uuid;
 
+use super::conditions::{AttributesView, ConditionView, view_filters};
+use super::schemas;
 use super::values::{MoneyView, instant_as_date_time, read_date_time, second_as_date_time, write_date_time};
 
 /// A template, as far as one needs to know it to choose.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct TemplateView {
-    /// Its id, to be named in an offer's context.
+    /// The id, to be named in an offer.
+    #[schemars(example = &"advance-reservation")]
     pub id: String,
-    /// Its name, to be named in an offer's context.
+    /// The name, to be named in an offer.
+    #[schemars(example = &"advance-reservation")]
     pub name: String,
 }
 
 /// An agreement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgreementView {
-    /// Its id.
+    /// The id.
     pub id: Uuid,
     /// The AgreementId that its initiator gave it, where the offer had one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"nightly-2026-11-21")]
     pub agreement_id: Option<String>,
     /// The name that the offer gave.
+    #[schemars(example = &"nightly")]
     pub name: Option<String>,
-    /// Its party.
+    /// The party.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// The template that it was made from.
+    #[schemars(example = &"advance-reservation")]
     pub template: String,
-    /// State of the agreement.
+    /// The state.
+    #[schemars(with = "schemas::AgreementState")]
     pub state: String,
     /// Why it was rejected, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"NO_CAPACITY_IN_WINDOW: no node is free")]
     pub rejection: Option<String>,
     /// State of its service terms.
+    #[schemars(with = "schemas::ServiceState")]
     pub service_state: String,
     /// The resource that it is placed on; none where it has no place, as long as it is pending or because it was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"local")]
     pub resource: Option<String>,
-    /// Nodes granted.
+    /// How many nodes.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
-    /// Contract duration in seconds.
+    /// What each node must have: at least so much of a number, and the architecture as it is.
+    #[serde(default, skip_serializing_if = "AttributesView::is_empty")]
+    #[schemars(with = "schemas::ResourceAttributes")]
+    pub attributes: AttributesView,
+    /// The conditions on its nodes that are more than a least number or a word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionView>,
+    /// The duration, in seconds.
+    #[schemars(range(min = 1), example = 3_600)]
     pub duration_seconds: i64,
     /// Earliest start.
+    #[schemars(with = "schemas::Instant")]
     pub ready: String,
     /// Latest completion.
+    #[schemars(with = "schemas::Instant")]
     pub deadline: String,
     /// Planned start, where it has a place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub planned_start: Option<String>,
     /// Planned end, where it has a place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub planned_end: Option<String>,
     /// The pieces in which its work is done, in order of time; none where it is done in one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
-    /// Its price, where it is priced.
+    /// The whole price, where there are prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
     /// The reservation in the cluster that its party's jobs can name; of an agreement that runs nothing, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"bespeak-17")]
     pub reservation: Option<String>,
     /// From when on the cluster knows it, as far as is foreseen; none where it does by now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub reservation_from: Option<String>,
     /// The probability that its job ends by itself before its slot does, 0 to 1, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1), example = 0.95)]
     pub confidence: Option<f64>,
     /// Real start, once there is one.
+    #[schemars(with = "Option<schemas::Instant>")]
     pub started: Option<String>,
     /// Real end, once there is one.
+    #[schemars(with = "Option<schemas::Instant>")]
     pub ended: Option<String>,
     /// Application of the catalogue; none where nodes are reserved and nothing runs.
+    #[schemars(example = &"sleep")]
     pub application: Option<String>,
-    /// Its arguments.
+    /// The values of the application's arguments, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["30"])]
     pub arguments: Vec<String>,
-    /// The files that are moved for it, and how far they have come, where that is looked at.
+    /// The files that are moved for the job, and how far they have come.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub staging: Vec<StagedView>,
     /// How the work ended: completed, failed, killed, terminated, failed-staging or lost.
+    #[schemars(example = &"completed")]
     pub outcome: Option<String>,
     /// The exit status, where a process ended by itself.
+    #[schemars(example = 0)]
     pub exit_status: Option<i32>,
     /// The guarantees and their states.
     pub guarantees: Vec<GuaranteeView>,
@@ -99,6 +135,7 @@ pub struct AgreementView {
     pub at_peers: Vec<AtPeerView>,
     /// The choice, where the offer left one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(with = "Vec<schemas::Choice>")]
     pub choices: Vec<CompositorChoice>,
     /// The agreement that it has taken the place of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,8 +147,10 @@ pub struct AgreementView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proposals: Vec<ProposalView>,
     /// When the offer was accepted.
+    #[schemars(with = "schemas::Instant")]
     pub created: String,
     /// Counts changes; the entity tag.
+    #[schemars(range(min = 1), example = 1)]
     pub version: i64,
 }
 
@@ -123,28 +162,36 @@ impl AgreementView {
 }
 
 /// A file that is moved for the job of an agreement, and how far it has come.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MovedFile")]
 pub struct StagedView {
-    /// Its name in the job's folder.
+    /// The name of the file in the job's folder.
+    #[schemars(example = &"input.csv")]
     pub file: String,
     /// Where it comes from: an address, or the name of an uploaded file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"https://storage.example.org/input.csv")]
     pub source: Option<String>,
     /// The address to which it is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"https://storage.example.org/output.csv")]
     pub target: Option<String>,
     /// Bytes that it has by the word of its party.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 4_096)]
     pub bytes: Option<u64>,
     /// Whether it is removed when the work is over.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[schemars(example = true)]
     pub delete_on_termination: bool,
     /// Bytes of it that have been brought from its address so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 4_096)]
     pub bytes_in: Option<u64>,
     /// Bytes of it that have been sent to its address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0)]
     pub bytes_out: Option<u64>,
 }
 
@@ -171,60 +218,72 @@ impl StagedView {
 }
 
 /// A piece of an agreement's work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PieceView {
-    /// Planned start.
+    /// The planned start.
+    #[schemars(with = "schemas::Instant")]
     pub planned_start: String,
-    /// Planned end.
+    /// The planned end.
+    #[schemars(with = "schemas::Instant")]
     pub planned_end: String,
     /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
     /// Real start, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub started: Option<String>,
     /// Real end, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub ended: Option<String>,
 }
 
 /// An offer that was accepted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct AcceptedView {
     /// The agreement that it became.
     #[serde(flatten)]
     pub agreement: AgreementView,
-    /// The same party's other agreements that moved inside their windows to make room for it.
+    /// The party's other agreements that moved inside their windows to make room for this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub moved: Vec<MovedView>,
 }
 
 /// An agreement that moved inside its window.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "MovedAgreement")]
 pub struct MovedView {
-    /// Which.
+    /// The id of the agreement.
     pub id: Uuid,
-    /// Its planned start from now on.
+    /// The planned start from now on.
     #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
     pub planned_start: Time,
-    /// Its planned end from now on.
+    /// The planned end from now on.
     #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
     pub planned_end: Time,
 }
 
 /// A guarantee term and its state.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct GuaranteeView {
-    /// Name of the term.
+    /// The name of the term.
+    #[schemars(example = &"START")]
     pub name: String,
-    /// NotDetermined, Fulfilled or Violated.
+    /// The state.
+    #[schemars(with = "schemas::GuaranteeState")]
     pub state: String,
-    /// The objective.
+    /// The objective, an expression.
+    #[schemars(example = &"completed le deadline")]
     pub objective: String,
     /// The data that decided the state.
+    #[schemars(example = &"completed 2026-11-21T08:30:02Z, deadline 2026-11-21T12:00:00Z")]
     pub evidence: Option<String>,
-    /// Its values.
+    /// What is paid where it is violated or fulfilled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<ValueView>,
     /// Whether its party owes it, and not the provider. For pages alone.
@@ -233,45 +292,55 @@ pub struct GuaranteeView {
 }
 
 /// A penalty or reward of a guarantee.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "GuaranteeValue")]
 pub struct ValueView {
     /// `penalty` where the guarantee is violated, `reward` where it is fulfilled.
+    #[schemars(extend("enum" = ["penalty", "reward"]))]
     pub kind: String,
     /// The amount each time, for the price of this agreement.
     pub amount: MoneyView,
     /// Paid again after this number of seconds; none for once.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 60)]
     pub every_seconds: Option<i64>,
     /// How often it has been paid.
+    #[schemars(range(min = 0), example = 0)]
     pub paid: i64,
 }
 
 /// Another domain's agreement behind one of ours, as it was last seen there.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AtPeerView {
     /// The name of the domain.
+    #[schemars(example = &"south")]
     pub peer: String,
-    /// Its state.
+    /// Its state there, as it was last seen.
+    #[schemars(with = "schemas::AgreementState")]
     pub state: String,
-    /// The peer's charge for it so far, where it has a price.
+    /// What the domain has charged for it so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"amount": "6", "currency": "EUR"}))]
     pub charged: Option<MoneyView>,
-    /// The peer's payments for it so far, mostly for broken guarantees.
+    /// What the domain has paid for it so far, mostly for broken guarantees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"amount": "1.5", "currency": "EUR"}))]
     pub paid: Option<MoneyView>,
-    /// Its guarantees.
+    /// The guarantees and their states.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guarantees: Vec<GuaranteeAtPeerView>,
 }
 
 /// A guarantee of another domain's agreement.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct GuaranteeAtPeerView {
     /// The name of its term there.
+    #[schemars(example = &"START")]
     pub name: String,
-    /// NotDetermined, Fulfilled or Violated.
+    /// The state.
+    #[schemars(with = "schemas::GuaranteeState")]
     pub state: String,
 }
 
@@ -293,37 +362,42 @@ impl AtPeerView {
 }
 
 /// A page of a list.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "Agreements")]
 pub struct AgreementPage {
-    /// Newest first.
+    /// A page of agreements, newest first.
     pub agreements: Vec<AgreementView>,
     /// The value of `after` for the next page; none on the last.
     pub next: Option<Uuid>,
 }
 
 /// One line of a timeline.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct EventView {
-    /// When.
+    /// When it happened.
+    #[schemars(with = "schemas::Instant")]
     pub at: String,
     /// The kind of the event, in a word.
+    #[schemars(example = &"accepted")]
     pub kind: String,
-    /// The event, in words.
+    /// More, in words.
+    #[schemars(example = &"an offer was accepted")]
     pub detail: String,
 }
 
 /// The timeline of an agreement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct TimelineView {
-    /// The agreement.
+    /// The id of the agreement.
     pub agreement: Uuid,
-    /// In order.
+    /// What has happened to it, in order.
     pub events: Vec<EventView>,
 }
 
 impl AgreementView {
     pub(in crate::negotiation) fn of(agreement: &Agreement) -> Self {
         let place = agreement.is_placed().then(|| agreement.placement());
+        let (attributes, conditions) = view_filters(&agreement.constraints.filters);
         Self {
             id: agreement.id,
             agreement_id: agreement.initiator_id.clone(),
@@ -335,6 +409,8 @@ impl AgreementView {
             service_state: agreement.service.word().to_owned(),
             resource: place.map(|_| agreement.resource.clone()),
             nodes: agreement.nodes(),
+            attributes,
+            conditions,
             duration_seconds: agreement.duration,
             ready: second_as_date_time(agreement.ready),
             deadline: second_as_date_time(agreement.deadline),
@@ -451,13 +527,15 @@ impl EventView {
 }
 
 /// A proposal of the provider about an agreement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct ProposalView {
     /// The negotiation in which it is proposed.
     pub negotiation: Uuid,
     /// `better-fit` or `broken`.
+    #[schemars(example = &"better-fit")]
     pub reason: String,
     /// Until when it can be accepted.
+    #[schemars(with = "schemas::Instant")]
     pub expires: String,
     /// The payment to its party, by the agreement's terms, because it was not kept, whether or not this is accepted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -467,19 +545,23 @@ pub struct ProposalView {
 }
 
 /// Something that can be accepted in place of an agreement.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct ProposedView {
     /// The offer's id, by which it is accepted.
     pub id: Uuid,
     /// The resource that it lies on.
+    #[schemars(example = &"local")]
     pub resource: String,
-    /// Nodes.
+    /// How many nodes.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
-    /// Where it would start.
+    /// The start that it would have.
+    #[schemars(with = "schemas::Instant")]
     pub start: String,
-    /// Where it would end.
+    /// The end that it would have.
+    #[schemars(with = "schemas::Instant")]
     pub end: String,
-    /// Its price, where something is charged.
+    /// The whole price, where there are prices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
 }

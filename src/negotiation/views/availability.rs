@@ -1,10 +1,11 @@
 //! When a class of resources has nodes free.
 
 use scheduler::{Interval, Time};
+use schemars::JsonSchema;
 use serde::Serialize;
-use wsag::listings;
 use wsag::time::DateTime;
 
+use super::schemas;
 use super::values::second_as_date_time;
 use crate::negotiation::{Error, Result, Service};
 
@@ -22,27 +23,33 @@ pub struct AvailabilityQuery {
 }
 
 /// The times when nodes are free; the holders of the others are not shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct AvailabilityView {
     /// The least number of nodes, on one resource.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
-    /// The class that was asked about.
+    /// The class of resources; any where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"local")]
     pub kind: Option<String>,
-    /// From when on.
+    /// The start of the time that was asked about.
+    #[schemars(with = "schemas::Instant")]
     pub start: String,
-    /// Until when.
+    /// The end of the time that was asked about.
+    #[schemars(with = "schemas::Instant")]
     pub end: String,
     /// The times in which they are free.
     pub free: Vec<FreeView>,
 }
 
 /// A time in which nodes are free.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize)]
 pub struct FreeView {
-    /// Its first second.
+    /// The first second.
+    #[schemars(with = "schemas::Instant")]
     pub start: String,
     /// The second after its last.
+    #[schemars(with = "schemas::Instant")]
     pub end: String,
 }
 
@@ -86,17 +93,5 @@ impl Service {
                 })
                 .collect(),
         }))
-    }
-}
-
-impl AvailabilityView {
-    /// As a document.
-    pub fn document(&self) -> String {
-        let free: Vec<(&str, &str)> = self
-            .free
-            .iter()
-            .map(|free| (free.start.as_str(), free.end.as_str()))
-            .collect();
-        listings::availability_listing(self.nodes, self.kind.as_deref(), (&self.start, &self.end), &free)
     }
 }

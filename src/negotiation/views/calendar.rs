@@ -1,9 +1,11 @@
 //! When nodes are free, and what of the rest is the viewer's own.
 
-use planner::{Picture, PicturedResource, PicturedSlot, Pricing, SlotOf};
-use scheduler::{Fraction, Interval, Seconds, Time};
-use uuid::Uuid;
+use std::borrow::Cow;
 
+use planner::{Allowance, Picture, PicturedResource, PicturedSlot, Pricing};
+use scheduler::{Fraction, Interval, Seconds, Time};
+
+use super::chart_slot::ChartSlotView;
 use super::values::MoneyView;
 use crate::negotiation::chart_rows::lanes_of_slots;
 
@@ -68,7 +70,7 @@ pub struct CalendarResourceView {
     /// The fewest nodes that are free in each part of each cell; none where that is over or not told.
     pub parts: Vec<Option<u32>>,
     /// The viewer's slots in the time that is shown.
-    pub slots: Vec<CalendarSlotView>,
+    pub slots: Vec<ChartSlotView>,
     /// How many more there are.
     pub more_slots: usize,
     /// When the wanted nodes are free next for long enough, from now on or from the first cell on.
@@ -82,33 +84,12 @@ pub struct CalendarCellView {
     pub start: i64,
     /// The second after its last.
     pub end: i64,
-    /// The fewest and the most nodes that are free at a time in it; none where that is over or not told.
+    /// The fewest and the most nodes that are free for the viewer at a time in it; none where that is over or not told.
     pub free: Option<(u32, u32)>,
     /// The price of a node for an hour in it, where it has one.
     pub node_hour: Option<MoneyView>,
     /// Whether asking for the wanted nodes makes sense.
     pub is_open: bool,
-}
-
-/// A slot that the viewer may see.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CalendarSlotView {
-    /// The id of its agreement, or of the negotiation whose offers are held.
-    pub id: Uuid,
-    /// Whether it is only held.
-    pub is_held: bool,
-    /// Whether it has begun.
-    pub has_begun: bool,
-    /// The party that has it.
-    pub party: String,
-    /// How many nodes.
-    pub nodes: u32,
-    /// From when.
-    pub start: i64,
-    /// Until when.
-    pub end: i64,
-    /// Where it is drawn among the viewer's slots: ranges of the resource's rows.
-    pub rows: Vec<(u32, u32)>,
 }
 
 impl CalendarView {
@@ -132,6 +113,7 @@ impl CalendarView {
             query,
             is_published,
             step: if query.sees_all { 1 } else { picture.step },
+            allowance: (!query.sees_all).then(|| picture.allowance(&query.party)),
             pricing: pricing.map(|pricing| Pricing {
                 busy: if is_published {
                     pricing.busy
@@ -178,16 +160,19 @@ struct CalendarContext<'a> {
     query: &'a CalendarQuery,
     is_published: bool,
     step: Seconds,
+    /// What the quotas of the viewer leave it; none where it sees all.
+    allowance: Option<Allowance>,
     pricing: Option<Pricing>,
 }
 
 impl CalendarContext<'_> {
     fn view_resource(&self, resource: &PicturedResource) -> CalendarResourceView {
+        let free = self.limited(resource);
         let cells = self
             .query
             .cells
             .iter()
-            .map(|cell| self.view_cell(resource, *cell));
+            .map(|cell| self.view_cell((resource, &free), *cell));
         let parts = self
             .query
             .cells
@@ -199,15 +184,29 @@ impl CalendarContext<'_> {
             nodes: resource.capacity,
             takes_new: resource.takes_new,
             cells: cells.collect(),
-            parts: parts.map(|part| Some(self.free(resource, part)?.0)).collect(),
+            parts: parts.map(|part| Some(self.free(&free, part)?.0)).collect(),
             slots,
             more_slots,
-            next_free: self.next_free(resource),
+            next_free: self.next_free(&free),
         }
     }
 
-    fn view_cell(&self, resource: &PicturedResource, (start, end): (i64, i64)) -> CalendarCellView {
-        let free = self.free(resource, (start, end));
+    /// The resource with no more free nodes than the viewer may use for as long as it wants them.
+    fn limited<'r>(&self, resource: &'r PicturedResource) -> Cow<'r, PicturedResource> {
+        let Some(allowance) = &self.allowance else {
+            return Cow::Borrowed(resource);
+        };
+        let now = self.picture.taken;
+        let end = self.picture.horizon.max(self.query.period().end).max(now);
+        Cow::Owned(resource.limited_to(allowance, self.query.wanted, Interval::new(now, end)))
+    }
+
+    fn view_cell(
+        &self,
+        (resource, limited): (&PicturedResource, &PicturedResource),
+        (start, end): (i64, i64),
+    ) -> CalendarCellView {
+        let free = self.free(limited, (start, end));
         let is_ahead = end > self.picture.taken.seconds() && start < self.picture.horizon.seconds();
         let has_room = free.is_none_or(|(_, most)| most >= self.query.wanted.0);
         let fits = resource.capacity >= self.query.wanted.0;
@@ -242,30 +241,22 @@ impl CalendarContext<'_> {
         Interval::new(Time(down).max(now), Time(up))
     }
 
-    fn view_slots(&self, resource: &PicturedResource) -> (Vec<CalendarSlotView>, usize) {
+    fn view_slots(&self, resource: &PicturedResource) -> (Vec<ChartSlotView>, usize) {
         let period = self.query.period();
         let seen = resource
             .slots
             .iter()
             .filter(|slot| self.query.sees(slot) && slot.interval.meets(period));
-        let mut seen: Vec<PicturedSlot> = seen.cloned().collect();
+        let seen: Vec<&PicturedSlot> = seen.collect();
         let more = seen.len().saturating_sub(SLOTS_MAX);
-        seen.truncate(SLOTS_MAX);
         // Whichever nodes they have, the picture needs no gaps between them.
-        for slot in &mut seen {
-            slot.numbers.clear();
-        }
-        let lanes = lanes_of_slots(resource.capacity, &seen, &[]);
-        let views = seen.into_iter().zip(lanes).map(|(slot, rows)| CalendarSlotView {
-            id: slot.of.id(),
-            is_held: matches!(slot.of, SlotOf::HeldOffers(_)),
-            has_begun: matches!(slot.of, SlotOf::Agreement { has_begun: true, .. }),
-            party: slot.party,
-            nodes: slot.nodes,
-            start: slot.interval.start.seconds(),
-            end: slot.interval.end.seconds(),
-            rows: rows.into_iter().map(|rows| (rows.start, rows.end)).collect(),
+        let unbound = seen.iter().take(SLOTS_MAX).map(|slot| PicturedSlot {
+            numbers: Vec::new(),
+            ..(*slot).clone()
         });
+        let lanes = lanes_of_slots(resource.capacity, &unbound.collect::<Vec<_>>(), &[]);
+        let slots = seen.into_iter().zip(lanes);
+        let views = slots.map(|(slot, rows)| ChartSlotView::of(slot, rows));
         (views.collect(), more)
     }
 

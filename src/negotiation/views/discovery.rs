@@ -7,62 +7,75 @@ use domain::catalogue::{Application, ArgumentKind, ArgumentSpec};
 use domain::resources::Resource;
 use planner::Pricing;
 use scheduler::Fraction;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 
 use super::offer::QuotationView;
 use super::resources::view_attributes;
+use super::schemas;
 use super::values::MoneyView;
 
 /// The applications that offers may name.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct ApplicationsView {
-    /// In the provider's order.
+    /// The applications, in the provider's order.
     pub applications: Vec<ApplicationView>,
 }
 
 /// An application.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationView {
     /// The name that an offer gives.
+    #[schemars(example = &"sleep")]
     pub name: String,
-    /// The version that an offer may give, where there are several.
+    /// The version, where it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"1.0")]
     pub version: Option<String>,
     /// Its purpose.
+    #[schemars(example = &"Waits, and does nothing")]
     pub description: String,
-    /// Its arguments, in their order; all are required.
+    /// The arguments, in their order; all are required.
     pub arguments: Vec<ArgumentView>,
     /// Whether it can save its work and go on with it, so that its work may be done in pieces.
     pub saves_work: bool,
 }
 
 /// An argument of an application.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ArgumentView {
-    /// Its name.
+    /// The name.
+    #[schemars(example = &"seconds")]
     pub name: String,
     /// `integer`, `number`, `text`, `choice` or `file`, which is the name of an uploaded file.
     #[serde(rename = "type")]
+    #[schemars(extend("enum" = ["integer", "number", "text", "choice", "file"]))]
     pub kind: String,
     /// The least value, of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 0.0)]
     pub minimum: Option<Value>,
     /// The greatest value, of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 604_800.0)]
     pub maximum: Option<Value>,
     /// Characters at most, of a text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 64)]
     pub max_length: Option<usize>,
     /// The characters that it may hold, as in `a-z0-9_`, of a text that may not hold all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"a-z0-9")]
     pub characters: Option<String>,
     /// The values that there are, of a choice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = ["fast", "exact"])]
     pub values: Vec<String>,
     /// The value that is expected, in words.
+    #[schemars(example = &"a whole number from 0 to 604800")]
     pub expected: String,
 }
 
@@ -116,22 +129,26 @@ impl ArgumentView {
 }
 
 /// The resources, as requesters see them.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct OfferedResourcesView {
     /// In the order in which ties are broken.
     pub resources: Vec<OfferedResourceView>,
 }
 
 /// What a resource has.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct OfferedResourceView {
-    /// Its name.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub name: String,
     /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
     /// How fast its nodes work, as a multiple of the reference.
+    #[schemars(range(min = 0.01, max = 100), example = 1.0)]
     pub rate: f64,
     /// The attributes of its nodes that requests may ask for.
+    #[schemars(with = "schemas::ResourceAttributes")]
     pub attributes: BTreeMap<String, Value>,
 }
 
@@ -147,7 +164,7 @@ impl OfferedResourceView {
 }
 
 /// The price list, where there is one.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct PricesView {
     /// None where nothing is priced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -155,28 +172,38 @@ pub struct PricesView {
 }
 
 /// A price list: amounts are decimals, and parts are in percent of the price.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PriceListView {
-    /// Three capital letters.
+    /// The currency, three capital letters of ISO 4217.
+    #[schemars(regex(pattern = r"^[A-Z]{3}$"), example = &"EUR")]
     pub currency: String,
     /// A node for an hour.
+    #[schemars(example = &"0.1")]
     pub node_hour: String,
-    /// The same on the resources that have a price of their own, by their names.
+    /// The price of a node for an hour on the resources that have one of their own, by their names.
+    #[schemars(example = json!({"fast": "0.25"}))]
     pub resources: BTreeMap<String, String>,
     /// The part of each price that the caller's party pays.
+    #[schemars(example = 100.0)]
     pub own_percent: f64,
     /// Off for a completion at the deadline, in proportion for an earlier one.
+    #[schemars(example = 0.0)]
     pub late_percent: f64,
     /// On top where all nodes are taken for the whole window, in proportion where fewer are.
+    #[schemars(example = 50.0)]
     pub busy_percent: f64,
     /// Off for slack that the provider may use: never quite this part.
+    #[schemars(example = 40.0)]
     pub flexible_percent: f64,
     /// The slack at which half of that is reached, in seconds.
+    #[schemars(range(min = 1), example = 86_400)]
     pub flexible_half_seconds: u64,
     /// The fee for ending an agreement before its slot, at least: it is more where the same request has become cheaper.
+    #[schemars(example = 10.0)]
     pub cancellation_percent: f64,
     /// The fee for a change, beside the difference of the prices.
+    #[schemars(example = 2.0)]
     pub change_percent: f64,
 }
 

@@ -3,11 +3,12 @@
 use std::ops::Range;
 
 use domain::resources::{Resource, WhyUnused};
-use planner::{Picture, PicturedSlot, SlotOf};
+use planner::Picture;
 use scheduler::{Interval, Time};
 use store::TrailLine;
 use uuid::Uuid;
 
+use super::chart_slot::ChartSlotView;
 use super::values::instant_as_date_time;
 use crate::negotiation::chart_rows::lanes_of_slots;
 
@@ -48,32 +49,9 @@ pub struct GanttResourceView {
     /// The names of these, where they are few.
     pub node_names: Vec<String>,
     /// The slots on them in the time that is shown, by start.
-    pub slots: Vec<GanttSlotView>,
+    pub slots: Vec<ChartSlotView>,
     /// The nodes that are not used.
     pub unused: Vec<GanttUnusedView>,
-}
-
-/// A slot.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GanttSlotView {
-    /// The id of its agreement, or of the negotiation whose offers are held.
-    pub id: Uuid,
-    /// Whether it is only held.
-    pub is_held: bool,
-    /// Whether it has begun.
-    pub has_begun: bool,
-    /// Whether it is known which nodes it has.
-    pub is_bound: bool,
-    /// The party that has it.
-    pub party: String,
-    /// How many nodes.
-    pub nodes: u32,
-    /// From when.
-    pub start: i64,
-    /// Until when.
-    pub end: i64,
-    /// The nodes on which it is drawn, of those that are shown.
-    pub rows: Vec<Range<u32>>,
 }
 
 /// Nodes that are not used for a time.
@@ -141,7 +119,7 @@ fn view_resource(
         .filter(|(slot, _)| slot.interval.meets(period));
     let slots = slots.filter_map(|(slot, rows)| {
         let rows: Vec<_> = rows.iter().filter_map(|rows| common_rows(rows, &nodes)).collect();
-        (!rows.is_empty()).then(|| view_slot(slot, rows))
+        (!rows.is_empty()).then(|| ChartSlotView::of(slot, rows))
     });
     let unused = resource
         .unused
@@ -179,20 +157,6 @@ fn view_resource(
     })
 }
 
-fn view_slot(slot: &PicturedSlot, rows: Vec<Range<u32>>) -> GanttSlotView {
-    GanttSlotView {
-        id: slot.of.id(),
-        is_held: matches!(slot.of, SlotOf::HeldOffers(_)),
-        has_begun: matches!(slot.of, SlotOf::Agreement { has_begun: true, .. }),
-        is_bound: !slot.numbers.is_empty(),
-        party: slot.party.clone(),
-        nodes: slot.nodes,
-        start: slot.interval.start.seconds(),
-        end: slot.interval.end.seconds(),
-        rows,
-    }
-}
-
 fn common_rows(one: &Range<u32>, other: &Range<u32>) -> Option<Range<u32>> {
     let common = one.start.max(other.start)..one.end.min(other.end);
     (!common.is_empty()).then_some(common)
@@ -213,7 +177,7 @@ impl PlanChangeView {
 #[cfg(test)]
 mod tests {
     use domain::resources::UnusedNodes;
-    use planner::PicturedResource;
+    use planner::{PicturedResource, PicturedSlot, SlotOf};
 
     use super::*;
 
@@ -228,6 +192,7 @@ mod tests {
             party: "ann".to_owned(),
             interval: Interval::of(Time(start), 10),
             nodes,
+            choice: None,
             numbers: Vec::new(),
         };
         let down = UnusedNodes {

@@ -2,39 +2,47 @@
 
 use domain::resources::Resource;
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::schemas;
 use super::values::{read_date_time, write_date_time};
 
 /// The planned times without nodes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct MaintenancesView {
-    /// By resource and by start.
+    /// The planned times without nodes that are not over, by resource and by start.
     pub maintenance: Vec<MaintenanceView>,
 }
 
 /// A planned time without nodes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct MaintenanceView {
-    /// Its id; none where it is the configuration's.
+    /// The id; none where it is the configuration's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
-    /// Name of the resource.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub resource: String,
-    /// From when.
+    /// The start.
     #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
     pub start: Time,
-    /// Until when.
+    /// The end.
     #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
     pub end: Time,
-    /// How many nodes it is without, the ones with the highest numbers.
+    /// How many nodes it is without, those with the highest numbers.
+    #[schemars(example = 2)]
     pub nodes: u32,
     /// Why, where that is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"a disk is replaced")]
     pub reason: Option<String>,
     /// The party of the operator that has added it; none where it is the configuration's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"operator")]
     pub party: Option<String>,
 }
 

@@ -7,12 +7,15 @@ use domain::resources::NodeState;
 use execution::slurm::expand_nodes;
 use planner::{ListNodes, NodeStatus, OverrideNodes};
 use scheduler::counted;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use uuid::Uuid;
 
 use super::resources::PlaceChangeView;
+use super::schemas;
 use super::values::{MoneyView, instant_as_date_time};
-use crate::negotiation::request::json::{Json, JsonCheck, LocatedValue};
+use crate::negotiation::codec::json::{Json, JsonCheck, LocatedValue};
 use crate::negotiation::{Error, Result, Service};
 
 /// The most nodes of one resource in a list; for a larger resource, only the nodes that are not up are listed.
@@ -23,63 +26,81 @@ pub(in crate::negotiation) const REASON_MAX: usize = 500;
 const WORDS_MAX: usize = 500;
 
 /// How nodes of a resource stand.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "NodeList")]
 pub struct NodesView {
-    /// Name of the resource.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub resource: String,
     /// How many nodes it has.
+    #[schemars(example = 4)]
     pub capacity: u32,
-    /// Its nodes: all of them, or only the nodes that are not up where it has more than a list may have.
+    /// The nodes: all, or only those that are not up where there are more than a list may have.
     pub nodes: Vec<NodeView>,
 }
 
 /// How a node stands.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct NodeView {
-    /// Its number in the resource, from 0.
+    /// The number in the resource, from 0.
+    #[schemars(example = 0)]
     pub number: u32,
-    /// Its name.
+    /// The name.
+    #[schemars(example = &"n1")]
     pub name: String,
     /// `up`, `drained` (it keeps its running work) or `down`: the worst of its reports.
+    #[schemars(with = "schemas::NodeState")]
     pub state: String,
     /// The reports that it is not up.
     pub said: Vec<SaidView>,
 }
 
 /// A report on a node that is not up.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
+#[schemars(rename = "NodeReport")]
 pub struct SaidView {
     /// `executor` (the cluster itself) or `operator`.
+    #[schemars(example = &"operator")]
     pub by: String,
-    /// `drained` or `down`.
+    /// The state.
+    #[schemars(with = "schemas::NodeState")]
     pub state: String,
     /// Since when.
+    #[schemars(with = "schemas::Instant")]
     pub since: String,
     /// Why, where that is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"a disk is replaced")]
     pub reason: Option<String>,
 }
 
 /// The effects of a change of nodes.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct RepairedView {
-    /// Name of the resource.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub resource: String,
     /// The nodes, as they stand now.
     pub nodes: Vec<NodeView>,
     /// Agreements that lost their work with its nodes.
+    #[schemars(example = 0)]
     pub lost: usize,
-    /// Agreements that got another place.
+    /// How many agreements got another place.
+    #[schemars(example = 0)]
     pub moved: usize,
-    /// Agreements for which there is no place any more.
+    /// How many agreements there are for which there is no place any more.
+    #[schemars(example = 0)]
     pub broken: usize,
     /// Offers that were held and cannot be kept.
+    #[schemars(example = 0)]
     pub withdrawn: usize,
-    /// These agreements: first those that are lost or without a place, each with the penalties that are paid.
+    /// These agreements: first those that are lost or without a place, with the penalties that are paid.
     pub agreements: Vec<PlaceChangeView>,
     /// Agreements that are not listed because the list is full.
+    #[schemars(example = 0)]
     pub unlisted: usize,
-    /// What the provider pays for that because guarantees are violated.
+    /// What the provider pays for that because guarantees are violated, a sum for each currency.
+    #[schemars(example = json!([]))]
     pub penalties: Vec<MoneyView>,
 }
 

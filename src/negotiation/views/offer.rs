@@ -2,68 +2,92 @@
 //! the stored words and their present state.
 
 use domain::agreement::{EnergyUse, Money, NegotiationOffer, OfferCreator, OfferState, OfferTerms};
-use planner::{OfferLoss, OfferWords};
+use planner::OfferLoss;
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 use wsag::Fragment;
 use wsag::NamedValue;
 use wsag::agreements::AgreementOffer;
 use wsag::negotiations::{
-    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers, negotiate_output,
+    NegotiationItem, NegotiationOffer as OfferDocument, NegotiationOfferState, fresh_offers,
 };
 use wsag::quotation::{Energy, Quotation, QuotationKind};
 use wsag::refusals::Refusal;
 
 use super::agreement::PieceView;
+use super::conditions::{AttributesView, ConditionView, view_conditions};
 use super::documents::{date_time_in_document, piece_in_document, sum_in_document};
+use super::schemas;
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 
 /// An offer or counter offer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "CounterOffer")]
 pub struct OfferView {
-    /// Its `OfferId`: an acceptance names the one of a counter offer.
+    /// The id.
+    #[schemars(example = &"019e1c3a-5b7c-7d21-9f55-0a4be1c0d2e3")]
     pub id: String,
     /// The offer or template that it answers: another offer's id, or the template.
+    #[schemars(example = &"advance-reservation")]
     pub counter_offer_to: String,
     /// `NegotiationInitiator` or `NegotiationResponder`.
+    #[schemars(example = &"NegotiationResponder")]
     pub creator: &'static str,
     /// Advisory, Solicited, Acceptable or Rejected.
+    #[schemars(with = "schemas::OfferState")]
     pub state: &'static str,
     /// When it came or was made.
+    #[schemars(with = "schemas::Instant")]
     pub created: String,
     /// From when on it is no longer taken.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub expires: Option<String>,
+    /// What each of its nodes must have: at least so much of a number, and the architecture as it is.
+    #[serde(skip_serializing_if = "AttributesView::is_empty")]
+    #[schemars(with = "schemas::ResourceAttributes")]
+    pub attributes: AttributesView,
+    /// The conditions on its nodes that are more than a least number or a word.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<ConditionView>,
     /// The terms of a counter offer that can be accepted.
     #[serde(flatten)]
     pub quotation: Option<QuotationView>,
     /// Until when its nodes are held; none where they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub held_until: Option<String>,
-    /// Of a counter offer: what another round may change, and to what.
+    /// The values that another round may change, each with its least and its greatest.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(example = json!([{"of": "nodes", "min": 1, "max": 4}]))]
     pub constraints: Vec<ConstraintView>,
     /// The agreement that was made from it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agreement: Option<Uuid>,
-    /// Of one that is rejected: why.
+    /// Why there is no offer, or none that can be accepted.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = json!({"reason": "NO_CAPACITY_IN_WINDOW", "bindingConstraint": "no node is free", "alternatives": [], "relaxations": []}))]
     pub refusal: Option<Value>,
 }
 
 /// A value that another round may change, in the words of the requests' constraints.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
+#[schemars(rename = "OfferConstraint")]
 pub struct ConstraintView {
     /// `nodes`, `start`, `end` or `durationSeconds`.
+    #[schemars(extend("enum" = ["nodes", "start", "end", "durationSeconds"]))]
     pub of: String,
     /// The least, where there is a bound.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 2)]
     pub min: Option<Value>,
     /// The greatest, where there is a bound.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = 4)]
     pub max: Option<Value>,
 }
 
@@ -84,34 +108,44 @@ impl ConstraintView {
 }
 
 /// The terms of a counter offer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuotationView {
     /// Its difference from the request: exact, earlier, later, fewer, more, shorter or inPieces.
+    #[schemars(with = "String", extend("enum" = ["exact", "earlier", "later", "fewer", "more", "shorter", "inPieces"]))]
     pub kind: domain::agreement::OfferKind,
     /// The resource that it lies on.
+    #[schemars(example = &"local")]
     pub resource: String,
-    /// Nodes.
+    /// How many nodes.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
-    /// Duration in seconds.
+    /// The duration, in seconds.
+    #[schemars(range(min = 1), example = 3_600)]
     pub duration_seconds: i64,
-    /// Where it would start.
+    /// The start that it would have.
+    #[schemars(with = "schemas::Instant")]
     pub start: String,
-    /// Where it would end.
+    /// The end that it would have.
+    #[schemars(with = "schemas::Instant")]
     pub end: String,
     /// The pieces in which its work would be done, in order of time; none where it is done in one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pieces: Vec<PieceView>,
     /// Earliest start of the agreement that it would become.
+    #[schemars(with = "schemas::Instant")]
     pub ready: String,
     /// Latest completion of that agreement.
+    #[schemars(with = "schemas::Instant")]
     pub deadline: String,
     /// φ: its deviation from the request.
+    #[schemars(range(min = 0), example = 0.5)]
     pub deviation: f64,
     /// Probability that it completes in time, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1), example = 0.95)]
     pub confidence: Option<f64>,
-    /// Its price, where something is charged.
+    /// The whole price, where there are prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<MoneyView>,
     /// By how much that is more than the agreement that it replaces costs; below zero where it is less.
@@ -122,6 +156,7 @@ pub struct QuotationView {
     pub fee: Option<MoneyView>,
     /// Why that is as much, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"10 % of its price of 2 EUR")]
     pub fee_reason: Option<String>,
     /// The energy of its nodes, where their power is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,10 +167,11 @@ pub struct QuotationView {
 }
 
 /// Another domain that would carry out an offer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OfferingPeerView {
     /// Its name here.
+    #[schemars(example = &"south")]
     pub name: String,
     /// Its price.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -156,14 +192,16 @@ impl OfferingPeerView {
 }
 
 /// The energy that nodes take.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EnergyView {
     /// Watt-hours.
+    #[schemars(range(min = 0), example = 500)]
     pub watt_hours: i64,
-    /// Its cost for the provider. It is no part of the price.
+    /// Its cost for the provider, which is no part of the price.
     pub cost: MoneyView,
     /// Grams of carbon dioxide.
+    #[schemars(range(min = 0), example = 175)]
     pub carbon_grams: i64,
 }
 
@@ -178,9 +216,9 @@ impl EnergyView {
 }
 
 /// An offer, and where it was made.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize)]
 pub struct FoundOfferView {
-    /// The negotiation.
+    /// The id of the negotiation.
     pub negotiation: Uuid,
     /// The offer.
     #[serde(flatten)]
@@ -265,17 +303,10 @@ pub(in crate::negotiation) fn stored_offer_state(state: NegotiationOfferState) -
 }
 
 impl WordedOffer {
-    /// The offer as the planner stores it.
-    pub(in crate::negotiation) fn to_store(&self) -> OfferWords {
-        OfferWords {
-            offer: self.row.clone(),
-            document: negotiate_output(std::slice::from_ref(&self.words)),
-        }
-    }
-
     /// As a flat value.
     pub(in crate::negotiation) fn view(&self) -> OfferView {
         let (row, items) = (&self.row, &self.words.constraints.items);
+        let (attributes, conditions) = view_conditions(&self.words.terms);
         OfferView {
             id: row.name.clone(),
             counter_offer_to: self.words.offer_context.counter_offer_to.clone(),
@@ -283,6 +314,8 @@ impl WordedOffer {
             state: row.state.word(),
             created: instant_as_date_time(row.created),
             expires: row.expires.map(second_as_date_time),
+            attributes,
+            conditions,
             quotation: row.terms.as_ref().map(QuotationView::of),
             held_until: row.expires.filter(|_| row.is_held()).map(second_as_date_time),
             constraints: match row.creator {

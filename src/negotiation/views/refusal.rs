@@ -7,23 +7,27 @@ use planner::{AlternativeSlot, Refusal};
 use scheduler::prediction::whole_as_real;
 use scheduler::refusal::Relaxation;
 use scheduler::{Interval, Reason, Time};
+use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use uuid::Uuid;
 
+use super::schemas;
 use super::values::{MoneyView, read_date_time, second_as_date_time, write_date_time};
 
 /// Why an offer has no place, and the nearest places that there are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusalView {
     /// By which it is found again: of an offer of an agreement, where the audit trail has noted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<Uuid>,
-    /// From the closed list of reasons.
+    /// The reason, from the closed list.
     #[serde(serialize_with = "write_reason", deserialize_with = "read_reason")]
+    #[schemars(with = "schemas::RefusalReason")]
     pub reason: Reason,
     /// The constraint that binds, in words.
+    #[schemars(example = &"4 nodes are free for an hour in the window from 2026-11-22T08:00:00Z on")]
     pub binding_constraint: String,
     /// Whether the search for a place was cut short: a longer one might have found one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -35,7 +39,7 @@ pub struct RefusalView {
 }
 
 /// A change with which a request would have been accepted: one value, or two where no single one is enough.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RelaxationView {
     /// The latest earlier start of the window.
@@ -44,6 +48,7 @@ pub struct RelaxationView {
         serialize_with = "write_maybe_date_time",
         deserialize_with = "read_some_date_time"
     )]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub ready: Option<Time>,
     /// The earliest later deadline.
     #[serde(
@@ -51,37 +56,46 @@ pub struct RelaxationView {
         serialize_with = "write_maybe_date_time",
         deserialize_with = "read_some_date_time"
     )]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub deadline: Option<Time>,
     /// The largest smaller number of nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: Option<u32>,
     /// The longest shorter duration, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 3_600)]
     pub duration_seconds: Option<i64>,
-    /// The lowest budget.
+    /// The least budget that would be enough.
     #[serde(
         skip_serializing_if = "Option::is_none",
         serialize_with = "write_maybe_money",
         deserialize_with = "read_some_money"
     )]
+    #[schemars(with = "Option<MoneyView>")]
     pub budget: Option<Money>,
 }
 
 /// A slot outside the window that was asked for.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, JsonSchema, Serialize, Deserialize)]
 pub struct AlternativeView {
     /// `earlier` or `later` than the window.
+    #[schemars(example = &"later")]
     pub direction: Cow<'static, str>,
-    /// Where it starts.
+    /// The start.
     #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
     pub start: Time,
-    /// Where it ends.
+    /// The end.
     #[serde(serialize_with = "write_date_time", deserialize_with = "read_date_time")]
+    #[schemars(with = "schemas::Instant")]
     pub end: Time,
     /// On how many nodes, where the offer leaves the size open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: Option<u32>,
     /// φ: how far outside the window it lies, in durations of the request.
+    #[schemars(range(min = 0), example = 0.5)]
     pub deviation: f64,
 }
 

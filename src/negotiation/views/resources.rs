@@ -6,12 +6,14 @@ use domain::resources::{NodeCounts, PlaceChange, PlannedPlace, Repaired, Resourc
 use execution::faults::Fault;
 use planner::ResourceChanges;
 use scheduler::domain::Attribute;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use uuid::Uuid;
 
 use super::agreement::AgreementView;
+use super::schemas;
 use super::values::{MoneyView, instant_as_date_time, second_as_date_time};
 use crate::negotiation::Error;
 
@@ -19,43 +21,54 @@ use crate::negotiation::Error;
 const LISTED_MAX: usize = 1_000;
 
 /// The resources of the domain.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct ResourcesView {
     /// In the order in which ties are broken; the retired ones on which nothing is planned come last.
     pub resources: Vec<ResourceView>,
 }
 
 /// How a resource stands.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceView {
-    /// Its name.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub name: String,
     /// Its executor.
+    #[schemars(example = &"local")]
     pub kind: String,
-    /// `in-service`, `frozen` (nothing new is placed on it, and what is agreed stays), `retiring` (nothing new is placed on it, and
-    /// work goes on) or `retired`.
+    /// The state: on a resource that is frozen or retiring nothing new is placed, and work goes on.
+    #[schemars(extend("enum" = ["in-service", "frozen", "retiring", "retired"]))]
     pub state: String,
     /// Since when it is frozen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub frozen_since: Option<String>,
     /// Since when it is retired.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::Instant>")]
     pub retired_since: Option<String>,
     /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
     /// How many of them are up.
+    #[schemars(example = 4)]
     pub up: u32,
-    /// How many are drained.
+    /// How many nodes are drained: they keep their running work and get no other.
+    #[schemars(example = 0)]
     pub drained: u32,
-    /// How many are down.
+    /// How many nodes are down.
+    #[schemars(example = 0)]
     pub down: u32,
     /// How fast its nodes work, as a multiple of the reference.
+    #[schemars(range(min = 0.01, max = 100), example = 1.0)]
     pub rate: f64,
     /// The attributes of its nodes that requests may ask for.
+    #[schemars(with = "schemas::ResourceAttributes")]
     pub attributes: BTreeMap<String, Value>,
     /// The limits of its jobs, where it has some of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<schemas::ResourceLimits>")]
     pub limits: Option<Value>,
     /// Its present faults.
     pub troubles: Vec<TroubleView>,
@@ -76,21 +89,25 @@ pub(in crate::negotiation) fn view_attributes(
 }
 
 /// Something that a resource fails in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct TroubleView {
     /// The action that fails.
+    #[schemars(example = &"looking at the cluster")]
     pub doing: String,
-    /// Its last message.
+    /// The last message of the fault.
+    #[schemars(example = &"slurmctld does not answer")]
     pub message: String,
     /// Since when.
+    #[schemars(with = "schemas::Instant")]
     pub since: String,
 }
 
 /// What became of resources and of agreements, or would become where it is only asked.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceChangesView {
     /// Whether nothing was done.
+    #[schemars(example = true)]
     pub dry_run: bool,
     /// The resources that are others than before.
     pub resources: Vec<ResourceChangeView>,
@@ -99,10 +116,13 @@ pub struct ResourceChangesView {
     /// Agreements for which there is no place any more.
     pub broken: Vec<PlaceChangeView>,
     /// Agreements that are in neither list because these are full.
+    #[schemars(example = 0)]
     pub unlisted: usize,
-    /// What the provider pays for that because guarantees are violated.
+    /// What the provider pays for that because guarantees are violated, a sum for each currency.
+    #[schemars(example = json!([]))]
     pub penalties: Vec<MoneyView>,
     /// Offers that were held and cannot be kept.
+    #[schemars(example = 0)]
     pub withdrawn: usize,
     /// The planned time without nodes that was added, or that said the same before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -110,61 +130,72 @@ pub struct ResourceChangesView {
 }
 
 /// A resource that is another than before.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct ResourceChangeView {
-    /// Its name.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub name: String,
     /// The difference in words; empty where it was so before.
+    #[schemars(example = &"4 nodes in place of 3")]
     pub change: String,
     /// How many nodes it has.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
     /// Whether nothing new is placed on it.
     pub retired: bool,
 }
 
 /// Another place of an agreement, or the loss of its place.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct PlaceChangeView {
-    /// Its id.
+    /// The id of the agreement.
     pub agreement: Uuid,
-    /// Its party.
+    /// The party.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// The name in its offer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(example = &"nightly")]
     pub name: Option<String>,
     /// The application that it runs, where it runs one. For pages alone.
     #[serde(skip)]
     pub application: Option<String>,
-    /// Where it was.
+    /// Where it was planned before.
     pub from: PlannedPlaceView,
     /// Where it is; none where there is no place for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<PlannedPlaceView>,
-    /// What the provider pays for that because its guarantees are violated.
+    /// What the provider pays for that because its guarantees are violated, a sum for each currency.
+    #[schemars(example = json!([]))]
     pub penalties: Vec<MoneyView>,
 }
 
 /// Where an agreement lies in the plan.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct PlannedPlaceView {
-    /// Name of the resource.
+    /// The name of the resource.
+    #[schemars(example = &"local")]
     pub resource: String,
-    /// From when.
+    /// The planned start.
+    #[schemars(with = "schemas::Instant")]
     pub start: String,
-    /// Until when.
+    /// The planned end.
+    #[schemars(with = "schemas::Instant")]
     pub end: String,
-    /// On how many nodes.
+    /// How many nodes.
+    #[schemars(range(min = 1), example = 2)]
     pub nodes: u32,
 }
 
 /// What was taken over of a configuration.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReloadedView {
     /// What became of resources, and of agreements for that.
     #[serde(flatten)]
     pub changes: ResourceChangesView,
     /// The parts of the configuration that differ from those at the start, and are taken over by a restart only.
+    #[schemars(example = ["tls"])]
     pub needs_restart: Vec<String>,
 }
 

@@ -2,7 +2,7 @@
 
 use wsag::scheduling::{Budget, Moldability, Preemption, Preference, Scheduling};
 
-use crate::negotiation::request::json::{Json, Members};
+use crate::negotiation::codec::json::{Json, Members};
 
 /// The requester's options and preferences beyond size and window, each where there is one. They have the names, the units and
 /// the order of the members of a request.

@@ -3,7 +3,7 @@
 use wsag::NamedValue;
 use wsag::job::{CreationFlag, DataStaging};
 
-use crate::negotiation::request::json::{Json, Members};
+use crate::negotiation::codec::json::{Json, Members};
 
 /// The files of an offer, as the members of a request have them.
 pub(in crate::negotiation) fn view_staged_files(stagings: &[DataStaging]) -> Json {

@@ -1,14 +1,16 @@
 //! The parts of an offer as flat values: its context and its terms.
 
+use serde_json::json;
 use wsag::NamedValue;
 use wsag::agreements::Context;
 use wsag::guarantees::{AssessmentInterval, Compensation, GuaranteeTerm};
-use wsag::job::JobDefinition;
+use wsag::job::{JobDefinition, RangeValue};
 use wsag::terms::{ServiceDescription, Term, TermTree, Terms};
 use wsag::time::DateTime;
 
+use super::conditions::view_resources;
 use super::{scheduling, staging};
-use crate::negotiation::request::json::{Json, Members};
+use crate::negotiation::codec::json::{Json, Members};
 
 /// The context of an offer: its sides as the document has them, the end of the agreement, and the template.
 pub(in crate::negotiation) fn view_context(read_context: &Context) -> Json {
@@ -92,12 +94,16 @@ fn view_term(term: &Term) -> Members {
     }
 }
 
-/// The job, which is none where only nodes are reserved, and its number of nodes.
+/// The job, which is none where only nodes are reserved, its number of nodes, and the conditions on them.
 fn view_job_term(job: &JobDefinition) -> Members {
     let application = job.application.as_ref();
     let posix = application.and_then(|application| application.posix.as_ref());
     let nodes = job.resources.nodes.as_ref();
     let sizes = nodes.and_then(|range| range.whole_numbers().ok());
+    let listed = nodes
+        .and_then(RangeValue::listed)
+        .filter(|listed| listed.len() > 1);
+    let (attributes, conditions) = view_resources(&job.resources);
     Members::default()
         .with(
             "application",
@@ -112,13 +118,26 @@ fn view_job_term(job: &JobDefinition) -> Members {
             "staging",
             (!job.staging.is_empty()).then(|| staging::view_staged_files(&job.staging)),
         )
+        .with_any("jobName", job.job_name.clone())
+        .with_any("description", job.description.clone())
         .with("nodesMin", sizes.map(|(least, _)| least))
         .with("nodesMax", sizes.and_then(|(_, greatest)| greatest))
+        .with_any("nodesListed", listed)
+        .with_any("timeLimitSeconds", posix.and_then(|posix| posix.wall_time_limit))
+        .holding_any(
+            "attributes",
+            (!attributes.is_empty()).then(|| Json::from(json!(attributes))),
+        )
+        .holding_any(
+            "conditions",
+            (!conditions.is_empty()).then(|| Json::from(json!(conditions))),
+        )
 }
 
 fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
     let services = term.scopes.iter().filter_map(|scope| scope.service_name.clone());
     let condition = term.qualifying_condition.as_ref();
+    let custom: Vec<String> = term.values.custom.iter().map(ToString::to_string).collect();
     view_term_kind("guarantee")
         .with("name", term.name.clone())
         .with("obligated", term.obligated.name())
@@ -127,9 +146,12 @@ fn view_guarantee_term(term: &GuaranteeTerm) -> Members {
             "qualifyingCondition",
             condition.map(|condition| condition.text.trim()),
         )
+        .with_any("kpiName", term.objective.kpi_name.clone())
         .with("objective", term.objective.level.text.trim())
+        .with_any("importance", term.values.importance)
         .holding_any("penalties", view_compensations(&term.values.penalties))
         .holding_any("rewards", view_compensations(&term.values.rewards))
+        .with_any("custom", (!custom.is_empty()).then_some(custom))
 }
 
 /// Penalties or rewards, where there are any: the amount, an expression; its unit; and for how long or how often it is paid once.

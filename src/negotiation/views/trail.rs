@@ -1,11 +1,11 @@
 //! The audit trail as operators read it.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use store::TrailLine;
 use uuid::Uuid;
-use wsag::listings::{self, TrailedLine};
-use wsag::time::DateTime;
 
+use super::schemas;
 use super::values::instant_as_date_time;
 use crate::negotiation::service::{cut_page, length_of_page};
 use crate::negotiation::{Error, Result, Scope, Service};
@@ -14,53 +14,57 @@ use crate::negotiation::{Error, Result, Scope, Service};
 const PAGE: (u32, u32) = (100, 1_000);
 
 /// A page of the audit trail.
-pub struct TrailPage {
-    lines: Vec<TrailLine>,
-    next: Option<i64>,
-}
-
-/// The same as a flat value.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct TrailView {
     /// In the order of the chain.
     pub lines: Vec<TrailLineView>,
     /// The value of `after` for the next page; none on the last.
+    #[schemars(range(min = 1), example = 100)]
     pub next: Option<i64>,
 }
 
 /// A line of the audit trail.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct TrailLineView {
-    /// Its place in the chain, from 1.
+    /// The place in the chain, from 1.
+    #[schemars(range(min = 1), example = 100)]
     pub number: i64,
     /// When it happened.
+    #[schemars(with = "schemas::Instant")]
     pub at: String,
     /// The kind of the event, in a word.
+    #[schemars(example = &"accepted")]
     pub kind: String,
     /// The agreement, negotiation, offer, request, key or saying that it happened to.
     pub subject: Uuid,
     /// The negotiation that it belongs to, where it is one's.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub negotiation: Option<Uuid>,
-    /// Its party, where it names one.
+    /// The party.
     #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schemars(example = &"physics")]
     pub party: Option<String>,
-    /// The event, in words.
+    /// More, in words.
+    #[schemars(example = &"an offer was accepted")]
     pub detail: String,
     /// The chain's hash up to here.
+    #[schemars(example = &"9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")]
     pub hash: String,
 }
 
 /// A request that was refused, as it was noted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct RefusedView {
-    /// Its id, which the refusal told.
+    /// The id that the refusal told.
     pub id: Uuid,
-    /// Its party.
+    /// The party.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// When it was refused.
+    #[schemars(with = "schemas::Instant")]
     pub at: String,
     /// The reason, from the closed list, and the constraint that bound.
+    #[schemars(example = &"NO_CAPACITY_IN_WINDOW: no node is free")]
     pub why: String,
 }
 
@@ -76,32 +80,6 @@ impl TrailLineView {
             detail: line.detail.clone(),
             hash: line.hash.clone(),
         }
-    }
-}
-
-impl TrailPage {
-    /// As a flat value.
-    pub fn view(&self) -> TrailView {
-        TrailView {
-            lines: self.lines.iter().map(TrailLineView::of).collect(),
-            next: self.next,
-        }
-    }
-
-    /// As a document.
-    pub fn document(&self) -> String {
-        let lines = self.lines.iter().map(|line| TrailedLine {
-            number: line.number,
-            at: DateTime::from_micros(line.at),
-            kind: &line.kind,
-            subject: line.subject.to_string(),
-            negotiation: line.negotiation.map(|id| id.to_string()),
-            party: line.party.as_deref(),
-            detail: Some(line.detail.as_str()).filter(|detail| !detail.is_empty()),
-            hash: &line.hash,
-        });
-        let lines: Vec<_> = lines.collect();
-        listings::audit_trail_listing(&lines, self.next)
     }
 }
 
@@ -128,11 +106,14 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Unavailable`].
-    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailPage> {
+    pub async fn trail(&self, after: Option<i64>, limit: Option<u32>) -> Result<TrailView> {
         let limit = length_of_page(limit, PAGE)?;
         let lines = self.store.trail(after.unwrap_or(0), limit + 1).await?;
         let (lines, next) = cut_page(lines, limit, |each| each.number);
-        Ok(TrailPage { lines, next })
+        Ok(TrailView {
+            lines: lines.iter().map(TrailLineView::of).collect(),
+            next,
+        })
     }
 
     /// The lines of the audit trail before the one with a number, or the last ones: at most `limit`, newest first. For operators.

@@ -1,6 +1,7 @@
 //! What parties have of the resources.
 
 use planner::{PartyUsage, ResourceUsage, ShowUsage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::negotiation::Service;
@@ -8,52 +9,63 @@ use crate::negotiation::error::Result;
 use crate::negotiation::service::Scope;
 
 /// What parties have of the resources.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 pub struct UsageView {
-    /// By their names.
+    /// The parties that have something, by name.
     pub parties: Vec<PartyUsageView>,
 }
 
 /// What one party has.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartyUsageView {
-    /// Its name.
+    /// The party.
+    #[schemars(example = &"physics")]
     pub party: String,
     /// Agreements with a place that are not over.
+    #[schemars(example = 3)]
     pub agreements: usize,
     /// Agreements that it may have; none without a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 2_000)]
     pub agreements_max: Option<u32>,
     /// Questions that it has asked in the present minute.
     #[serde(default)]
+    #[schemars(example = 12)]
     pub questions: u32,
     /// Questions that it may ask in a minute; none without a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1), example = 600)]
     pub questions_max: Option<u32>,
     /// Whether it has at least 80 percent of one of these.
     #[serde(default, rename = "nearQuota")]
     pub is_near_quota: bool,
     /// Negotiations that go on.
+    #[schemars(example = 1)]
     pub negotiations: usize,
     /// Answers with offers that are held for it.
+    #[schemars(example = 1)]
     pub held_answers: usize,
     /// What it has on each resource.
     pub resources: Vec<ResourceUsageView>,
 }
 
 /// What a party has of one resource, with what is held for it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, JsonSchema, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceUsageView {
     /// The name of the resource.
+    #[schemars(example = &"local")]
     pub resource: String,
-    /// All node-hours.
+    /// All node-hours that it has there, offers that are held included.
+    #[schemars(example = 512.5)]
     pub node_hours: f64,
     /// The most of the resource that it has in any 30 days, in percent.
+    #[schemars(example = 42.5)]
     pub most_percent: f64,
     /// The most that it may have of it in any 30 days while other parties have work, in percent; none without a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 99), example = 50)]
     pub share_percent: Option<u32>,
 }
 

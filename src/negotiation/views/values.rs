@@ -3,14 +3,17 @@
 use domain::agreement::{Currency, Money};
 use domain::clock::{MICROS_PER_SECOND, Micros};
 use scheduler::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A sum of money. The amount is a text, because a number of JSON may lose its last digits on the way.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema, Serialize, Deserialize)]
 pub struct MoneyView {
-    /// A decimal of at most six places.
+    /// The amount, with up to six decimals, as a text so that no digit is lost.
+    #[schemars(regex(pattern = r"^-?[0-9]+(\.[0-9]{1,6})?$"), example = &"12.5")]
     pub amount: String,
-    /// Three capital letters.
+    /// The currency, three capital letters of ISO 4217.
+    #[schemars(example = &"EUR")]
     pub currency: String,
 }
 

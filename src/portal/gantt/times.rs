@@ -10,54 +10,19 @@ const DAY: i64 = 24 * HOUR;
 /// Years around now beyond which nothing is looked for.
 const FARTHEST: i64 = 20 * 366 * DAY;
 
-/// How long the time is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Span {
-    Hour,
-    Day,
-    Week,
-    Month,
-    Year,
-}
-
-/// An instant that is marked.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
-    pub(super) at: i64,
-    pub(super) label: String,
+domain::worded! {
+    /// How long the time is, with its word in an address.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Span {
+        Hour = "hour",
+        Day = "day",
+        Week = "week",
+        Month = "month",
+        Year = "year",
+    }
 }
 
 impl Span {
-    pub(super) const ALL: [Self; 5] = [Self::Hour, Self::Day, Self::Week, Self::Month, Self::Year];
-
-    /// The word in an address.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Hour => "hour",
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-            Self::Year => "year",
-        }
-    }
-
-    /// The word on a page.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Hour => "Hour",
-            Self::Day => "Day",
-            Self::Week => "Week",
-            Self::Month => "Month",
-            Self::Year => "Year",
-        }
-    }
-
-    /// The span with a word in an address; a day where there is none with it.
-    pub(super) fn of_word(word: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|each| each.word() == word);
-        found.unwrap_or(Self::Day)
-    }
-
     pub(super) fn seconds(self) -> i64 {
         match self {
             Self::Hour => HOUR,
@@ -89,8 +54,8 @@ impl Span {
         at.clamp(now - FARTHEST, now + FARTHEST).div_euclid(whole) * whole
     }
 
-    /// The marks of the time from an instant on.
-    pub(super) fn marks(self, start: i64) -> Vec<Mark> {
+    /// The marks of the time from an instant on: seconds, and their labels.
+    pub(super) fn marks(self, start: i64) -> Vec<(i64, String)> {
         let zone = days::zone();
         let end = start + self.seconds();
         let format = match self {
@@ -110,8 +75,7 @@ impl Span {
         let mut marks = Vec::new();
         while at < end {
             if at >= start {
-                let label = days::write_second(at, &zone, format);
-                marks.push(Mark { at, label });
+                marks.push((at, days::write_here(at, format)));
             }
             at = match self {
                 Self::Hour | Self::Day => at + self.step(),
@@ -159,7 +123,7 @@ mod tests {
         }
         let year = Span::Year.marks(read_instant("2026-01-01").unwrap());
         assert_eq!(
-            (year[0].label.as_str(), year[11].label.as_str()),
+            (year[0].1.as_str(), year[11].1.as_str()),
             ("Jan 2026", "Dec 2026")
         );
     }

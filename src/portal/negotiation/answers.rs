@@ -76,9 +76,11 @@ pub(in crate::portal) async fn reject_offer(
     let scope = own_scope(&visitor);
     let found = api.negotiation.offer_by_id(&scope, id).await?;
     let offer = (found.negotiation, found.offer.id.as_str());
-    api.negotiation
-        .reject_from_form(&scope, offer, once_of_form(&values))
-        .await?;
+    Box::pin(
+        api.negotiation
+            .reject_from_form(&scope, offer, once_of_form(&values)),
+    )
+    .await?;
     Ok(to_negotiation(found.negotiation))
 }
 
@@ -96,7 +98,7 @@ pub(in crate::portal) async fn release_negotiation(
 /// Releases the offers that a form was filled in from, so that they count no longer when it asks for others.
 ///
 /// # Errors
-/// Those of the end of a negotiation, but not that there is none or that it is over.
+/// The errors of the end of a negotiation, but not that there is none or that it is over.
 pub(in crate::portal) async fn release_earlier(
     api: &Api,
     visitor: &Visitor,

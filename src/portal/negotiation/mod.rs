@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use crate::http::{Api, scope_of_caller};
 use crate::negotiation::{NegotiationView, ReadOffer};
+use crate::portal::chart::spans::Picture;
 use crate::portal::negotiation::cards::{Card, deviation_in_words};
 use crate::portal::negotiation::difference::difference_in_words;
 use crate::portal::path::Path;
@@ -20,7 +21,7 @@ use crate::portal::request::field;
 use crate::portal::request::present_second;
 use crate::portal::request::refusal::Refusal;
 use crate::portal::request::values_of_request::{FilledForm, values_of_request};
-use crate::portal::reservation::picture::Picture;
+use crate::portal::reservation::picture;
 use crate::portal::session::{self, Visitor};
 use crate::portal::text;
 use crate::portal::values::Values;
@@ -141,7 +142,7 @@ pub(in crate::portal) async fn render_negotiation_page(
         proposed: negotiation
             .proposed
             .map(|why| text::proposal(why, &negotiation.penalties)),
-        picture: Picture::of_offers(&cards, window, present_second(api)),
+        picture: picture::draw_offers(&cards, window, present_second(api)),
         cards,
         // An agreement that was changed is another one by now.
         again: (is_own && (made.is_empty() || negotiation.agreement.is_none())).then(|| form.address()),
@@ -160,7 +161,7 @@ fn is_providers(offer: &ReadOffer) -> bool {
 
 /// Whether an offer asks for something: it is the party's, and no mere rejection, which gets no answer.
 fn is_request(offer: &ReadOffer, all: &[ReadOffer]) -> bool {
-    let is_answered = || all.iter().any(|each| each.is.counter_offer_to == offer.is.id);
+    let is_answered = || all.iter().any(|said| said.is.counter_offer_to == offer.is.id);
     !is_providers(offer) && (offer.is.state != "Rejected" || is_answered())
 }
 

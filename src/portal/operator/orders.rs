@@ -1,6 +1,8 @@
 //! Orders of operators. The first form asks for the consequences, which a dry run answers; the page that shows it has the same form
 //! again, and that one does it.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -12,7 +14,7 @@ use super::affected_reservations::AffectedReservations;
 use crate::http::{self, Api};
 use crate::negotiation::{
     self, AgreementView, EvictRequest, MoneyView, MoveRequest, NodeView, PlaceChangeView, RepairedView,
-    RequestKey, ResourceChangesView, ResourceVerb, Scope, read_key_expiry,
+    RequestKey, ResourceChangesView, ResourceVerb, Scope, Service, read_key_expiry,
 };
 use crate::portal::error::Failure;
 use crate::portal::path::Path;
@@ -158,7 +160,7 @@ struct Effects {
 
 impl Verb {
     fn of_word(word: &str) -> Option<Self> {
-        VERBS.iter().find(|each| each.1 == word).map(|each| each.0)
+        VERBS.iter().find(|verb| verb.1 == word).map(|verb| verb.0)
     }
 
     /// Its word, question, button and page. Every verb is in the table.
@@ -323,6 +325,15 @@ fn maintenance_in_words(resource: &str, one_value: &Value) -> String {
     )
 }
 
+/// The use cases, or what they would answer.
+fn use_cases(api: &Api, is_dry: bool) -> Arc<Service> {
+    if is_dry {
+        Arc::new(api.negotiation.dry())
+    } else {
+        Arc::clone(&api.negotiation)
+    }
+}
+
 async fn move_agreement(
     api: &Api,
     visitor: &Visitor,
@@ -343,12 +354,7 @@ async fn move_agreement(
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let use_cases = if is_dry {
-        &api.negotiation.dry()
-    } else {
-        &*api.negotiation
-    };
-    let after = use_cases.move_agreement(order).await?;
+    let after = use_cases(api, is_dry).move_agreement(order).await?;
     Ok(Effects {
         agreements: vec![PlaceChangeView::between(&before, Some(&after))],
         version: Some(before.version),
@@ -377,12 +383,7 @@ async fn evict_agreement(
         versions: version_seen(values, is_dry),
         by: visitor.caller.party.clone(),
     };
-    let use_cases = if is_dry {
-        &api.negotiation.dry()
-    } else {
-        &*api.negotiation
-    };
-    let evicted = use_cases.evict_agreement(order).await?;
+    let evicted = use_cases(api, is_dry).evict_agreement(order).await?;
     let mut change = PlaceChangeView::between(&before, None);
     change.penalties.clone_from(&evicted.penalties);
     let compensation = evicted

@@ -43,13 +43,10 @@ pub(super) async fn show_overview_page(State(api): State<Api>, headers: HeaderMa
         let name = text::name_or(waiting.name.as_deref(), waiting.application.as_deref());
         (waiting.clone(), name, slack)
     });
-    let accounts = negotiation
-        .accounts(Scope::All, None, Some(POSTINGS))
-        .await?
-        .view();
+    let accounts = negotiation.accounts(Scope::All, None, Some(POSTINGS)).await?;
     // A penalty of a party is below zero.
-    let is_paid = |each: &EntryView| {
-        matches!(each.kind.as_str(), "penalty" | "compensation") && !each.amount.amount.starts_with('-')
+    let is_paid = |entry: &EntryView| {
+        matches!(entry.kind.as_str(), "penalty" | "compensation") && !entry.amount.amount.starts_with('-')
     };
     let provider = accounts
         .accounts

@@ -83,7 +83,7 @@ impl NodeNumber {
         Some((values.clone().min()?, values.max()?))
     }
 
-    /// The same in words.
+    /// The least and the greatest of it that nodes of these resources have, in words.
     pub(in crate::portal) fn found_in_words(&self, resources: &[OfferedResourceView]) -> Option<String> {
         let (least, most) = self.found(resources)?;
         let (least, most) = (self.text(least), self.text(most));
@@ -115,7 +115,7 @@ pub(in crate::portal) fn attributes_in_words(attributes: &BTreeMap<String, Attri
     let attribute_in_words = |(name, attribute): (&String, &Attribute)| match attribute {
         Attribute::Word(word) => Some(format!("architecture: {word}")),
         Attribute::Number(least) => {
-            let number = NODE_NUMBERS.iter().find(|each| each.attribute == name)?;
+            let number = NODE_NUMBERS.iter().find(|number| number.attribute == name)?;
             Some(format!("{}: {} or more", number.label, number.text(*least)))
         }
     };

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use domain::agreement::OfferKind;
 
 use crate::http::{Api, use_cases_of};
-use crate::negotiation::{self, EstimateView, FlatRequest, MoneyView};
+use crate::negotiation::{self, EstimateView, MoneyView, Request};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::cards::deviation_in_words;
 use crate::portal::request::fields::{OfferForm, ProblemLine};
@@ -128,7 +128,7 @@ async fn estimate_variant(
     api: &Api,
     visitor: &Visitor,
     (name, values): (&'static str, &Values),
-    wish: FlatRequest,
+    wish: Request,
 ) -> Result<Result<Variant, negotiation::Error>, Failure> {
     let use_cases = use_cases_of(&api.negotiation, &visitor.caller);
     match use_cases.estimate(&visitor.caller.party, wish).await {
@@ -191,7 +191,7 @@ fn price_range<'a>(prices: impl Iterator<Item = &'a MoneyView> + Clone) -> Strin
 }
 
 /// The form, and variants of it.
-fn variants_of_form(wish: &FlatRequest, values: &Values) -> Vec<(&'static str, Values)> {
+fn variants_of_form(wish: &Request, values: &Values) -> Vec<(&'static str, Values)> {
     let mut variants = vec![("As it is filled in", values.clone())];
     if let Some((least, most)) = wish.nodes {
         if least > 1 {
@@ -240,17 +240,17 @@ mod tests {
 
     #[test]
     fn variants_change_only_what_is_said() {
-        let names = |wish: &FlatRequest| {
+        let names = |wish: &Request| {
             let variants = variants_of_form(wish, &Values::default());
             variants.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
         };
-        assert_eq!(names(&FlatRequest::default()), ["As it is filled in"]);
-        let whole = FlatRequest {
+        assert_eq!(names(&Request::default()), ["As it is filled in"]);
+        let whole = Request {
             nodes: Some((2, 2)),
             duration: Some(60),
             start: Some(DateTime::from_seconds(0)),
             end: Some(DateTime::from_seconds(600)),
-            ..FlatRequest::default()
+            ..Request::default()
         };
         assert_eq!(names(&whole).len(), 7);
     }

@@ -98,7 +98,7 @@ pub(in crate::portal) enum Input {
     Whole,
     /// A decimal number.
     Decimal,
-    /// One of these values, each with its label.
+    /// A choice of one of these values, each with its label.
     Choice(Vec<(String, String)>),
     /// The name of one of the provider's files.
     File,
@@ -524,7 +524,7 @@ fn summary_of_problems(
         catalogue
             .applications()
             .iter()
-            .position(|one| std::ptr::eq(one, chosen))
+            .position(|application| std::ptr::eq(application, chosen))
     });
     let first = if catalogue.applications().is_empty() {
         "application-none"

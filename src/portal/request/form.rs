@@ -8,7 +8,7 @@ use jiff::civil::{Date, Time};
 use wsag::scheduling::{Budget, Preemption, Scheduling};
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, CatalogueJob, FlatRequest};
+use crate::negotiation::{Attribute, CatalogueJob, Request};
 use crate::portal::request::attributes::{self, NODE_NUMBERS, is_architecture};
 use crate::portal::request::field;
 use crate::portal::text;
@@ -83,7 +83,7 @@ pub(in crate::portal) const CHOICES_MAX: u32 = 6;
 #[derive(Debug, PartialEq)]
 pub(in crate::portal) struct ReadForm {
     /// Its request, without the values that cannot be written into an offer.
-    pub(in crate::portal) wish: FlatRequest,
+    pub(in crate::portal) wish: Request,
     /// The most offers that its sender wants to see.
     pub(in crate::portal) choices: usize,
     /// All that cannot be written into an offer.
@@ -103,7 +103,7 @@ pub(in crate::portal) fn read_form(
     let start = form.second(field::START, FormPart::Start);
     let duration = form.duration();
     let end = form.deadline(start, duration);
-    let wish = FlatRequest {
+    let wish = Request {
         // Files that are moved are named in documents and requests in JSON.
         staging: None,
         name: form
@@ -150,7 +150,7 @@ impl FormReader<'_> {
         let text = self.values.get(field);
         if text
             .chars()
-            .any(|one| one.is_control() || matches!(one, '\u{fffe}' | '\u{ffff}'))
+            .any(|character| character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}'))
         {
             self.problem(
                 place,
@@ -432,7 +432,7 @@ pub(in crate::portal) fn zone_of_form(values: &Values) -> Zone {
     Zone::named(values.get(field::ZONE)).unwrap_or(Zone::UTC)
 }
 
-/// The same form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
+/// The form with its times in another zone. Texts that are no time stay as they are. A form with a time that the other zone
 /// does not tell stays in its own.
 pub(in crate::portal) fn form_in_zone(mut values: Values, zone: &Zone) -> Values {
     let own = zone_of_form(&values);

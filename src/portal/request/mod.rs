@@ -17,7 +17,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::http::Api;
-use crate::negotiation::{self, FlatRequest, RefusalView};
+use crate::negotiation::{self, RefusalView, Request};
 use crate::portal::error::Failure;
 use crate::portal::request::fields::{OfferForm, Supply};
 use crate::portal::request::form::{FormPart, Problem};
@@ -44,7 +44,7 @@ pub(in crate::portal) struct SubmittedForm {
 
 /// The request of a form without mistakes.
 pub(in crate::portal) struct SentRequest {
-    pub(in crate::portal) wish: FlatRequest,
+    pub(in crate::portal) wish: Request,
     /// The most offers that its sender wants to see.
     pub(in crate::portal) choices: usize,
     /// The name of the form, under which it counts once.
@@ -158,7 +158,7 @@ pub(in crate::portal) fn read_values(api: &Api, values: &Values) -> form::ReadFo
 }
 
 /// That no resource has so many nodes, where that is so.
-pub(in crate::portal) fn problem_of_size(api: &Api, wish: &FlatRequest) -> Option<Problem> {
+pub(in crate::portal) fn problem_of_size(api: &Api, wish: &Request) -> Option<Problem> {
     let resources = api.negotiation.offered_resources().resources;
     let largest = resources.iter().map(|resource| resource.nodes).max()?;
     let (_, wanted) = wish.nodes?;

@@ -43,7 +43,9 @@ fn place_in_form(violation: &Violation) -> FormPart {
         "window" => match steps.next() {
             Some("start") => FormPart::Start,
             // One that is missing is reported where it should stand.
-            None if violation.message.contains("StartTime") && !violation.message.contains("EndTime") => {
+            None if violation.message.contains("window/start")
+                && !violation.message.contains("window/end") =>
+            {
                 FormPart::Start
             }
             _ => FormPart::Deadline,
@@ -56,7 +58,7 @@ fn place_in_form(violation: &Violation) -> FormPart {
             Some(ARCHITECTURE) => FormPart::Architecture,
             name => NODE_NUMBERS
                 .iter()
-                .position(|each| Some(each.attribute) == name)
+                .position(|number| Some(number.attribute) == name)
                 .map_or(FormPart::Whole, FormPart::NodeNumber),
         },
         "preemption" => FormPart::Pieces,
@@ -64,14 +66,20 @@ fn place_in_form(violation: &Violation) -> FormPart {
     }
 }
 
-/// Elements of an offer, and their names in the form.
-const ELEMENTS: [(&str, &str); 6] = [
-    ("arp:StartTime", "the earliest start"),
-    ("arp:EndTime", "the deadline"),
-    ("arp:Duration", "the duration"),
-    ("StartTime", "the earliest start"),
-    ("EndTime", "the deadline"),
-    ("Exact", "the number of nodes"),
+/// Members of a request, and the names of their fields in the form, where these are others.
+const FIELDS: [(&str, &str); 12] = [
+    ("window/start", "the earliest start"),
+    ("window/end", "the deadline"),
+    ("durationSeconds", "the duration"),
+    ("maxDeviation", "the distance of offers"),
+    ("fixAt", "how long it may move"),
+    ("preemption/pieces", "the number of slots"),
+    ("preemption", "the number of slots"),
+    ("attributes/cpu_architecture", "the architecture"),
+    ("attributes/memory_bytes", "the memory"),
+    ("attributes/", ""),
+    ("budget/amount", "the budget"),
+    ("budget/currency", "the currency of the budget"),
 ];
 
 /// A message in the words of the form, without the argument or the item of the template that its field names already.
@@ -87,10 +95,10 @@ fn beside_its_field(place: FormPart, message: &str) -> String {
             .split_once(" (item ")
             .map_or(message, |(message, _)| message),
     };
-    ELEMENTS
+    FIELDS
         .iter()
-        .fold(message.to_owned(), |message, (element, words)| {
-            message.replace(element, words)
+        .fold(message.to_owned(), |message, (member, words)| {
+            message.replace(member, words)
         })
 }
 
@@ -107,7 +115,7 @@ mod tests {
     use domain::catalogue::{Application as Program, ArgumentKind, ArgumentSpec, Catalogue};
 
     use super::*;
-    use crate::negotiation::{CatalogueJob, FlatRequest};
+    use crate::negotiation::{CatalogueJob, Request};
     use crate::portal::request::field;
     use crate::portal::request::form::{self};
     use crate::portal::values::Values;
@@ -143,8 +151,8 @@ mod tests {
         }
     }
 
-    fn wish() -> FlatRequest {
-        FlatRequest {
+    fn wish() -> Request {
+        Request {
             name: Some("<first> & \"last\"".to_owned()),
             run: Some(CatalogueJob {
                 name: "sleep".to_owned(),
@@ -210,7 +218,7 @@ mod tests {
             budget,
             ..Scheduling::default()
         };
-        let offer = FlatRequest { scheduling, ..wish() }.offer(&built_in());
+        let offer = Request { scheduling, ..wish() }.offer(&built_in());
         let text = offer.to_xml();
         let document = Document::parse(text.as_bytes()).unwrap();
         assert_eq!(
@@ -222,7 +230,7 @@ mod tests {
     #[test]
     fn what_a_form_leaves_empty_is_the_templates() {
         let template = built_in();
-        assert_eq!(FlatRequest::default().offer(&template).terms, template.terms);
+        assert_eq!(Request::default().offer(&template).terms, template.terms);
     }
 
     #[test]
@@ -234,8 +242,8 @@ mod tests {
             ("/nodes", "", FormPart::Nodes),
             ("/window/start", "", FormPart::Start),
             ("/window/end", "", FormPart::Deadline),
-            ("/window", "arp:EndTime is expected", FormPart::Deadline),
-            ("/window", "arp:StartTime is expected", FormPart::Start),
+            ("/window", "window/end is expected", FormPart::Deadline),
+            ("/window", "window/start is expected", FormPart::Start),
             ("/durationSeconds", "", FormPart::Duration),
             ("/preemption", "", FormPart::Pieces),
             ("/attributes/memory_bytes", "", FormPart::NodeNumber(1)),
@@ -288,12 +296,12 @@ mod tests {
             ),
             (
                 FormPart::Deadline,
-                "item \"window\" of the template: arp:EndTime is expected",
+                "item \"window\" of the template: window/end is expected",
                 "the deadline is expected",
             ),
             (
                 FormPart::Deadline,
-                "EndTime is before StartTime",
+                "window/end is before window/start",
                 "the deadline is before the earliest start",
             ),
         ] {

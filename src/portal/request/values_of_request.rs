@@ -4,7 +4,7 @@ use domain::catalogue::Catalogue;
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::negotiation::{Attribute, FlatRequest, RelaxationView};
+use crate::negotiation::{Attribute, RelaxationView, Request};
 use crate::portal::request::attributes::{self, NODE_NUMBERS};
 use crate::portal::request::field;
 use crate::portal::request::form::{self};
@@ -65,7 +65,7 @@ impl FilledForm {
 }
 
 /// The values with which a form asks for this.
-pub(in crate::portal) fn values_of_request(request: &FlatRequest, catalogue: &Catalogue) -> Values {
+pub(in crate::portal) fn values_of_request(request: &Request, catalogue: &Catalogue) -> Values {
     let mut values = Values::default().with(field::APPLICATION, "");
     let applications = catalogue.applications().iter();
     let run = request.run.as_ref();
@@ -100,7 +100,7 @@ pub(in crate::portal) fn values_of_request(request: &FlatRequest, catalogue: &Ca
 }
 
 /// With how the request may be planned, and what its nodes must have.
-fn with_plan(mut values: Values, request: &FlatRequest) -> Values {
+fn with_plan(mut values: Values, request: &Request) -> Values {
     let plan = &request.scheduling;
     let texts = [
         (
@@ -162,7 +162,7 @@ pub(in crate::portal) fn with_said(values: Values, said: &Values) -> Values {
     filled.fold(values, |values, (name, value)| values.with(name, value))
 }
 
-/// The same form for another number of nodes.
+/// The form for another number of nodes.
 pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Values {
     let most = (most != least).then(|| most.to_string());
     values
@@ -170,7 +170,7 @@ pub(in crate::portal) fn with_nodes(values: Values, least: u32, most: u32) -> Va
         .with(field::NODES_MAX, most.unwrap_or_default())
 }
 
-/// The same form for another number of seconds.
+/// The form for another number of seconds.
 pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
     let part = |amount: i64| {
         if amount == 0 {
@@ -186,12 +186,12 @@ pub(in crate::portal) fn with_duration(values: Values, seconds: i64) -> Values {
         .with(field::SECONDS, part(seconds % 60))
 }
 
-/// The same form with another earliest start, in seconds since the epoch; None leaves it open.
+/// The form with another earliest start, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn with_start(values: Values, at: Option<i64>) -> Values {
     with_instant(values, field::START, at)
 }
 
-/// The same form with another deadline, in seconds since the epoch; None leaves it open.
+/// The form with another deadline, in seconds since the epoch; None leaves it open.
 pub(in crate::portal) fn with_deadline(values: Values, at: Option<i64>) -> Values {
     with_instant(values.without(field::EXACT), field::DEADLINE, at)
 }
@@ -206,7 +206,7 @@ fn with_instant(mut values: Values, (date, time): (&str, &str), at: Option<i64>)
     values.with(date, day).with(time, clock)
 }
 
-/// The same form with a change that would let its request in.
+/// The form with a change that would let its request in.
 fn with_change(values: &Values, change: &RelaxationView) -> Values {
     let mut values = values.clone();
     if values.has(field::EXACT) {
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn a_form_that_is_filled_from_a_request_asks_for_it_again() {
-        let request = FlatRequest {
+        let request = Request {
             name: Some("my <fit>".to_owned()),
             run: Some(CatalogueJob {
                 name: "fit".to_owned(),
@@ -300,7 +300,7 @@ mod tests {
                 ..Scheduling::default()
             },
         };
-        let again = |request: &FlatRequest| {
+        let again = |request: &Request| {
             let values = values_of_request(request, &catalogue());
             let query = form_address(&values);
             let sent = Values::read(query.split_once('?').unwrap().1.as_bytes());
@@ -308,7 +308,7 @@ mod tests {
         };
         let read = again(&request);
         assert_eq!((&read.wish, &read.problems), (&request, &Vec::new()));
-        let predicted = FlatRequest {
+        let predicted = Request {
             duration: None,
             ..request
         };
@@ -322,7 +322,7 @@ mod tests {
         );
         // The second 02:00 of the night in which the clocks go back.
         let twice = Some(DateTime::from_seconds(1_792_890_000));
-        let autumn = FlatRequest {
+        let autumn = Request {
             start: twice,
             ..predicted
         };
@@ -332,9 +332,9 @@ mod tests {
         assert_eq!(read(&values), twice);
         let elsewhen = Values::default().with("zone", "Europe/Berlin");
         assert_eq!(read(&with_start(elsewhen, Some(1_792_890_000))), twice);
-        let bare = FlatRequest {
+        let bare = Request {
             nodes: Some((1, 1)),
-            ..FlatRequest::default()
+            ..Request::default()
         };
         assert_eq!(again(&bare).wish, bare);
     }

@@ -10,7 +10,7 @@ use wsag::scheduling::Scheduling;
 use wsag::time::DateTime;
 
 use crate::http::{Api, require_writer, scope_of_caller, use_cases_of};
-use crate::negotiation::{self, AgreementDetails, AgreementView, FlatRequest};
+use crate::negotiation::{self, AgreementDetails, AgreementView};
 use crate::portal::error::Failure;
 use crate::portal::negotiation::answers::release_earlier;
 use crate::portal::path::Path;
@@ -159,10 +159,10 @@ fn with_deadline_along(values: Values, view: &AgreementView) -> Values {
 }
 
 /// The request for the differences; none where there are none.
-fn request_for_change(wish: &FlatRequest, view: &AgreementView) -> Option<FlatRequest> {
+fn request_for_change(wish: &negotiation::Request, view: &AgreementView) -> Option<negotiation::Request> {
     let is_whole = text::can_change_wholly(view);
     let is_other = |at: DateTime, present: &str| Some(at.floor()) != second_of(present);
-    let request = FlatRequest {
+    let request = negotiation::Request {
         nodes: wish
             .nodes
             .filter(|nodes| is_whole && *nodes != (view.nodes, view.nodes)),
@@ -175,9 +175,9 @@ fn request_for_change(wish: &FlatRequest, view: &AgreementView) -> Option<FlatRe
             budget: wish.scheduling.budget.clone(),
             ..Scheduling::default()
         },
-        ..FlatRequest::default()
+        ..negotiation::Request::default()
     };
-    (request != FlatRequest::default()).then_some(request)
+    (request != negotiation::Request::default()).then_some(request)
 }
 
 fn render_change_page(

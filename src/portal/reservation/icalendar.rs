@@ -94,11 +94,11 @@ fn escaped(text: &str) -> String {
 /// A second in UTC: `20261121T100000Z`.
 fn utc(second: i64) -> String {
     let mut value = String::new();
-    for one in text::date_time(second)
+    for character in text::date_time(second)
         .chars()
-        .filter(|one| !matches!(one, '-' | ':'))
+        .filter(|character| !matches!(character, '-' | ':'))
     {
-        value.push(one);
+        value.push(character);
     }
     value
 }
@@ -125,7 +125,7 @@ mod tests {
         let values = unfolded.iter().filter_map(|line| {
             let (name, value) = line.split_once(':').expect("a name and a value");
             assert!(
-                !name.is_empty() && name.bytes().all(|one| one.is_ascii_uppercase() || one == b'-'),
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-'),
                 "{name}"
             );
             (name == wanted).then(|| value.to_owned())
@@ -167,7 +167,7 @@ mod tests {
         #[test]
         fn any_text_comes_back_as_it_was_without_control_characters(text in any::<String>(), sequence in 0_i64..=i64::MAX) {
             let written = write_calendar(&text, &[event(&text, sequence)], 60);
-            let shown: String = text.chars().filter(|one| *one == '\n' || !one.is_control()).collect();
+            let shown: String = text.chars().filter(|character| *character == '\n' || !character.is_control()).collect();
             for name in ["SUMMARY", "DESCRIPTION", "X-WR-CALNAME"] {
                 let values = read(&written, name);
                 prop_assert_eq!(values.iter().map(|value| unescaped(value)).collect::<Vec<_>>(), vec![shown.clone()]);

@@ -11,9 +11,9 @@ use uuid::Uuid;
 use crate::access::Role;
 use crate::http::{Api, base_address, scope_of_caller};
 use crate::negotiation::{AgreementView, ReservationFilter, ReservationPlace};
+use crate::portal::chart::spans::Picture;
 use crate::portal::days;
-use crate::portal::reservation::calendar_feed;
-use crate::portal::reservation::picture::Picture;
+use crate::portal::reservation::{calendar_feed, picture};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel};
 use crate::portal::values::Values;
@@ -39,7 +39,7 @@ const STANDINGS: [(&str, &str); 9] = [
 struct Reservations {
     frame: Frame,
     filter: FilterForm,
-    /// Those for which the provider proposes another place.
+    /// The reservations for which the provider proposes another place.
     proposed: Vec<ReservationLine>,
     coming: Vec<ReservationLine>,
     past: Vec<ReservationLine>,
@@ -204,7 +204,7 @@ fn line_of(view: &AgreementView, now: i64) -> ReservationLine {
             .as_ref()
             .filter(|_| text::is_price_due(view))
             .map(ToString::to_string),
-        picture: Picture::small(view, now),
+        picture: picture::draw_line(view, now),
     }
 }
 

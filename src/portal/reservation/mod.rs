@@ -17,14 +17,14 @@ use wsag::time::DateTime;
 
 use crate::http::{self, Api, base_address, output_body, require_writer, scope_of_caller};
 use crate::negotiation::{
-    AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView, FlatRequest,
+    self, AgreementDetails, AgreementView, EndingAtPeerView, Error, ExplanationView, FilesView,
     FlexibilityView, Input, PaymentView, TerminateRequest, TimelineView,
 };
+use crate::portal::chart::spans::Picture;
 use crate::portal::error::Failure;
 use crate::portal::money::title_of_entry;
 use crate::portal::path::Path;
 use crate::portal::request::values_of_request::{form_address, values_of_request};
-use crate::portal::reservation::picture::Picture;
 use crate::portal::reservation::words::{Promise, TimelineEntry, is_about_nodes, plain};
 use crate::portal::session::{self, Visitor};
 use crate::portal::text::{self, StateLabel, capitalised};
@@ -127,7 +127,7 @@ pub(in crate::portal) async fn show_agreement_page(
         watt_hours,
         ..
     } = api.negotiation.show_agreement(scope(), id).await?;
-    let (timeline, _) = api.negotiation.timeline(scope(), id).await?;
+    let timeline = api.negotiation.timeline(scope(), id).await?;
     let (outputs, files) = read_outputs(&api, &visitor, &view).await?;
     let name = text::name(&view);
     let now = api.negotiation.clock().micros();
@@ -146,7 +146,7 @@ pub(in crate::portal) async fn show_agreement_page(
         outcome: outcome_in_words(&view),
         charged: price.map(|price| words::charged(&timeline, &price.currency)),
         again: address_as_before(&api, &visitor, &view, request, instant.as_second()),
-        picture: Picture::large(
+        picture: picture::draw_reservation(
             (&view, room.as_ref(), has_deadline),
             &timeline,
             instant.as_second(),
@@ -182,7 +182,7 @@ fn address_as_before(
     api: &Api,
     visitor: &Visitor,
     view: &AgreementView,
-    request: FlatRequest,
+    request: negotiation::Request,
     now: i64,
 ) -> Option<String> {
     let is_lost = text::is_final(view) && view.outcome.as_deref() == Some("lost");
@@ -191,7 +191,7 @@ fn address_as_before(
         return None;
     }
     let latest = |end: &DateTime| end.floor() - view.duration_seconds;
-    let request = FlatRequest {
+    let request = negotiation::Request {
         start: request.start.filter(|at| at.floor() > now),
         end: request.end.filter(|end| latest(end) > now),
         ..request
@@ -335,17 +335,20 @@ fn attachment(file: &str) -> String {
     format!("attachment; filename=\"{file}\"")
 }
 
-/// GET /portal/agreements/{id}/document.xml: the same document as the API's.
+/// The agreement that the visitor of a request asks for.
+async fn read_agreement(api: &Api, headers: &HeaderMap, id: Uuid) -> Result<AgreementDetails, Failure> {
+    let visitor = session::signed_in(api, headers, Some(id)).await?;
+    let scope = scope_of_caller(&visitor.caller);
+    Ok(api.negotiation.show_agreement(scope, id).await?)
+}
+
+/// GET /portal/agreements/{id}/document.xml: the document that the API answers with, too.
 pub(in crate::portal) async fn get_agreement_document(
     State(api): State<Api>,
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    let shown = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?;
+    let shown = read_agreement(&api, &headers, id).await?;
     let headers = [
         (header::CONTENT_TYPE, "application/xml; charset=utf-8".to_owned()),
         (
@@ -356,17 +359,13 @@ pub(in crate::portal) async fn get_agreement_document(
     Ok((headers, shown.document(None)).into_response())
 }
 
-/// GET /portal/agreements/{id}/document.json: the same value as the API's.
+/// GET /portal/agreements/{id}/document.json: the value that the API answers with, too.
 pub(in crate::portal) async fn get_agreement_value(
     State(api): State<Api>,
     headers: HeaderMap,
     Path(id): Path<Uuid>,
 ) -> Answer {
-    let visitor = session::signed_in(&api, &headers, Some(id)).await?;
-    let shown = api
-        .negotiation
-        .show_agreement(scope_of_caller(&visitor.caller), id)
-        .await?;
+    let shown = read_agreement(&api, &headers, id).await?;
     let headers = [(
         header::CONTENT_DISPOSITION,
         attachment(&format!("reservation-{id}.json")),

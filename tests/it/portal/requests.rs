@@ -564,3 +564,34 @@ fn what_anybody_asks_for_is_shown_as_text_only() {
         );
     });
 }
+
+#[test]
+fn mistakes_in_a_form_are_told_by_its_fields() {
+    let server = start();
+    run(async {
+        let mut browser = Browser::signed_in(&server, server.key()).await;
+        let from = hours_ahead(4);
+        for (field, value) in [
+            ("nodes", "40"),
+            ("pieces", "3"),
+            ("name", "a\u{200b}b"),
+            ("hours", "100"),
+            ("start-date", "2001-01-01"),
+        ] {
+            let form = reserve(browser.form().await, 1, from, from + HOUR).with(field, value);
+            for path in [ASK, "/portal/agreements"] {
+                let answer = browser.post(path, &form).await;
+                for prefix in ["jsdl:", "wsag:", "arp:", "bsp:"] {
+                    assert!(!answer.body.contains(prefix), "{field}: {answer:?}");
+                }
+                if field == "nodes" || field == "pieces" || field == "name" {
+                    assert_eq!(
+                        answer.status,
+                        StatusCode::UNPROCESSABLE_ENTITY,
+                        "{field}: {answer:?}"
+                    );
+                }
+            }
+        }
+    });
+}

@@ -58,7 +58,7 @@ async fn what_is_stored_comes_back_as_it_went_in(url: String) {
     );
     assert_eq!(
         store.agreement_document(one.id).await.expect("it is there"),
-        Some(format!("<offer>{}</offer>", one.id).into())
+        Some(format!("<offer>{}</offer>", one.id).as_str().into())
     );
     assert_eq!(store.agreement(Uuid::nil()).await.expect("an answer"), None);
     assert_eq!(

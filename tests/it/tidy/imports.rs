@@ -1,9 +1,13 @@
-//! Which module of the service may import which. What a crate may name is in its manifest, and the compiler holds it to that.
+//! Which module of the service may import which, and who of them knows a library that one or two alone may know. What a crate may name
+//! is in its manifest, and the compiler holds it to that.
 
 /// No limit.
 pub(super) const ANY: &[&str] = &["*"];
 
-/// Modules of `src/`, and which modules and crates of ours each may name. `ANY` is all of them.
+/// Libraries that a module of the service may name only where its row has them.
+pub(super) const LIBRARIES: &[&str] = &["askama", "axum", "clap"];
+
+/// Modules of `src/`, and which modules, crates of ours and such libraries each may name. `ANY` is all of them.
 pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("src/main.rs", &["bespeak", "cli"]),
     ("src/lib.rs", ANY),
@@ -12,6 +16,7 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
         "src/http",
         &[
             "access",
+            "axum",
             "domain",
             "metrics",
             "negotiation",
@@ -20,7 +25,18 @@ pub(super) const MAY_IMPORT: &[(&str, &[&str])] = &[
             "wsag",
         ],
     ),
-    ("src/portal", &["access", "domain", "http", "negotiation", "wsag"]),
+    (
+        "src/portal",
+        &[
+            "access",
+            "askama",
+            "axum",
+            "domain",
+            "http",
+            "negotiation",
+            "wsag",
+        ],
+    ),
     // Of execution it names the questions of a process to its leader.
     (
         "src/replicas",

@@ -3,6 +3,8 @@
 
 use std::ops::Range;
 
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
 /// A source file.
 pub(super) struct Source {
     /// Path from the repository's root, with `/`.
@@ -30,10 +32,21 @@ struct Token {
     text: String,
 }
 
+impl Token {
+    fn new(line: usize, text: &str) -> Self {
+        Self {
+            line,
+            text: text.to_owned(),
+        }
+    }
+}
+
 impl Source {
     /// Reads `text`, the content of the file at `path`.
     pub(super) fn new(path: &str, text: &str) -> Self {
-        let tokens = tokens_of(&blank_comments_and_strings(text));
+        let code: TokenStream = text.parse().expect("a source is made of tokens");
+        let mut tokens = Vec::new();
+        add_tokens(code, &mut tokens);
         let test_lines = test_modules(&tokens);
         Self {
             path: path.to_owned(),
@@ -165,27 +178,37 @@ fn is_name(text: &str) -> bool {
     text.starts_with(|first: char| first.is_alphabetic() || first == '_')
 }
 
-fn tokens_of(code: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
-    for (number, line) in code.lines().enumerate() {
-        let mut rest = line.trim_start();
-        while let Some(first) = rest.chars().next() {
-            let in_name = |c: char| c.is_alphanumeric() || c == '_';
-            let length = if in_name(first) {
-                rest.find(|c| !in_name(c)).unwrap_or(rest.len())
-            } else if rest.starts_with("::") {
-                2
-            } else {
-                first.len_utf8()
-            };
-            tokens.push(Token {
-                line: number + 1,
-                text: rest[..length].to_owned(),
-            });
-            rest = rest[length..].trim_start();
+/// Adds the tokens of some code. Comments are none, and the content of strings does not count.
+fn add_tokens(code: TokenStream, tokens: &mut Vec<Token>) {
+    let mut follows_colon = false;
+    for tree in code {
+        let line = tree.span().start().line;
+        let is_colon = matches!(&tree, TokenTree::Punct(sign) if sign.as_char() == ':');
+        let text = match &tree {
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::Parenthesis | Delimiter::None => ("(", ")"),
+                };
+                tokens.push(Token::new(line, open));
+                add_tokens(group.stream(), tokens);
+                tokens.push(Token::new(group.span_close().start().line, close));
+                follows_colon = false;
+                continue;
+            }
+            TokenTree::Literal(_) => "\"".to_owned(),
+            other => other.to_string(),
+        };
+        if is_colon && follows_colon {
+            tokens.pop();
+            tokens.push(Token::new(line, "::"));
+            follows_colon = false;
+        } else {
+            tokens.push(Token::new(line, &text));
+            follows_colon = is_colon;
         }
     }
-    tokens
 }
 
 /// The lines of modules under `#[cfg(test)]`.
@@ -217,89 +240,6 @@ fn test_modules(tokens: &[Token]) -> Vec<Range<usize>> {
         }
     }
     found
-}
-
-/// Blanks out comments and the insides of strings and characters, keeping every line break.
-fn blank_comments_and_strings(text: &str) -> String {
-    let mut code = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let after_name = code.ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let length = if rest.starts_with("//") {
-            rest.find('\n').unwrap_or(rest.len())
-        } else if rest.starts_with("/*") {
-            block_comment(rest)
-        } else if let Some(hashes) = raw_string(rest).filter(|_| !after_name) {
-            let open = rest.find('"').map_or(rest.len(), |quote| quote + 1);
-            let close = format!("\"{}", "#".repeat(hashes));
-            rest[open..]
-                .find(&close)
-                .map_or(rest.len(), |end| open + end + close.len())
-        } else if first == '"' {
-            quoted(rest, '"')
-        } else if first == '\'' && is_character(rest) {
-            quoted(rest, '\'')
-        } else {
-            code.push(first);
-            rest = &rest[first.len_utf8()..];
-            continue;
-        };
-        code.extend(rest[..length].chars().map(|c| if c == '\n' { '\n' } else { ' ' }));
-        rest = &rest[length..];
-    }
-    code
-}
-
-/// The length of the (nested) block comment that `text` starts with.
-fn block_comment(text: &str) -> usize {
-    let mut depth = 0_usize;
-    let mut at = 0;
-    while at < text.len() {
-        if text[at..].starts_with("/*") {
-            depth += 1;
-            at += 2;
-        } else if text[at..].starts_with("*/") {
-            depth -= 1;
-            at += 2;
-            if depth == 0 {
-                return at;
-            }
-        } else {
-            at += text[at..].chars().next().map_or(1, char::len_utf8);
-        }
-    }
-    text.len()
-}
-
-/// The number of `#` of the raw string that `text` starts with.
-fn raw_string(text: &str) -> Option<usize> {
-    let rest = text.strip_prefix('b').unwrap_or(text).strip_prefix('r')?;
-    let hashes = rest.len() - rest.trim_start_matches('#').len();
-    rest[hashes..].starts_with('"').then_some(hashes)
-}
-
-/// Whether the quote that `text` starts with opens a character and not a lifetime.
-fn is_character(text: &str) -> bool {
-    let mut chars = text.chars().skip(1);
-    matches!(
-        (chars.next(), chars.next()),
-        (Some('\\'), _) | (Some(_), Some('\''))
-    )
-}
-
-/// The length of the string or character that `text` starts with.
-fn quoted(text: &str, quote: char) -> usize {
-    let mut escaped = false;
-    for (at, c) in text.char_indices().skip(1) {
-        if escaped {
-            escaped = false;
-        } else if c == '\\' {
-            escaped = true;
-        } else if c == quote {
-            return at + 1;
-        }
-    }
-    text.len()
 }
 
 #[cfg(test)]

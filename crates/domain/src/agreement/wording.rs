@@ -2,29 +2,22 @@
 
 use uuid::Uuid;
 
-/// An offer in the form that it came in.
+/// An offer as it is kept with the agreement that was made of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wording {
-    /// A document of WS-Agreement, verbatim.
-    Document(String),
-    /// A flat request, and the version of the template that gives the parts that it leaves out. Its document is written when it
-    /// is requested.
+    /// Its values as JSON, with the words of its document where it came as one.
+    Offer(String),
+    /// A flat request as JSON, and the version of the template that gives the parts that it leaves out.
     Request {
         /// The version of the template.
         template: Uuid,
-        /// The request, as JSON.
+        /// The request.
         request: String,
     },
 }
 
-impl From<String> for Wording {
-    fn from(document: String) -> Self {
-        Self::Document(document)
-    }
-}
-
 impl From<&str> for Wording {
-    fn from(document: &str) -> Self {
-        Self::Document(document.to_owned())
+    fn from(offer: &str) -> Self {
+        Self::Offer(offer.to_owned())
     }
 }

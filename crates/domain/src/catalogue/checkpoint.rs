@@ -1,5 +1,6 @@
 //! How an application is told to save its work, and how it goes on later. With this its work can be done in pieces.
 
+use scheduler::worded;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -25,32 +26,21 @@ pub struct Checkpoint {
     pub resume: Vec<String>,
 }
 
-/// A signal that a program can take as the word to save its work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum CheckpointSignal {
-    /// SIGTERM.
-    Term,
-    /// SIGINT.
-    Int,
-    /// SIGHUP.
-    Hup,
-    /// SIGUSR1.
-    Usr1,
-    /// SIGUSR2.
-    Usr2,
-}
-
-impl CheckpointSignal {
-    /// Its name, as the configuration and shells have it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Term => "TERM",
-            Self::Int => "INT",
-            Self::Hup => "HUP",
-            Self::Usr1 => "USR1",
-            Self::Usr2 => "USR2",
-        }
+worded! {
+    /// A signal that a program can take as the word to save its work, with its name in the configuration and in shells.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "UPPERCASE")]
+    pub enum CheckpointSignal {
+        /// SIGTERM.
+        Term = "TERM",
+        /// SIGINT.
+        Int = "INT",
+        /// SIGHUP.
+        Hup = "HUP",
+        /// SIGUSR1.
+        Usr1 = "USR1",
+        /// SIGUSR2.
+        Usr2 = "USR2",
     }
 }
 

@@ -67,7 +67,7 @@ pub fn resources_as_configured(all: &[Resource], file: Vec<Resource>, now: Micro
 
 impl Resource {
     /// What a configuration says of it, as text: the same for the same configuration.
-    pub fn definition(&self) -> String {
+    fn definition(&self) -> String {
         let definition = Definition {
             kind: self.kind.clone(),
             capacity: self.capacity,
@@ -183,7 +183,7 @@ impl Resource {
 
     /// It after the configuration was read, which does not have it any more.
     #[must_use]
-    pub fn as_unconfigured(&self, now: Micros) -> Self {
+    fn as_unconfigured(&self, now: Micros) -> Self {
         Self {
             retired: self.retired.or(Some(now)),
             configured: None,

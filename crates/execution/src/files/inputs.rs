@@ -243,7 +243,7 @@ impl Drop for Upload {
 }
 
 /// Puts an input file into a job's folder: in its present state where the file system can, even if its name changes later.
-/// One that can be written, or that the job is to change, is copied by way of `draft`, since a job that changes its input changes no other's.
+/// A file that can be written, or that the job is to change, is copied by way of `draft`, since a job that changes its input changes no other's.
 pub(crate) fn put_input(input: &Path, link: &Path, draft: &Path, is_changed: bool) -> io::Result<()> {
     let mode = fs::metadata(input)?.permissions().mode();
     if (is_changed || mode & 0o222 != 0) && fs::symlink_metadata(link).is_err() {

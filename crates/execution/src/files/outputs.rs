@@ -16,7 +16,7 @@ use crate::job::folder::Folder;
 /// Files of a job's working folder that are listed at most: as many as a person looks through.
 const WRITTEN_FILES_MAX: usize = 1_000;
 
-/// One of a job's two outputs.
+/// An output of a job, which has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// The standard output.
@@ -90,7 +90,7 @@ impl Folder {
         bytes(Stream::Out) + bytes(Stream::Err)
     }
 
-    /// One of the outputs as a file, once there is one. One that is empty is not kept.
+    /// An output as a file, once there is one. An empty output is not kept.
     pub fn output_entry(&self, stream: Stream) -> Option<FileEntry> {
         let name = stream.name().to_owned();
         if let Ok(meta) = fs::metadata(self.output(stream)) {

@@ -92,7 +92,7 @@ impl PartyFolders {
         for entry in if_there(fs::read_dir(&self.path))?.into_iter().flatten() {
             let entry = entry?;
             let name = entry.file_name().into_string().unwrap_or_default();
-            let is_digest = name.len() == 64 && name.bytes().all(|each| each.is_ascii_hexdigit());
+            let is_digest = name.len() == 64 && name.bytes().all(|byte| byte.is_ascii_hexdigit());
             if is_digest && entry.file_type()?.is_dir() {
                 owners.push(name);
             }

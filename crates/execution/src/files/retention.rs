@@ -174,7 +174,7 @@ impl JobFolders {
         let known = lock(&self.known);
         let own = known.values().filter(|known| known.party == party);
         // Of one that cannot be looked into there is more than can be counted.
-        let found = own.fold(0, |sum: u64, each| sum.saturating_add(each.bytes));
+        let found = own.fold(0, |sum: u64, folder| sum.saturating_add(folder.bytes));
         (found > most).then_some(Excess {
             limit: Limit::Files,
             found,
@@ -226,7 +226,7 @@ impl JobFolders {
     /// asked for.
     fn look_at(&self, name: &str, also_ended: bool) -> Result<FolderChange, ExecutionError> {
         let before = lock(&self.known).get(name).cloned();
-        if before.as_ref().is_some_and(|each| each.ended.is_some()) {
+        if before.as_ref().is_some_and(|known| known.ended.is_some()) {
             return Ok(FolderChange::Same);
         }
         let folder = self.last_of(name)?;
@@ -256,7 +256,7 @@ impl JobFolders {
             return Ok(FolderChange::Same);
         }
         known.insert(name.to_owned(), KnownFolder { party, bytes, ended });
-        let has_grown = ended.is_none() && before.is_some_and(|each| bytes > each.bytes);
+        let has_grown = ended.is_none() && before.is_some_and(|known| bytes > known.bytes);
         Ok(if has_grown {
             FolderChange::Grown
         } else {
@@ -305,7 +305,7 @@ impl JobFolders {
     /// # Errors
     /// When the store cannot be asked or the folders not listed; a later call goes on.
     pub async fn pack(&self, store: &Store, now: Micros) -> Result<usize, SweepError> {
-        let loose = self.run_blocking(move |each| each.loose(now)).await?;
+        let loose = self.run_blocking(move |folders| folders.loose(now)).await?;
         self.act_on_those_over(store, loose, Self::pack_named).await
     }
 
@@ -321,7 +321,7 @@ impl JobFolders {
             if !store.is_work_over(id).await? {
                 continue;
             }
-            match self.run_blocking(move |each| what(each, &name)).await {
+            match self.run_blocking(move |folders| what(folders, &name)).await {
                 Ok(()) => done += 1,
                 Err(error) => warn!(agreement = %id, %error, "the folder stays as it is for now"),
             }

@@ -62,7 +62,7 @@ fn divide(root: &Path) -> Result<(), String> {
         None if rustix::process::geteuid().is_root() => root.join(JOBS),
         None => return Err(format!("the service was not started in a group {SERVICE}")),
     };
-    let wanted = CONTROLLERS.map(|each| format!("+{each}")).join(" ");
+    let wanted = CONTROLLERS.map(|controller| format!("+{controller}")).join(" ");
     let make = || -> io::Result<()> {
         if !is_delegated {
             make_group(&all)?;
@@ -79,7 +79,7 @@ fn place_of_groups() -> Option<(PathBuf, bool)> {
     let divided = |all: PathBuf| {
         let given = fs::read_to_string(all.join("cgroup.subtree_control")).ok()?;
         let given: Vec<&str> = given.split_whitespace().collect();
-        let is_divided = CONTROLLERS.iter().all(|each| given.contains(each));
+        let is_divided = CONTROLLERS.iter().all(|controller| given.contains(controller));
         is_divided.then_some((all, true))
     };
     let delegated = || {
@@ -111,7 +111,7 @@ fn path_of_processes(groups: &str) -> Option<&str> {
         let controllers = parts.nth(1)?;
         controllers
             .split(',')
-            .any(|each| each == "pids")
+            .any(|controller| controller == "pids")
             .then(|| parts.next())?
     })
 }

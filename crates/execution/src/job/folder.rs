@@ -146,7 +146,7 @@ impl Folder {
     }
 
     /// The place for files that the job needs only while it runs.
-    pub fn temporary(&self) -> PathBuf {
+    pub(crate) fn temporary(&self) -> PathBuf {
         self.common.join(TEMPORARY)
     }
 

@@ -174,7 +174,7 @@ pub(super) fn isolated_command(
     isolate(&mut command, isolation);
     let room = job.limits.memory.unwrap_or(SHARED_MEMORY).to_string();
     command.args(["--size", &room, "--tmpfs", "/dev/shm"]);
-    let program = (!SYSTEM.iter().any(|each| job.program.starts_with(each))).then_some(&job.program);
+    let program = (!SYSTEM.iter().any(|folder| job.program.starts_with(folder))).then_some(&job.program);
     // The binds of its own folders come before those inside of them: files of the service may lie below /tmp.
     for (path, inside) in [(temporary, TEMPORARY), (work, WORK)] {
         command.arg("--bind").arg(path).arg(inside);

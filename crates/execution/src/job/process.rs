@@ -105,18 +105,18 @@ pub(crate) fn signal_process_group(leader: Pid, signal: Signal) -> io::Result<()
 pub(crate) fn signal_isolated_program(leader: Pid, signal: Signal) -> io::Result<usize> {
     let mut below = Vec::new();
     for pid in all_process_ids()? {
-        if let Some(stat) = ProcessStat::of(pid)?.filter(|each| pid != leader && each.parent != Some(leader))
+        if let Some(stat) = ProcessStat::of(pid)?.filter(|stat| pid != leader && stat.parent != Some(leader))
         {
             below.push((pid, stat));
         }
     }
-    let is_program = |each: &&(Pid, ProcessStat)| {
+    let is_program = |process: &&(Pid, ProcessStat)| {
         // Its grandparent is the leader, and in its namespace it has the number after the first.
-        let first = each
+        let first = process
             .1
             .parent
             .and_then(|first| ProcessStat::of(first).ok().flatten());
-        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(each.0) == Some(2)
+        first.is_some_and(|first| first.parent == Some(leader)) && innermost_number(process.0) == Some(2)
     };
     let own = below.iter().find(is_program).and_then(|below| below.1.group);
     let mut found = 0;

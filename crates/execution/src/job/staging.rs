@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 pub struct StagingRecord {
     /// Its party.
     pub party: String,
-    /// Those that are brought before the first slot's process starts.
+    /// The files that are brought before the first slot's process starts.
     #[serde(rename = "in", default)]
     pub brought: Direction,
-    /// Those that are sent after the last one's has completed.
+    /// The files that are sent after the last slot's process has completed.
     #[serde(rename = "out", default)]
     pub sent: Direction,
 }
@@ -93,7 +93,7 @@ pub enum Verdict {
 }
 
 impl StagingRecord {
-    /// One of a party, of which nothing has been moved.
+    /// The record of a party's job of which nothing has been moved.
     pub(crate) fn of(party: &str) -> Self {
         Self {
             party: party.to_owned(),
@@ -110,7 +110,7 @@ impl StagingRecord {
         }
     }
 
-    /// The same, to be changed.
+    /// The files that go that way, to be changed.
     pub(crate) fn way_mut(&mut self, way: StagingDirection) -> &mut Direction {
         match way {
             StagingDirection::In => &mut self.brought,

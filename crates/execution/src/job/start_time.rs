@@ -21,7 +21,7 @@ impl StartTime {
         }
     }
 
-    /// The same where its run time was not measured.
+    /// The start of a job of which the run time was not measured.
     pub(crate) fn unseen(self) -> Self {
         Self {
             since_boot: None,

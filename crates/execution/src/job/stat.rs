@@ -113,7 +113,7 @@ impl ProcessStat {
 /// process has ended, or its threads end before this is done.
 ///
 /// # Errors
-/// Those of the reading, and where the system lacks something that it may have again later.
+/// The errors of the reading, and where the system lacks something that it may have again later.
 pub(super) fn read_while_it_runs<T>(
     pid: Pid,
     mut read: impl FnMut(&str) -> io::Result<T>,

@@ -54,7 +54,7 @@ impl Lane {
             resource.kind == "local" && !resource.is_retired() && hosts.is_own(&resource.name)
         };
         let here = resources.iter().filter(is_here);
-        if !here.clone().any(|each| each.name == self.resource) {
+        if !here.clone().any(|resource| resource.name == self.resource) {
             return Vec::new();
         }
         let nodes = lead.nodes_of(agreement.id).await.unwrap_or_default();

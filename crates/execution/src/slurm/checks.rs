@@ -80,7 +80,7 @@ impl SlurmExecutor {
         checks
     }
 
-    /// The same, and whether a job on a node finds the shared folder, and the time of its clock, where one is over within
+    /// Checks all, and whether a job on a node finds the shared folder, and the time of its clock, where such a job is over within
     /// `wait`. A network disk may take half a minute to show a file here that was written there.
     pub fn check_with_job(&self, wait: Duration) -> Vec<SetupCheck> {
         let mut checks = self.check_all();
@@ -114,7 +114,7 @@ impl SlurmExecutor {
             let versions = versions.join(" and ");
             return failed_check(format!("they are of versions {versions}"));
         };
-        let is_tested = TESTED.iter().any(|each| version.starts_with(each));
+        let is_tested = TESTED.iter().any(|tested| version.starts_with(tested));
         let tested = TESTED.join(", ");
         Ok(if is_tested {
             format!("Slurm {version}")

@@ -33,7 +33,7 @@ use crate::{Cost, ExecutionError, JobSpec, SaveWork};
 
 /// How long the list of jobs is good for: running jobs are asked about several times a second, and many at once.
 const LIST_GOOD_FOR: Duration = Duration::from_secs(2);
-/// The same in times that it takes to list them: a controller with a long queue has better things to do.
+/// How many times as long as it takes to list the jobs the list is good for: a controller with a long queue has better things to do.
 const LIST_GOOD_TIMES: u32 = 5;
 /// How long the list of partitions is cached: no longer than the margin by which reservations are made early
 /// (`reservations::follow_plan::MARGIN`).
@@ -151,7 +151,7 @@ impl SlurmExecutor {
         })
     }
 
-    /// The same with its job folders among these folders, where quotas are enforced, and with its marks in the folder that these have
+    /// The executor with its job folders among these, where quotas are enforced, and with its marks in the folder that these have
     /// for the records of clusters.
     ///
     /// # Errors
@@ -268,7 +268,7 @@ impl SlurmExecutor {
         let has_ended = ["already completing", "Invalid job id"];
         match cancelled {
             // It ended in between.
-            Err(Error::Refused(_, said)) if has_ended.iter().any(|each| said.contains(each)) => Ok(()),
+            Err(Error::Refused(_, said)) if has_ended.iter().any(|words| said.contains(words)) => Ok(()),
             cancelled => cancelled.map(drop),
         }
     }

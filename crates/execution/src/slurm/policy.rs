@@ -165,7 +165,7 @@ fn is_option_text(value: &str) -> bool {
     (1..=OPTION_LENGTH_MAX).contains(&value.len()) && !value.chars().any(char::is_control)
 }
 
-/// The same without spaces.
+/// Whether a value is allowed for one option and has no spaces.
 fn is_option_value(value: &str) -> bool {
     is_option_text(value) && !value.starts_with('-') && !value.chars().any(char::is_whitespace)
 }
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     fn options(sbatch: &[&str], reservation: &[&str]) -> Policy {
-        let owned = |texts: &[&str]| texts.iter().map(|each| (*each).to_owned()).collect();
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         Policy {
             sbatch_options: owned(sbatch),
             reservation_options: owned(reservation),

@@ -369,7 +369,7 @@ mod tests {
             let mut told = told.iter().peekable();
             for hour in 0..300 {
                 let wanted = Interval::of(Time(start + hour * 3_600), seconds);
-                while told.next_if(|each| each.end < wanted.end).is_some() {}
+                while told.next_if(|interval| interval.end < wanted.end).is_some() {}
                 prop_assert!(told.peek().is_some_and(|peek| peek.start <= wanted.start), "{wanted:?} is left out");
             }
         }

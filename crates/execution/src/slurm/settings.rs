@@ -68,7 +68,7 @@ pub struct Account {
 
 impl Settings {
     /// The account of a party's jobs and reservations.
-    pub fn account_of(&self, party: &str) -> &Account {
+    pub(crate) fn account_of(&self, party: &str) -> &Account {
         self.parties.get(party).unwrap_or(&self.account)
     }
 

@@ -18,7 +18,7 @@ pub(crate) type HeldReservations = BTreeMap<Run, ReservationRow>;
 pub(crate) struct Snapshot {
     pub(crate) now: Time,
     pub(crate) reservations: Vec<ReservationRow>,
-    /// Those among them that are named after slots.
+    /// The reservations that are named after slots.
     pub(crate) held: HeldReservations,
     pub(crate) jobs: Arc<Vec<JobRow>>,
     /// By the node's number.

@@ -11,7 +11,7 @@ mod transfer_log;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use address::{AllowedAddresses, address_without_query};
@@ -27,7 +27,7 @@ use crate::files::outputs::{OutputFile, Stream};
 use crate::files::retention::JobFolders;
 use crate::job::folder::Folder;
 use crate::job::staging::{Direction, StagingDirection, StagingRecord, Verdict};
-use crate::lock::lock;
+use crate::lock::{lock, read, write};
 use transfer::TransferLimits;
 use transfer_log::{TransferLog, Trouble};
 
@@ -117,7 +117,7 @@ struct Task {
 }
 
 impl Stager {
-    /// One for the jobs in these folders.
+    /// A stager for the jobs in these folders.
     pub fn new(rules: Rules, folders: JobFolders, clock: Clock) -> Self {
         let shared = StagerState {
             line: RwLock::new(Arc::new(TransferLimits::under(rules))),
@@ -132,10 +132,10 @@ impl Stager {
 
     /// Takes other rules. Transfers that run keep the rules with which they began.
     pub fn take_over(&self, rules: Rules) {
-        *self.0.line.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(TransferLimits::under(rules));
+        *write(&self.0.line) = Arc::new(TransferLimits::under(rules));
     }
 
-    /// The same for the jobs of a cluster, or of no cluster.
+    /// This stager for the jobs of a cluster, or of no cluster.
     pub(super) fn on_cluster(&self, is_cluster: OnCluster) -> Self {
         Self(Arc::clone(&self.0), is_cluster)
     }
@@ -254,8 +254,7 @@ impl OrderState {
 
 impl StagerState {
     fn line(&self) -> Arc<TransferLimits> {
-        let line = self.line.read().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(&line)
+        Arc::clone(&read(&self.line))
     }
 
     /// Moves the files of an order and writes down what became of them.

@@ -60,7 +60,7 @@ impl TransferLog {
         &self.folder
     }
 
-    /// One of the files.
+    /// How far a file of the order has come.
     pub(super) fn file(&mut self, at: usize) -> &mut FileProgress {
         // It was put there with the order's files, which `at` is an index of.
         &mut self.direction().files[at]

@@ -20,8 +20,8 @@ Examples:
   bespeak-lab simulate all --trace SDSC-SP2-1998-4.2-cln.swf.gz --out sdsc
   bespeak-lab replay --requests list.csv --capacity 128 --out decisions.csv
 
-The verbs for a service of your own are in its executable: `bespeak advise --config` (your price list and settings),
-`bespeak calibrate` (your stored executions), `bespeak bench service` and `bespeak bench commits`.
+The verbs for a service of your own are in its executable: `bespeak advise --config` (your price list and settings) and
+`bespeak calibrate` (your stored executions).
 
 Exit status:
   0  done

@@ -1,7 +1,7 @@
 //! On the paper's experiment the single tree loses less work than the published searches, looking at fewer entries.
 
 use lab::experiment::servers::protocol::{GROUP, LEVELS, RunResult, Scenario};
-use scheduler::heterogeneous::{FirstFitAware, FirstFitUnaware, Search, SingleTree, TwoDimensional};
+use lab::heterogeneous::{FirstFitAware, FirstFitUnaware, Search, SingleTree, TwoDimensional};
 
 const SEED: u64 = 1;
 /// Of which half is counted.

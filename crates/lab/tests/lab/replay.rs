@@ -285,7 +285,7 @@ fn steps(page: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_page_on_rescheduling_prints_what_the_command_does() {
-    let page = fs::read_to_string(root().join("docs/rescheduling.md")).expect("the page");
+    let page = fs::read_to_string(root().join("docs/concepts/rescheduling.md")).expect("the page");
     let executable = Path::new(env!("CARGO_BIN_EXE_bespeak-lab"));
     let folder = executable.parent().expect("an executable is in a folder");
     let steps = steps(&page);

@@ -12,7 +12,7 @@ use crate::decider::Decider;
 use crate::error::{Error, Refusal, Result};
 use crate::life::update;
 use crate::limits::share::{keep_within, refusal_within_share};
-use crate::limits::{pricing, quotas, share, spending, window};
+use crate::limits::{allowance, pricing, spending, window};
 use crate::placement::admit::admission_in_words;
 use crate::placement::{admit, choice, refuse, split};
 use crate::request::{AcceptedOffer, Request};
@@ -55,14 +55,14 @@ pub(crate) fn admit_proposal_or(
     let mut is_capped = false;
     if decider.settings.quotas_of(&request.party) != Quotas::default() || request.spender.is_some() {
         let limited = limited.insert(request.clone());
-        quotas::limit_to_quotas(decider.view(), limited, None)?;
+        allowance::limit_to_quotas(decider.view(), limited, None)?;
         is_capped = spending::limit_to_cap(decider.view(), limited);
     }
     let proposal = limited.as_ref().unwrap_or(request);
     let window = window::window(decider.view(), proposal)?;
     // What its share leaves binds where it is placed, not what is agreed: a failure may send it elsewhere.
     let mut shared = Cow::Borrowed(proposal);
-    share::limit_to_share(decider.view(), &mut shared, None)?;
+    allowance::limit_to_share(decider.view(), &mut shared, None)?;
     let room = window::window(decider.view(), &shared)?;
     update::fix_those_who_have_waited(decider);
     let number = decider.state.placement.next_number();

@@ -1,5 +1,6 @@
 //! What parties have, spend and ask, and how much they may: quotas, budgets and prices; and which refusals are noted.
 
+pub(super) mod allowance;
 pub(super) mod budget;
 pub(super) mod holdings;
 pub(super) mod party_usage;

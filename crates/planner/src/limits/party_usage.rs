@@ -56,18 +56,14 @@ pub(crate) fn usage_of(view: View<'_>, party: String) -> PartyUsage {
     let quotas = view.settings.quotas_of(&party);
     let share_percent = quotas.share_percent;
     let (negotiations, quotes) = view.table.count(&party);
-    let beside = share::beside(view, &party, None);
-    let agreed = view.limits.holdings_of(&party).into_iter();
-    let agreed = agreed.flat_map(|agreed| agreed.on.keys());
-    let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
-    let on = used.into_iter().map(|resource| {
-        let usage = share::usage_on(view, &party, resource, (&beside, None));
+    let on = share::usage_by_resource(view, &party, None).into_iter();
+    let on = on.map(|(resource, usage)| {
         let capacity = view
             .schedules
-            .named(resource)
+            .named(&resource)
             .map_or(0, |resource| resource.resource.capacity);
         ResourceUsage {
-            resource: resource.clone(),
+            resource,
             node_seconds: usage.node_seconds(),
             most_in_30_days: usage.most_within(SHARE_SPAN),
             capacity_in_30_days: share::bound_of_share(capacity, 100).most,

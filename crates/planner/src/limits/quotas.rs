@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use domain::agreement::{Agreement, NegotiationOffer};
-use domain::clock::MICROS_PER_SECOND;
+use domain::agreement::{Agreement, NegotiationOffer, Shape};
+use domain::clock::{MICROS_PER_SECOND, time_in_words};
 use scheduler::{Time, counted};
 use uuid::Uuid;
 
@@ -18,44 +18,42 @@ const NEAR_PERCENT: u64 = 80;
 /// Seconds of an hour.
 const HOUR: u128 = 3_600;
 
-/// Holds a proposal within its party's quotas: a window that it leaves open ends where they do, and of the sizes that
-/// it may have those are left that they allow. `replaced` would be given up for it.
-pub(crate) fn limit_to_quotas(
-    view: View<'_>,
-    request: &mut Request,
-    replaced: Option<&Agreement>,
-) -> Result<(), Refusal> {
-    let quotas = view.settings.quotas_of(&request.party);
-    if let Some(horizon) = quotas.horizon {
-        let deadline = request.deadline_within(horizon_of(view, &request.party));
-        request.deadline = Some(deadline);
-        if deadline > view.present_second() + horizon {
-            return Err(quota_exceeded(format!(
-                "a party may plan {} ahead",
-                counted(horizon / 3_600, "hour")
-            )));
-        }
+/// Holds a proposal within its party's horizon: a window that it leaves open ends there.
+pub(super) fn limit_to_horizon(view: View<'_>, request: &mut Request) -> Result<(), Refusal> {
+    let Some(horizon) = view.settings.quotas_of(&request.party).horizon else {
+        return Ok(());
+    };
+    let deadline = request.deadline_within(horizon_of(view, &request.party));
+    request.deadline = Some(deadline);
+    let latest = view.present_second() + horizon;
+    if deadline > latest {
+        return Err(quota_exceeded(format!(
+            "a party may plan {} ahead, until {}, and the window ends {} later",
+            counted(horizon / 3_600, "hour"),
+            time_in_words(latest),
+            counted(deadline - latest, "second")
+        )));
     }
-    match quotas.node_hours {
-        Some(node_hours) => limit_to_node_hours(view, node_hours, request, replaced),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
-fn limit_to_node_hours(
+/// Leaves a proposal those of its sizes that its party's node-hours allow. `replaced` would be given up for it.
+pub(super) fn limit_to_node_hours(
     view: View<'_>,
-    node_hours: u64,
     request: &mut Request,
     replaced: Option<&Agreement>,
 ) -> Result<(), Refusal> {
+    let Some(node_hours) = view.settings.quotas_of(&request.party).node_hours else {
+        return Ok(());
+    };
     let used = used_node_seconds(view, &request.party, replaced);
     let left = (u128::from(node_hours) * HOUR).saturating_sub(used);
-    request
-        .shapes
-        .retain(|shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs()) <= left);
-    if request.shapes.is_empty() {
-        return Err(too_many_node_hours(node_hours, used));
+    let asked = |shape: &Shape| u128::from(shape.nodes) * u128::from(shape.duration.unsigned_abs());
+    let least = request.shapes.iter().map(asked).min().unwrap_or(0);
+    if least > left {
+        return Err(too_many_node_hours(node_hours, used, least));
     }
+    request.shapes.retain(|shape| asked(shape) <= left);
     Ok(())
 }
 
@@ -66,7 +64,7 @@ pub(crate) fn horizon_of(view: View<'_>, party: &str) -> Time {
 }
 
 /// The node-seconds that a party has, without an agreement that would be replaced and what is held for that.
-fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> u128 {
+pub(super) fn used_node_seconds(view: View<'_>, party: &str, replaced: Option<&Agreement>) -> u128 {
     // Of all that is offered in its place one can be taken.
     let replaced = replaced.map_or(0, |agreement| {
         agreement.node_seconds() + view.table.node_seconds_about(agreement.id)
@@ -165,7 +163,7 @@ pub(crate) fn check_hold_quota(view: View<'_>, party: &str, offer: &NegotiationO
     let beside = beside.filter(|_| replaced.is_none()).unwrap_or(0);
     let more = terms.node_seconds().saturating_sub(beside);
     if used + more > u128::from(node_hours) * HOUR {
-        return Err(too_many_node_hours(node_hours, used));
+        return Err(too_many_node_hours(node_hours, used, more));
     }
     Ok(())
 }
@@ -175,9 +173,10 @@ pub(crate) fn is_near_bound(count: u32, most: Option<u32>) -> bool {
     most.is_some_and(|most| u64::from(count) * 100 >= u64::from(most) * NEAR_PERCENT)
 }
 
-fn too_many_node_hours(node_hours: u64, used: u128) -> Refusal {
+fn too_many_node_hours(node_hours: u64, used: u128, asked: u128) -> Refusal {
     quota_exceeded(format!(
-        "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use",
-        used.div_ceil(HOUR)
+        "a party may have {node_hours} node-hours at a time, offers that are held included; {} are in use, and {} are asked for",
+        used.div_ceil(HOUR),
+        asked.div_ceil(HOUR)
     ))
 }

@@ -3,7 +3,7 @@
 //! A share binds new promises. Moves inside windows and new places after failures are not refused for it.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::agreement::{Agreement, BarredResource, Shape, Slot, Stretch};
 use domain::clock::time_in_words;
@@ -55,14 +55,14 @@ impl LimitedPlace {
 type OpenStretches = BTreeMap<String, Vec<Stretch>>;
 
 /// The part of a resource that a party may have now, in percent; none where nothing bounds it.
-fn share_of(view: View<'_>, party: &str) -> Option<u32> {
+pub(super) fn share_of(view: View<'_>, party: &str) -> Option<u32> {
     let share = view.settings.quotas_of(party).share_percent;
     share.filter(|_| view.limits.has_others(party))
 }
 
 /// Holds a proposal within its party's share: its window gets as small as that asks, and the resources where it would be
 /// too much in this window are barred. `replaced` would be given up for it.
-pub(crate) fn limit_to_share(
+pub(super) fn limit_to_share(
     view: View<'_>,
     proposal: &mut Cow<'_, Request>,
     replaced: Option<&Agreement>,
@@ -156,7 +156,7 @@ pub(crate) fn may_have(
 
 /// What is held for offers to a party, of each choice the largest stretch on a resource, and what its waiting commands would
 /// get; without what is held for one choice.
-pub(crate) fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
+fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStretches {
     let mut beside = OpenStretches::new();
     let choices = view.table.choices_held(party).into_iter();
     for choice in choices.filter(|choice| Some(*choice) != but) {
@@ -179,8 +179,25 @@ pub(crate) fn beside(view: View<'_>, party: &str, but: Option<Uuid>) -> OpenStre
     beside
 }
 
+/// What a party has on each resource, without an agreement that would be replaced.
+pub(super) fn usage_by_resource(
+    view: View<'_>,
+    party: &str,
+    replaced: Option<&Agreement>,
+) -> BTreeMap<String, Usage> {
+    let beside = beside(view, party, replaced.map(|replaced| replaced.id));
+    let agreed = view.limits.holdings_of(party).into_iter();
+    let agreed = agreed.flat_map(|agreed| agreed.on.keys());
+    let used: BTreeSet<&String> = agreed.chain(beside.keys()).collect();
+    let used = used.into_iter().map(|resource| {
+        let usage = usage_on(view, party, resource, (&beside, replaced));
+        (resource.clone(), usage.into_owned())
+    });
+    used.collect()
+}
+
 /// What a party has on a resource in agreements, with what is `beside`, and without an agreement that would be replaced.
-pub(crate) fn usage_on<'a>(
+fn usage_on<'a>(
     view: View<'a>,
     party: &str,
     resource: &str,
@@ -253,7 +270,7 @@ pub(crate) fn keep_within(agreement: &mut Agreement, part: Interval) {
 }
 
 /// The sizes of a proposal that a resource may take.
-fn sizes_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
+pub(super) fn sizes_on(resource_plan: &ResourcePlan, request: &Request) -> Vec<Shape> {
     let fits = |size: &&Shape| {
         size.nodes <= resource_plan.resource.capacity
             && may_take_shape(&resource_plan.resource, **size, &request.filters, &request.barred)
@@ -297,7 +314,7 @@ fn is_long(request: &Request, percent: u32) -> bool {
 }
 
 /// The bound that a share of a number of nodes is.
-pub(crate) fn bound_of_share(capacity: u32, percent: u32) -> Bound {
+pub(super) fn bound_of_share(capacity: u32, percent: u32) -> Bound {
     let all = u128::from(capacity) * u128::from(SHARE_SPAN.unsigned_abs());
     Bound {
         span: SHARE_SPAN,

@@ -63,14 +63,32 @@ impl Usage {
         sums.max().map_or(0, |most| most.max(0).unsigned_abs())
     }
 
-    /// The starts in a window at which nodes may be used for a duration so that no span with a part of them has more than the
-    /// bound, as the longest interval of such starts, its end included. O(n log n) of the changes.
+    /// The longest of [`Usage::starts`].
     pub(crate) fn starts_within(
+        &self,
+        bound: Bound,
+        size: (u32, Seconds),
+        window: Interval,
+    ) -> Option<Interval> {
+        // Of equal ones the first.
+        let starts = self.starts(bound, size, window).into_iter();
+        starts.reduce(|longest, next| {
+            if longest.duration() < next.duration() {
+                next
+            } else {
+                longest
+            }
+        })
+    }
+
+    /// The starts in a window at which nodes may be used for a duration so that no span with a part of them has more than the
+    /// bound, as intervals in order, their ends included. O(n log n) of the changes.
+    pub(crate) fn starts(
         &self,
         bound: Bound,
         (nodes, duration): (u32, Seconds),
         window: Interval,
-    ) -> Option<Interval> {
+    ) -> Vec<Interval> {
         let wanted = WantedNodes {
             span: bound.span,
             most: i128::try_from(bound.most).unwrap_or(i128::MAX),
@@ -79,7 +97,7 @@ impl Usage {
         };
         let last = window.end - duration;
         if last < window.start || !wanted.fits_alone() {
-            return None;
+            return Vec::new();
         }
         let sums = self.sums(bound.span);
         let pieces = sums
@@ -87,16 +105,16 @@ impl Usage {
             .filter_map(|ends| wanted.kept_out(ends[0], ends[1]));
         let mut kept_out: Vec<(Time, Time)> = pieces.collect();
         kept_out.sort_unstable();
-        let (mut from, mut longest) = (window.start, None::<Interval>);
+        let (mut from, mut starts) = (window.start, Vec::new());
         let after_all = (last + 1, last + 1);
         for (first, until) in kept_out.into_iter().chain([after_all]) {
             let to = (first - 1).min(last);
-            if from <= to && longest.is_none_or(|longest| longest.duration() < to - from) {
-                longest = Some(Interval::new(from, to));
+            if from <= to {
+                starts.push(Interval::new(from, to));
             }
             from = from.max(until + 1);
         }
-        longest
+        starts
     }
 
     /// The node-seconds of the spans of a length, by their starts: those between which the sum changes evenly. It is 0 before and after.

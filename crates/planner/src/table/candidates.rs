@@ -9,7 +9,7 @@ use scheduler::{Fraction, Interval, Seconds, Time};
 use crate::context::{Search, View};
 use crate::error::{Refusal, Result};
 use crate::limits::budget::is_within_budget;
-use crate::limits::{pricing, quotas, share, window};
+use crate::limits::{allowance, pricing, share, window};
 use crate::placement::choice;
 use crate::prices::payer::Payer;
 use crate::prices::price_list::Priced;
@@ -91,9 +91,12 @@ pub(crate) fn limit_quote(
     context: &QuoteContext,
     mut proposal: Request,
 ) -> Result<(Request, Interval), Refusal> {
-    quotas::limit_to_quotas(view, &mut proposal, context.replaced)?;
+    let relaxed = |why, proposal: &Request| allowance::relax_to_quotas(view, why, proposal, context.replaced);
+    let limited = allowance::limit_to_quotas(view, &mut proposal, context.replaced);
+    limited.map_err(|why| relaxed(why, &proposal))?;
     let mut proposal = Cow::Owned(proposal);
-    share::limit_to_share(view, &mut proposal, context.replaced)?;
+    let limited = allowance::limit_to_share(view, &mut proposal, context.replaced);
+    limited.map_err(|why| relaxed(why, &proposal))?;
     let window = window::window(view, &proposal)?;
     Ok((proposal.into_owned(), window))
 }

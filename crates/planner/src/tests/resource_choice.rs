@@ -552,7 +552,7 @@ fn choose(objective: Objective, title: &str) {
         results.iter().flatten().all(|result| result.offered > 50),
         "too little was offered"
     );
-    // docs/prediction.md has the tables. With least cost more work completes, since penalties count. The earliest expected completion is not
+    // docs/concepts/prediction.md has the tables. With least cost more work completes, since penalties count. The earliest expected completion is not
     // made for that: it may be on the resource that loses more work, and is only not to lose much by it.
     let completed = |at: usize| f64::from(results[at].iter().map(|result| result.completed).sum::<u32>());
     let (all, none) = (completed(3), completed(0));

@@ -3,7 +3,7 @@
 //!
 //! The list is that of paper 003's experiments, only that offers ask for one to 32 nodes of 64: sizes of up to 36 hours, ready up
 //! to two weeks after the submission, deadlines up to twenty hours later than the reference rate needs, or the rate of 0.6.
-//! `BESPEAK_TEST_SPEEDS=OFFERS,SEEDS` plays longer lists and prints a table (`docs/evaluation.md`).
+//! `BESPEAK_TEST_SPEEDS=OFFERS,SEEDS` plays longer lists and prints a table (`docs/concepts/evaluation.md`).
 
 #![expect(
     clippy::cast_precision_loss,

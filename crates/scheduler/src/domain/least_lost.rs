@@ -1,7 +1,7 @@
 //! The placement that loses least work, among resources of different rates.
 //!
 //! Paper 003 (Castillo, Rouskas, Harfoush) lets jobs take single servers. Its searches ask the rates slowest first (FF-HA, section
-//! III), so that fast servers are left to jobs that only they complete in time, and [`SingleTree`](crate::heterogeneous::SingleTree)
+//! III), so that fast servers are left to jobs that only they complete in time, and the laboratory's `SingleTree`
 //! then takes the idle period that the job leaves the least *idle lead* in: idle time before it. Its nominal capacity, c =
 //! μ · (et − st) in section II, expires at the rate μ as time goes by, unless a smaller job comes for it.
 //!

@@ -91,7 +91,7 @@ pub enum Objective {
     /// The least work lost, for resources that differ in speed: of the slowest rate that is in time, and there with the fewest
     /// node-seconds of idle leads and of waiting. An idle lead is idle time before the slot on its nodes, whose nominal capacity, c = μ · (et − st)
     /// in section II of paper 003, later tasks may not be able to use; counted up to the length of the slot. It generalises
-    /// [`SingleTree`](crate::heterogeneous::SingleTree) to resources of many nodes.
+    /// the laboratory's search among single servers to resources of many nodes.
     LeastWorkLost,
 }
 

@@ -12,7 +12,7 @@ pub const OUTCOMES_MAX: usize = 1_000;
 pub const OUTCOMES_MIN: usize = 50;
 
 /// Outcomes of a group from which its own calibration is used: a stated 95 % is then known to about three points.
-pub const GROUP_OUTCOMES_MIN: usize = 200;
+const GROUP_OUTCOMES_MIN: usize = 200;
 
 /// The calibrations of groups of statements, and that of all together.
 #[derive(Debug, Clone, PartialEq)]

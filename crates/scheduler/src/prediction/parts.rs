@@ -3,7 +3,7 @@
 //! The parts are the run under the load that is foreseen, the wait for the process, the transfers, and the seconds that the trust
 //! in the resource adds. Each part beside the run counts with a weight ([`Shares`]). The distribution of the sum has as its quantile
 //! of p the sum of the parts' quantiles of p. This is exact where parts are long together and too wide where they are not; a
-//! [`Calibration`] of the sum as a whole corrects it (`docs/design/run-times.md`).
+//! [`Calibration`] of the sum as a whole corrects it (`docs/concepts/prediction.md`).
 
 use super::runs::BlendedHistory;
 use super::{Calibration, Distribution, count_as_real};

@@ -26,10 +26,10 @@ use crate::time::{Interval, Seconds, Time};
 pub const RUNS_MAX: usize = 200;
 
 /// How many runs of a particular level weigh as much as all that the more general levels know.
-pub const PRIOR_RUNS: f64 = 6.0;
+const PRIOR_RUNS: f64 = 6.0;
 
 /// The weight of a run relative to the next, at all but the most general level.
-pub const DECAY: f64 = 0.88;
+const DECAY: f64 = 0.88;
 
 /// A run within this part of its limit has reached it: batch systems look at the clock once in a while.
 const LIMIT_REACHED: f64 = 0.01;

@@ -6,6 +6,5 @@ mod admission_equals_plain;
 mod alternatives;
 mod plain;
 mod prediction;
-mod reference_002;
 mod relaxations;
 mod slot_tree_at_scale;

@@ -14,7 +14,7 @@ impl Store {
     /// still take a row that fits on a page that it has, and refuse the next batch.
     ///
     /// # Errors
-    /// Those of [`Store::commit`], which are `Error::Unavailable` where there is no room.
+    /// The errors of [`Store::commit`], which are `Error::Unavailable` where there is no room.
     pub async fn prove_room(&self, epoch: i64) -> Result<()> {
         // An answer of the year 1970 to a party without a name: no request finds it, and where this process dies in
         // between, it is forgotten with other old answers.

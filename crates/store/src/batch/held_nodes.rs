@@ -65,8 +65,9 @@ pub(crate) fn sums_after(mut sums: TableSums, batch: &[Change], held: &HeldNodes
             }
             Change::HandOverNodes { from, to, now, end } => {
                 let bindings = held.0.remove(from).unwrap_or_default();
-                let (handed, kept): (Vec<_>, Vec<_>) =
-                    bindings.into_iter().partition(|each| each.interval.end > *now);
+                let (handed, kept): (Vec<_>, Vec<_>) = bindings
+                    .into_iter()
+                    .partition(|binding| binding.interval.end > *now);
                 held.0.insert(*from, kept);
                 for mut bound in handed {
                     sums.take(SummedTable::Bindings, &bound.values());

@@ -88,7 +88,7 @@ impl Store {
     /// Opens a Postgres as the process of this name, so that others can see which process leads; as [`Store::open`] otherwise.
     ///
     /// # Errors
-    /// Those of [`Store::open`].
+    /// The errors of [`Store::open`].
     pub async fn open_as(url: &str, replica: &str) -> Result<Self> {
         Self::open_named(url, &format!("{APPLICATION} {replica}")).await
     }

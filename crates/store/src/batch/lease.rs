@@ -35,7 +35,7 @@ const FILE_TOLD_AFTER: Duration = Duration::from_secs(1);
 const FILE_PAUSE: Duration = Duration::from_millis(20);
 /// How long Postgres may take to notice that the last holder's connection is gone.
 const POSTGRES_WAIT: &str = "SET lock_timeout = '3s'";
-/// The same where another process may have taken over by then, which the epoch tells soon.
+/// How long Postgres may take to notice it where another process may have taken over by then, which the epoch tells soon.
 const POSTGRES_RETAKE_WAIT: &str = "SET lock_timeout = '300ms'";
 /// The advisory lock of deciders; the number is arbitrary, and one that nothing else on the database uses.
 pub(super) const LOCK_NUMBER: i64 = 7_018_974_218;

@@ -154,7 +154,7 @@ impl<'a> Tables<'a> {
     }
 
     fn push(&mut self, statement: &'static Bulk, row: impl IntoIterator<Item = Value<'a>>) {
-        let at = ALL_BULK.iter().position(|each| std::ptr::eq(*each, statement));
+        let at = ALL_BULK.iter().position(|known| std::ptr::eq(*known, statement));
         // All statements stand there.
         self.rows[at.expect("the statement has its place")].extend(row);
     }

@@ -37,7 +37,7 @@ struct OpenFile {
 }
 
 impl DatabaseFiles {
-    /// Those of the database file at a real path, which the connection has open.
+    /// The files of the database at a real path, which the connection has open.
     pub(super) fn of(path: &Path, anchor: SqliteConnection) -> Self {
         let files = ENDS.map(|end| OpenFile {
             path: with_end(path, end),

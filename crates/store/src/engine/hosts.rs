@@ -38,7 +38,7 @@ pub(super) const NO_PRIMARY: ErrorKind = ErrorKind::NotConnected;
 /// stricter default is kept.
 const BEGIN_SESSION: &str = "SELECT pg_is_in_recovery() AS standby, \
     CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END";
-/// The same, with the timeline of a primary.
+/// Asked in each new session with one of several servers: whether the server is a standby, and the timeline of a primary.
 const BEGIN_SESSION_OF_SEVERAL: &str = "SELECT pg_is_in_recovery() AS standby, \
     CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END, \
     CASE WHEN pg_is_in_recovery() THEN 0 \
@@ -105,7 +105,7 @@ impl Hosts {
     /// Opens a session with the primary that no pool has, in this role.
     ///
     /// # Errors
-    /// Those of the only host; of several, a text that says of each why it is not the primary.
+    /// The errors of the only host; of several, a text that says of each why it is not the primary.
     pub(crate) async fn connect(&self, role: &str) -> sqlx::Result<PgConnection> {
         let name = &self.name_of_session(role);
         if self.has_several() {
@@ -120,7 +120,7 @@ impl Hosts {
     /// The options of the primary, for a session in this role that something else opens.
     ///
     /// # Errors
-    /// Those of [`Self::connect`].
+    /// The errors of [`Self::connect`].
     pub(crate) async fn options_of_primary(&self, role: &str) -> sqlx::Result<PgConnectOptions> {
         if self.has_several() {
             self.connect(role).await?.close().await?;

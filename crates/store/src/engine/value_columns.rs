@@ -173,14 +173,14 @@ impl StoredValue for RunOutcome {
     }
 }
 
-/// A document, or a request and the version of its template.
+/// An offer, or a request and the version of its template.
 impl StoredValue for Wording {
     const NOTHING: &'static [Value<'static>] = &[Value::Text(None), Value::Id(None)];
 
     fn read(row: &Columns<'_>, columns: &[&str]) -> Result<Self> {
         let text = row.text(columns[0])?;
         Ok(match row.maybe_id(columns[1])? {
-            None => Self::Document(text),
+            None => Self::Offer(text),
             Some(template) => Self::Request {
                 template,
                 request: text,
@@ -190,7 +190,7 @@ impl StoredValue for Wording {
 
     fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let (text, template) = match self {
-            Self::Document(text) => (text, None),
+            Self::Offer(text) => (text, None),
             Self::Request { template, request } => (request, Some(*template)),
         };
         values.extend([text.into(), template.into()]);

@@ -71,7 +71,7 @@ impl Store {
             .await
     }
 
-    /// The offer that an agreement was made from, as it came.
+    /// The offer that an agreement was made from, as it is kept.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -93,7 +93,7 @@ impl Store {
         Ok(())
     }
 
-    /// The document of a version of a template.
+    /// A version of a template, as it is kept.
     ///
     /// # Errors
     /// [`Error::Unavailable`].
@@ -180,7 +180,7 @@ impl Store {
         let own = self.agreement(work).await?;
         let values = [work.into()];
         let goes_on = self.read_one(statements::GOES_ON, &values, |row| row.id("id"));
-        Ok(own.is_some_and(|each| each.state.is_final()) && goes_on.await?.is_none())
+        Ok(own.is_some_and(|agreement| agreement.state.is_final()) && goes_on.await?.is_none())
     }
 
     /// The timeline of an agreement, oldest first.

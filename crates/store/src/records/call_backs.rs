@@ -126,8 +126,8 @@ impl StoredValue for Option<AcceptanceEndpoint> {
 
     fn write<'a>(&'a self, values: &mut Vec<Value<'a>>) {
         let call_back = self.as_ref();
-        let address = call_back.map(|each| each.address.as_str());
-        let parameters = call_back.and_then(|each| each.parameters.as_deref());
+        let address = call_back.map(|endpoint| endpoint.address.as_str());
+        let parameters = call_back.and_then(|endpoint| endpoint.parameters.as_deref());
         values.extend([address, parameters].map(|text| Value::Text(text.map(Into::into))));
     }
 }

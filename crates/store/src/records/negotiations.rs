@@ -74,7 +74,7 @@ impl Store {
             .await
     }
 
-    /// The document that asked for a negotiation, as it came.
+    /// What asked for a negotiation, as it is kept.
     ///
     /// # Errors
     /// `Error::Unavailable`.

@@ -170,10 +170,10 @@ impl IncomingFile {
         Ok(replaced.is_some())
     }
 
-    /// The same for a file that the database has never had; answers whether it was stored.
+    /// Ends the content of a file that the database has never had; answers whether it was stored.
     ///
     /// # Errors
-    /// Those of [`IncomingFile::finish`].
+    /// The errors of [`IncomingFile::finish`].
     pub async fn finish_unknown(self, file: PartyFile) -> Result<bool> {
         let (mut transaction, file, before) = self.numbered(file).await?;
         if before.is_some() {

@@ -28,7 +28,7 @@ impl Store {
     /// database and may be called. Reads everything, for as long as that takes, and changes the session: for a process of its own.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub async fn check_by_engine(&self) -> Result<Vec<Finding>> {
         let mut connection = self.database.readers.acquire().await?;
         let wrong = match connection.engine() {

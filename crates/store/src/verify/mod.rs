@@ -108,15 +108,15 @@ impl Store {
     /// when all is well, and at most a thousand. O(n log n).
     ///
     /// # Errors
-    /// Those of reading; a row that cannot be read is a finding.
+    /// The errors of reading; a row that cannot be read is a finding.
     pub async fn verify(&self) -> Result<Vec<Finding>> {
         self.verify_with(SignedLines::default()).await
     }
 
-    /// The same, where lines of the audit trail were signed: they have to be there as they were signed.
+    /// Checks the invariants as [`Store::verify`] does, and that the signed lines of the audit trail are there as they were signed.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub async fn verify_with(&self, signed: SignedLines) -> Result<Vec<Finding>> {
         Ok(self.check_all(signed).await?.0)
     }
@@ -125,7 +125,7 @@ impl Store {
     /// snapshot or a backup that no `bespeak restore` has written into the trail. Takes time in proportion to these lines.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub async fn find_gone_line(&self, known: &SignedLines) -> Result<Option<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let found = trail::find_gone_line(&mut snapshot, known).await?;
@@ -136,7 +136,7 @@ impl Store {
     /// The end of the audit trail, at this instant.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub async fn trail_head(&self, at: Micros) -> Result<Head> {
         let ends = self.read(statements::TRAIL, &[], Trail::of).await?;
         let Trail { number, hash, .. } = ends.into_iter().next().unwrap_or_default();
@@ -155,7 +155,7 @@ impl Store {
     /// Makes the checks of [`Self::verify`]; where nothing is found it is remembered that the audit trail is whole so far.
     ///
     /// # Errors
-    /// Those of reading and of writing.
+    /// The errors of reading and of writing.
     pub async fn verify_and_remember(&self) -> Result<Vec<Finding>> {
         let (findings, trail) = self.check_all(SignedLines::default()).await?;
         self.remember(&findings, &trail).await?;
@@ -166,7 +166,7 @@ impl Store {
     /// line if there are no findings. Takes time in proportion to these, for any length of the history.
     ///
     /// # Errors
-    /// Those of reading and of writing; a row that cannot be read is a finding.
+    /// The errors of reading and of writing; a row that cannot be read is a finding.
     pub async fn verify_open(&self, now: Time) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let connection: &mut Connection = &mut snapshot;
@@ -208,7 +208,7 @@ impl Store {
     /// found.
     ///
     /// # Errors
-    /// Those of reading and of writing.
+    /// The errors of reading and of writing.
     pub async fn verify_new_lines(&self) -> Result<Vec<Finding>> {
         let mut snapshot = self.snapshot().await?;
         let mut findings = Vec::new();
@@ -441,7 +441,7 @@ const ALL: [&str; 3] = [
     statements::ENTRIES_BETWEEN,
     statements::BINDINGS_BETWEEN,
 ];
-/// The same for the agreements that are not final.
+/// The statements that read the agreements that are not final, with their entries of the ledger and their bindings.
 const OPEN: [&str; 3] = [
     statements::LIVE_OLDEST,
     statements::LIVE_ENTRIES_BETWEEN,

@@ -99,7 +99,7 @@ fn check_compensations(agreement: &Agreement, entries: &[&Entry], party: &Accoun
                 let worth = compensation
                     .worth
                     .of(agreement.price)
-                    .map_or(0, |each| each.micros);
+                    .map_or(0, |money| money.micros);
                 let sum = i128::from(worth) * i128::from(compensation.paid);
                 owed += if to_party { sum } else { -sum };
             }

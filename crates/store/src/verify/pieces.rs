@@ -66,7 +66,7 @@ pub(super) fn check_piece_bindings(agreement: &Agreement, bindings: &[Binding], 
                 piece.nodes
             )
         });
-        let kept = !runs || own.iter().all(|each| each.interval.end == time.end);
+        let kept = !runs || own.iter().all(|binding| binding.interval.end == time.end);
         found.must(kept, I5, || {
             format!(
                 "some nodes of its piece {number} are not its own until {}",

@@ -280,7 +280,7 @@ async fn a_held_offer_and_a_pending_agreement_wait_for_their_nodes_too() {
         proposal: asked.clone(),
         barred: None,
     };
-    let accept = |acceptance: Acceptance| {
+    let accept = |acceptance: Accept| {
         let planner = domain.planner.clone();
         tokio::spawn(async move { planner.send(acceptance).await })
     };

@@ -8,7 +8,7 @@ use crate::xml::ns::{WSAG, XS};
 use crate::xml::{DocumentCheck, Node, ViolationKind, shorten_text};
 
 /// Most items and constraints of one template or offer; each costs every offer an evaluation.
-pub const ITEMS_MAX: usize = 100;
+pub(crate) const ITEMS_MAX: usize = 100;
 
 /// An item, compiled.
 pub(super) struct Item {

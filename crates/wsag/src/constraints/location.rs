@@ -39,7 +39,7 @@ pub(crate) fn compile_location(text: &str, scope: Node<'_>) -> Result<Paths, Str
         let found = known.iter().find(|(declared, _)| *declared == prefix);
         found.map(|(_, namespace)| Arc::clone(namespace))
     };
-    path::parse_location_path(rest, &namespace, scope.languages())
+    path::parse_location_path(rest, &namespace)
 }
 
 /// `namespace prefix = "uri";` after `declare`.

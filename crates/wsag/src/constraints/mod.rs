@@ -21,6 +21,14 @@ mod template;
 mod types;
 mod whole;
 
-pub use item::ITEMS_MAX;
 pub use negotiation::{CompiledConstraints, ConstraintOutcome};
 pub use template::CompiledTemplate;
+
+/// Takes a literal from the beginning of a text, where it is there.
+fn take(rest: &mut &str, literal: &str) -> bool {
+    let Some(behind) = rest.strip_prefix(literal) else {
+        return false;
+    };
+    *rest = behind;
+    true
+}

@@ -4,7 +4,6 @@ use crate::constraints::item::{ITEMS_MAX, Item};
 use crate::constraints::steps::View;
 use crate::constraints::whole::{Constraint, terms_of_offer, ways_to_read};
 use crate::expression::Variables;
-use crate::languages::TimeLanguages;
 use crate::negotiations::{NegotiationConstraints, NegotiationItem, Requirement};
 use crate::xml::{Document, DocumentCheck, Violation, ViolationKind, shorten_text};
 
@@ -31,9 +30,8 @@ pub struct ConstraintOutcome {
 }
 
 impl CompiledConstraints {
-    /// Compiles the constraints of one offer, whose Locations may be in these languages. Expressions may use the predefined
-    /// variables.
-    pub fn compile(constraints: &NegotiationConstraints, languages: &TimeLanguages) -> CompiledConstraints {
+    /// Compiles the constraints of one offer. Expressions may use the predefined variables.
+    pub fn compile(constraints: &NegotiationConstraints) -> CompiledConstraints {
         let mut compiled = CompiledConstraints {
             items: Vec::new(),
             constraints: Vec::new(),
@@ -46,7 +44,7 @@ impl CompiledConstraints {
             return compiled;
         }
         for (nth, item) in items.iter().enumerate() {
-            match compile_item(item, languages) {
+            match compile_item(item) {
                 Ok(read) => compiled.items.push((item.requirement, item.importance, read)),
                 Err(message) => {
                     let message = format!("item {:?}: {message}", shorten_text(&item.name));
@@ -126,8 +124,7 @@ fn constraint_path(name: &str, nth: usize, count: usize) -> String {
     format!("/{name}{position}")
 }
 
-fn compile_item(item: &NegotiationItem, languages: &TimeLanguages) -> Result<Item, String> {
-    let document =
-        Document::written_in(item.source.as_str(), languages).map_err(|error| error.to_string())?;
+fn compile_item(item: &NegotiationItem) -> Result<Item, String> {
+    let document = Document::written(item.source.as_str()).map_err(|error| error.to_string())?;
     Item::read(document.root())
 }

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use crate::constraints::published::{self, PublishedType};
 use crate::constraints::steps::View;
 use crate::constraints::types::{Type, single_child};
-use crate::languages::TermMeaning;
-use crate::xml::ns::{self, ARP, XS};
+use crate::languages::{TermMeaning, meaning};
+use crate::xml::ns::{self, XS};
 use crate::xml::{DocumentCheck, Node, qualified_name, shorten_text};
 
 /// Most steps that matching the children of one element may take.
@@ -269,13 +269,6 @@ impl Element {
         if namespace.is_none() && !prefix.is_empty() {
             return Err("the prefix of an element is not declared".to_owned());
         }
-        let meaning = match namespace {
-            Some(namespace) => node.languages().meaning(namespace, Some(local)),
-            None => node
-                .languages()
-                .meaning_of_local(local)
-                .map(|local| (ARP, Some(local))),
-        };
         let content = match node.attribute("", "type") {
             Some(name) => Content::named(name, node)?,
             None => match node.children().find(|child| !child.is(XS, "annotation")) {
@@ -290,18 +283,15 @@ impl Element {
         Ok(Element {
             namespace: namespace.map(str::to_owned),
             local: local.to_owned(),
-            meaning,
+            meaning: namespace.and_then(|namespace| meaning(namespace, Some(local))),
             content,
         })
     }
 
     fn matches(&self, node: Node<'_>, namespace: &str) -> bool {
         let is_meant = self.meaning == Some((node.namespace(), Some(node.local())));
-        if let Some(namespace) = self.namespace.as_deref() {
-            return is_meant || (node.local() == self.local && node.namespace() == namespace);
-        }
-        let is_written = node.local() == self.local || node.written_local() == Some(self.local.as_str());
-        (is_meant || is_written) && node.namespace() == namespace
+        let namespace = self.namespace.as_deref().unwrap_or(namespace);
+        is_meant || (node.local() == self.local && node.namespace() == namespace)
     }
 
     fn check<'d>(

@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use crate::constraints::steps::{Comparison, Condition, Kind, PathStep, Paths, Predicate, Subject, Test};
-use crate::languages::TimeLanguages;
+use crate::languages::meaning;
 use crate::xml::guard::{is_name_char, is_name_start};
 
 /// Most steps of a path and most paths of a union.
@@ -28,7 +28,7 @@ const NESTING_MAX: usize = 16;
 const SUBSET: &str = "a Location may only have paths from the root, joined by |, of child, descendant and attribute steps; the last \
                       step may be text(), and predicates may be positions or compare attributes, children and names with strings";
 
-/// Reads the text; `namespace` gives the namespace of a prefix. What it names in one of the languages is also what that
+/// Reads the text; `namespace` gives the namespace of a prefix. What it names in WSAG4J's language is also what that
 /// means.
 ///
 /// # Errors
@@ -36,12 +36,10 @@ const SUBSET: &str = "a Location may only have paths from the root, joined by |,
 pub(super) fn parse_location_path(
     text: &str,
     namespace: &dyn Fn(&str) -> Option<Arc<str>>,
-    languages: &TimeLanguages,
 ) -> Result<Paths, String> {
     let mut parser = Parser {
         rest: text.trim(),
         namespace,
-        languages,
     };
     let mut paths = Vec::new();
     loop {
@@ -60,7 +58,6 @@ pub(super) fn parse_location_path(
 struct Parser<'t, 'n> {
     rest: &'t str,
     namespace: &'n dyn Fn(&str) -> Option<Arc<str>>,
-    languages: &'n TimeLanguages,
 }
 
 impl<'t> Parser<'t, '_> {
@@ -70,9 +67,7 @@ impl<'t> Parser<'t, '_> {
 
     /// Takes `literal` if it comes next.
     fn take(&mut self, literal: &str) -> bool {
-        let rest = self.rest.strip_prefix(literal);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
+        super::take(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {
@@ -213,7 +208,7 @@ impl<'t> Parser<'t, '_> {
         }
         // Attributes have no other meaning in any language.
         let is_element = kind == Kind::Element;
-        let meaning = is_element.then(|| self.languages.meaning(&name.0, name.1));
+        let meaning = is_element.then(|| meaning(&name.0, name.1));
         Ok(Test {
             meaning: meaning.flatten(),
             namespace: Some(name.0),

@@ -73,7 +73,7 @@ fn add_pattern_states(states: &mut Vec<State>, part: &[State]) {
     }
 }
 
-/// One of several parts.
+/// The states of a choice of one of several parts.
 fn choice_of_parts(parts: &[Vec<State>]) -> Vec<State> {
     let mut states = Vec::new();
     // The last part has no states around it.
@@ -260,9 +260,7 @@ impl Parser<'_> {
     }
 
     fn take(&mut self, literal: &str) -> bool {
-        let rest = self.rest.strip_prefix(literal);
-        self.rest = rest.unwrap_or(self.rest);
-        rest.is_some()
+        super::take(&mut self.rest, literal)
     }
 
     fn require(&mut self, literal: &str) -> Result<(), String> {

@@ -195,8 +195,9 @@ impl Test {
 
     /// Whether it selects an element: by the name that is written, or by what that means.
     fn is_element<'d>(&self, local: &str, namespace: impl Fn() -> &'d str) -> bool {
-        let is_meant =
-            |(each, meant): TermMeaning| meant.is_none_or(|meant| meant == local) && each == namespace();
+        let is_meant = |(meant_namespace, meant): TermMeaning| {
+            meant.is_none_or(|meant| meant == local) && meant_namespace == namespace()
+        };
         self.is(local, &namespace) || self.meaning.is_some_and(is_meant)
     }
 

@@ -37,7 +37,7 @@ impl CompiledTemplate {
             problems: Vec::new(),
         };
         // The fragment was cut from a document that passed the guard; if it did not parse, no offer may pass.
-        match Document::written_in(template.source.as_str(), &template.languages) {
+        match Document::written(template.source.as_str()) {
             Ok(document) => {
                 (compiled.bindings, compiled.unbound) = Bindings::read(document.root(), &template.terms);
                 if let Some(node) = document.root().child(WSAG, "CreationConstraints") {
@@ -121,7 +121,7 @@ impl CompiledTemplate {
         self.check_view(document, None)
     }
 
-    /// The same for one way to read the offer, as if it had no other terms.
+    /// Checks one way to read the offer, as if it had no other terms.
     pub fn check_way(&self, document: &Document<'_>, left_out: &UnchosenTerms) -> Vec<Violation> {
         self.check_view(document, Some(left_out))
     }

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::constraints::pattern::Pattern;
 use crate::constraints::published::{self, PublishedType};
 use crate::constraints::steps::View;
-use crate::xml::datatypes::{Decimal, parse_double};
+use crate::xml::datatypes::{Decimal, parse_double, preserve_space, replace_space};
 use crate::xml::guard::{is_name_char, is_name_start};
 use crate::xml::ns::XS;
 use crate::xml::{DateTime, Duration, Node, collapse_space, is_ncname, list_names, shorten_text};
@@ -119,9 +119,12 @@ pub(crate) struct Facets {
     patterns: Vec<Pattern>,
     /// One for each of [`SIZES`].
     sizes: [Option<usize>; SIZES.len()],
-    /// How white space is normalised.
-    white_space: Option<fn(&str) -> Cow<'_, str>>,
+    /// How white space is normalised; none where that is as the base has it.
+    white_space: Option<WhiteSpace>,
 }
+
+/// A way to normalise white space: to preserve, to replace or to collapse it.
+type WhiteSpace = fn(&str) -> Cow<'_, str>;
 
 /// The facets that have a number.
 const SIZES: [&str; 5] = [
@@ -262,11 +265,12 @@ impl Type {
         }
     }
 
-    fn preserves_space(&self) -> bool {
+    /// How white space of a value is normalised before it is compared.
+    fn white_space(&self) -> WhiteSpace {
         match self {
-            Type::Builtin(builtin) => builtin.preserves_space(),
-            Type::Restriction(base, _) => base.preserves_space(),
-            _ => false,
+            Type::Builtin(builtin) => builtin.white_space(),
+            Type::Restriction(base, facets) => facets.white_space_over(base),
+            _ => collapse_space,
         }
     }
 
@@ -302,12 +306,7 @@ impl Type {
             Type::Untyped => Ok(()),
             Type::Builtin(builtin) => builtin.check(value),
             Type::Restriction(base, facets) => {
-                let usual = if base.preserves_space() {
-                    preserve_space
-                } else {
-                    collapse_space
-                };
-                let normal = facets.white_space.unwrap_or(usual)(value);
+                let normal = facets.white_space_over(base)(value);
                 base.check(&normal, view)?;
                 facets.check(base, &normal, view)
             }
@@ -342,17 +341,17 @@ pub(crate) fn single_child(node: Node<'_>) -> Result<Node<'_>, String> {
 }
 
 impl Builtin {
-    /// Whether white space is kept.
-    fn preserves_space(&self) -> bool {
-        matches!(self.name, "string" | "anySimpleType")
+    /// How white space of a value is normalised, as XML Schema says for the type.
+    fn white_space(&self) -> WhiteSpace {
+        match self.name {
+            "string" | "anySimpleType" => preserve_space,
+            "normalizedString" => replace_space,
+            _ => collapse_space,
+        }
     }
 
     fn check(&self, value: &str) -> Result<(), String> {
-        let value = if self.preserves_space() {
-            value.into()
-        } else {
-            collapse_space(value)
-        };
+        let value = self.white_space()(value);
         let valid = match self.order {
             Order::Text => match self.name {
                 "NCName" | "ID" | "IDREF" | "ENTITY" => is_ncname(&value),
@@ -400,7 +399,11 @@ impl Builtin {
 fn compare_values(order: Order, one: &str, two: &str) -> Option<Ordering> {
     match order {
         Order::Text | Order::Boolean => (one == two).then_some(Ordering::Equal),
-        Order::Decimal => Some(Decimal::parse(one)?.cmp(&Decimal::parse(two)?)),
+        Order::Decimal => match (Decimal::parse(one), Decimal::parse(two)) {
+            (Some(one), Some(two)) => Some(one.cmp(&two)),
+            // A value without a type may be a double, such as 1e0, where its bound is written as a decimal.
+            _ => compare_values(Order::Double, one, two),
+        },
         Order::Double => parse_double(one).ok()?.partial_cmp(&parse_double(two).ok()?),
         Order::DateTime => Some(one.parse::<DateTime>().ok()?.cmp(&two.parse::<DateTime>().ok()?)),
         Order::Part(before, after) => {
@@ -444,7 +447,7 @@ fn first_instant(before: &str, value: &str, after: &str) -> Option<DateTime> {
 
 /// The order that the form of a value shows, for values without a type.
 fn order_of_value(value: &str) -> Order {
-    let mut orders = [Order::Decimal, Order::DateTime, Order::Duration, Order::Double].into_iter();
+    let mut orders = [Order::Decimal, Order::DateTime, Order::Duration].into_iter();
     let found = orders.find(|order| compare_values(*order, value, value).is_some());
     found.unwrap_or(Order::Text)
 }
@@ -489,19 +492,20 @@ impl Facets {
         Ok(())
     }
 
+    /// How white space is normalised in a restriction of a type by these facets.
+    fn white_space_over(&self, base: &Type) -> WhiteSpace {
+        self.white_space.unwrap_or_else(|| base.white_space())
+    }
+
     fn check(&self, base: &Type, value: &str, view: &View<'_>) -> Result<(), String> {
         for (bound, limit, order) in &self.bounds {
             check_bound(*bound, limit, *order, value)?;
         }
-        let equal = |listed: &String| match base.order() {
-            Some(order) => {
-                listed == value
-                    || compare_values(order, &collapse_space(listed), value) == Some(Ordering::Equal)
-            }
-            None => {
-                listed == value
-                    || compare_values(order_of_value(listed), listed, value) == Some(Ordering::Equal)
-            }
+        let normalise = self.white_space_over(base);
+        let equal = |listed: &String| {
+            let listed = normalise(listed);
+            let order = base.order().unwrap_or_else(|| order_of_value(&listed));
+            listed == value || compare_values(order, &listed, value) == Some(Ordering::Equal)
         };
         if !self.enumeration.is_empty() && !self.enumeration.iter().any(equal) {
             let message = format!(
@@ -547,14 +551,6 @@ impl Facets {
         }
         Ok(())
     }
-}
-
-fn preserve_space(value: &str) -> Cow<'_, str> {
-    value.into()
-}
-
-fn replace_space(value: &str) -> Cow<'_, str> {
-    value.replace(['\t', '\n', '\r'], " ").into()
 }
 
 /// A message about the expected value. It costs work by its length, because a constraint decides the length: also in a

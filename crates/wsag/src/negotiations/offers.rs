@@ -1,5 +1,7 @@
 //! Negotiation offers and counter offers: an offer's content, its place in the tree, and the demands of its maker on the answer.
 
+use serde::{Deserialize, Serialize};
+
 use crate::agreements::Context;
 use crate::expression::Expression;
 use crate::negotiations::NegotiationOfferContext;
@@ -14,13 +16,16 @@ use crate::xml::{
 
 element! {
     /// `wsag-neg:NegotiationOffer` or `wsag-neg:NegotiationCounterOffer`.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct NegotiationOffer {
         /// Identity in its negotiation; the responder assigns one where it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub offer_id: Option<String> = @"wsag-neg:OfferId" by parse_token,
         /// The identity that the initiator asks for its agreement.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub agreement_id: Option<String> = @"wsag:AgreementId" by parse_token,
         /// For people.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub name: Option<String> = "wsag:Name",
         /// The sides of the agreement, and its template.
         pub context: Context = "wsag:Context",
@@ -35,23 +40,26 @@ element! {
 
 element! {
     /// `wsag-neg:NegotiationConstraints`.
-    #[derive(Debug, Clone, PartialEq, Default)]
+    #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
     pub struct NegotiationConstraints {
         /// Constraints on single places of an answer.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub items: Vec<NegotiationItem> = "wsag-neg:Item",
         /// Constraints on an answer as a whole.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub constraints: Vec<Expression> = "wsag:Constraint",
     }
 }
 
 /// `wsag-neg:Item` of negotiation constraints.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NegotiationItem {
     /// Name of the item; empty where it has none.
     pub name: String,
     /// Whether an answer must meet it.
     pub requirement: Requirement,
     /// How much it weighs where it is optional.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub importance: Option<i64>,
     /// The least and the greatest value that it wants, as its `xs:minInclusive` and `xs:maxInclusive` have them.
     pub bounds: (Option<String>, Option<String>),

@@ -1,5 +1,7 @@
 //! The operations of a negotiation and its properties.
 
+use serde::{Deserialize, Serialize};
+
 use crate::endpoint::EndpointReference;
 use crate::negotiations::offers::NegotiationOffer;
 use crate::negotiations::{NegotiationRole, read_extensions, read_noncritical};
@@ -15,27 +17,32 @@ const PREFIXES: [&str; 4] = ["wsag", "wsag-neg", "wsa", "bsp"];
 
 element! {
     /// `wsag-neg:NegotiationContext`.
-    #[derive(Debug, Clone, PartialEq)]
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
     pub struct NegotiationContext {
         /// The subject of the negotiation.
         pub kind: NegotiationKind = "wsag-neg:NegotiationType",
         /// Until when it lasts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub expiration_time: Option<DateTime> = "wsag-neg:ExpirationTime",
         /// The initiator, verbatim: any text or element.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub negotiation_initiator: Option<Fragment> = "wsag-neg:NegotiationInitiator",
         /// The responder, verbatim: any text or element.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub negotiation_responder: Option<Fragment> = "wsag-neg:NegotiationResponder",
         /// Which of the two will answer the agreement's offer.
         pub agreement_responder: NegotiationRole = "wsag-neg:AgreementResponder",
         /// Where the agreement will be created.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         pub factory: Option<EndpointReference> = "wsag-neg:AgreementFactoryEPR",
         /// Foreign elements, verbatim.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         pub extensions: Vec<Fragment> = "wsag-neg:*",
     }
 }
 
 /// `wsag-neg:NegotiationType`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum NegotiationKind {
     /// Of a new agreement, with foreign elements verbatim.
     Negotiation(Vec<Fragment>),
@@ -51,13 +58,15 @@ pub enum NegotiationKind {
 }
 
 /// `wsag-neg:InitiateNegotiationInput`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InitiateInput {
     /// The context of the negotiation.
     pub context: NegotiationContext,
     /// The initiator's own endpoint of the negotiation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub initiator: Option<EndpointReference>,
     /// `NoncriticalExtension` elements, verbatim; they may be ignored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noncritical: Vec<Fragment>,
 }
 

@@ -136,7 +136,7 @@ fn alternatives_of_all<'t>(members: &'t [TermTree], path: &str) -> Option<Vec<Al
         }
         found = found
             .iter()
-            .flat_map(|one| more.iter().map(|other| one.with(other)))
+            .flat_map(|way| more.iter().map(|next| way.with(next)))
             .collect();
     }
     Some(found)
@@ -216,7 +216,7 @@ mod tests {
             name: name.to_owned(),
             service_name: "S".to_owned(),
             content: ServiceDescription::AllocationTime(AllocationTimeConstraint::default()),
-            language: None,
+            is_wsag4j: false,
         })))
     }
 

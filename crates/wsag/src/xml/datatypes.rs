@@ -16,6 +16,19 @@ pub(crate) fn collapse_space(text: &str) -> Cow<'_, str> {
     Cow::Owned(words.join(" "))
 }
 
+/// White space kept, as XML Schema defines it for strings.
+pub(crate) fn preserve_space(text: &str) -> Cow<'_, str> {
+    Cow::Borrowed(text)
+}
+
+/// White space replaced by spaces as XML Schema defines it for normalizedString.
+pub(crate) fn replace_space(text: &str) -> Cow<'_, str> {
+    if !text.contains(['\t', '\n', '\r']) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.replace(['\t', '\n', '\r'], " "))
+}
+
 /// xs:integer, as far as 64 bits carry.
 pub(crate) fn parse_integer(text: &str) -> Result<i64, &'static str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

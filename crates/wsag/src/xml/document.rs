@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::Arc;
 
-use crate::languages::{TimeLanguage, TimeLanguages};
 use crate::xml::fragment::Fragment;
 use crate::xml::guard::{self, GuardError};
 use crate::xml::ns;
@@ -15,8 +13,6 @@ use crate::xml::writer::{Piece, escape_attribute};
 /// An offer that was put together from values, to be checked as a document without being written.
 pub struct BuiltOffer {
     pub(crate) pieces: Vec<Piece>,
-    /// The languages in which it says when.
-    pub(crate) languages: TimeLanguages,
 }
 
 /// Most bytes of declarations that the fragments of one document are given, because they were inherited from above them. A few
@@ -34,15 +30,7 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The errors of the guard.
     pub fn parse(bytes: &'a [u8]) -> Result<Document<'a>, GuardError> {
-        Document::parse_in(bytes, &TimeLanguages::default())
-    }
-
-    /// The same, of a document that may say when in these languages.
-    ///
-    /// # Errors
-    /// The errors of the guard.
-    pub fn parse_in(bytes: &'a [u8], languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
-        let document = Document::written_in(guard::guard_document(bytes)?, languages)?;
+        let document = Document::written(guard::guard_document(bytes)?)?;
         document.tree.inheritable.set(INHERITED_MAX);
         Ok(document)
     }
@@ -53,41 +41,8 @@ impl<'a> Document<'a> {
     /// # Errors
     /// The fault of a text that this crate has not written.
     pub fn written(text: &'a str) -> Result<Document<'a>, GuardError> {
-        Document::written_in(text, &TimeLanguages::default())
-    }
-
-    /// The same, of a text that may say when in these languages.
-    ///
-    /// # Errors
-    /// The fault of a text that this crate has not written.
-    pub fn written_in(text: &'a str, languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
-        let tree = tree::build_tree(text, languages)
-            .map_err(|(at, reason)| guard::refusal_of_text(text, at, reason))?;
+        let tree = tree::build_tree(text).map_err(|(at, reason)| guard::refusal_of_text(text, at, reason))?;
         Ok(Document { tree })
-    }
-
-    /// The same, of a message that was kept: its negotiation constraints on the whole are `wsag:Constraint`, also where they were
-    /// written as `wsag-neg:Constraint`, before they were held to the published schemas.
-    ///
-    /// # Errors
-    /// The fault of a text that this crate has not written.
-    pub fn kept_in(text: &'a str, languages: &TimeLanguages) -> Result<Document<'a>, GuardError> {
-        let mut document = Document::written_in(text, languages)?;
-        let mut declarations = document.tree.declarations.iter();
-        let Some(wsag) = declarations.position(|(_, namespace)| namespace == ns::WSAG) else {
-            return Ok(document);
-        };
-        let nodes = document.root().descendants();
-        let earlier = nodes.filter(|node| {
-            let parent = node.parent();
-            node.is(ns::WSAG_NEG, "Constraint")
-                && parent.is_some_and(|parent| parent.is(ns::WSAG_NEG, "NegotiationConstraints"))
-        });
-        let earlier: Vec<u32> = earlier.map(Node::id).collect();
-        for id in earlier {
-            document.tree.elements[id as usize].name.namespace = u32::try_from(wsag).unwrap_or(NONE);
-        }
-        Ok(document)
     }
 
     /// The tree of an offer that was put together from values, to be checked: it has no text, so that nothing is cut out of
@@ -100,7 +55,7 @@ impl<'a> Document<'a> {
         if bytes > guard::BYTES_MAX {
             return Err(GuardError::TooLarge { bytes });
         }
-        let tree = tree::tree_of_pieces(&made.pieces, &made.languages, places);
+        let tree = tree::tree_of_pieces(&made.pieces, places);
         let tree = tree.map_err(|reason| guard::refusal_of_text("", 0, reason))?;
         if tree.elements.len() > guard::ELEMENTS_MAX {
             let most = format!("more than {} elements", guard::ELEMENTS_MAX);
@@ -112,6 +67,11 @@ impl<'a> Document<'a> {
     /// Whether its fragments needed [`INHERITED_MAX`] or more, so that not all of them can stand alone.
     pub(crate) fn inherits_too_much(&self) -> bool {
         self.tree.inheritable.get() == 0
+    }
+
+    /// Lets fragments need as many bytes of declarations again as those of one document may.
+    pub(crate) fn renew_inheritable(&self) {
+        self.tree.inheritable.set(INHERITED_MAX);
     }
 
     /// The root element. No tree is built without one.
@@ -142,7 +102,7 @@ impl UnchosenTerms {
     pub(crate) fn has(&self, node: Node<'_>) -> bool {
         let before = self.elements.partition_point(|element| element.start <= node.id);
         let last = self.elements[..before].last();
-        last.is_some_and(|each| each.contains(&node.id))
+        last.is_some_and(|element| element.contains(&node.id))
     }
 
     pub(crate) fn ways(&self) -> usize {
@@ -231,9 +191,13 @@ impl<'d> Node<'d> {
 
     /// Attributes other than namespace declarations: namespace, local name, value.
     pub(crate) fn attributes(self) -> impl Iterator<Item = (&'d str, &'d str, &'d str)> {
-        self.own_attributes()
-            .iter()
-            .map(move |one| (self.namespace_of(one.name), one.name.local, one.value.as_ref()))
+        self.own_attributes().iter().map(move |attribute| {
+            (
+                self.namespace_of(attribute.name),
+                attribute.name.local,
+                attribute.value.as_ref(),
+            )
+        })
     }
 
     pub(crate) fn attribute(self, namespace: &str, local: &str) -> Option<&'d str> {
@@ -304,27 +268,15 @@ impl<'d> Node<'d> {
 
     /// The name in a path: that which the document has, where it is known here by another one.
     fn name_in_paths(self) -> Cow<'d, str> {
-        match self.tree.renamed(self.id) {
-            Some(renamed) => renamed.written.into(),
+        match self.tree.written_name(self.id) {
+            Some(written) => written.into(),
             None => self.name().into(),
         }
     }
 
-    /// The local name that the document has, where it is known here by another one.
-    pub(crate) fn written_local(self) -> Option<&'d str> {
-        let written = self.tree.renamed(self.id)?.written;
-        Some(written.rsplit(':').next().unwrap_or(written))
-    }
-
-    /// The languages that its document was read in.
-    pub(crate) fn languages(self) -> &'d TimeLanguages {
-        &self.tree.languages
-    }
-
-    /// The language of which it is a time constraint.
-    pub(crate) fn language(self) -> Option<&'d Arc<TimeLanguage>> {
-        let number = self.tree.renamed(self.id)?.language?;
-        self.tree.languages.get(number)
+    /// Whether the document has another name than the one by which it is known here.
+    pub(crate) fn is_renamed(self) -> bool {
+        self.tree.written_name(self.id).is_some()
     }
 
     /// The path from the root, as [`crate::Violation`] describes it.
@@ -363,7 +315,7 @@ impl<'d> Node<'d> {
 
     /// Whether another element has the same name in paths.
     fn is_alike(self, other: Node<'_>) -> bool {
-        match (self.tree.renamed(self.id), other.tree.renamed(other.id)) {
+        match (self.tree.written_name(self.id), other.tree.written_name(other.id)) {
             (None, None) => self.is(other.namespace(), other.local()),
             _ => self.name_in_paths() == other.name_in_paths(),
         }
@@ -388,7 +340,8 @@ impl<'d> Node<'d> {
         self.element().name.prefix == prefix
             || (!prefix.is_empty()
                 && (mentions(&self.text())
-                    || attributes.any(|one| one.name.prefix == prefix || mentions(&one.value))))
+                    || attributes
+                        .any(|attribute| attribute.name.prefix == prefix || mentions(&attribute.value))))
             || self.children().any(|child| child.needs(prefix))
     }
 

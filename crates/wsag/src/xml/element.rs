@@ -153,15 +153,15 @@ impl Xml {
 /// Defines a struct of public fields, each with the name of the elements that say it, in the order of the document, or before
 /// these with `@` and the name of an attribute. It is [`WrittenValue`]. `declares` names the prefixes that the element declares.
 macro_rules! written {
-    ($(#[$attr:meta])* pub struct $name:ident $(<$life:lifetime>)? $(declares $prefixes:tt)? $(document $root:literal)? {
+    ($(#[$attr:meta])* pub struct $name:ident $(declares $prefixes:tt)? {
         $($(#[$doc:meta])* pub $field:ident: $type:ty = $(@$attribute:literal)? $($element:literal)?,)*
     }) => {
         $(#[$attr])*
-        pub struct $name $(<$life>)? {
+        pub struct $name {
             $($(#[$doc])* pub $field: $type,)*
         }
 
-        impl $(<$life>)? $crate::xml::WrittenValue for $name $(<$life>)? {
+        impl $crate::xml::WrittenValue for $name {
             $(const PREFIXES: &'static [&'static str] = &$prefixes;)?
 
             fn write(&self, xml: &mut $crate::xml::Xml) {
@@ -173,13 +173,6 @@ macro_rules! written {
                 )*
             }
         }
-
-        $(impl $name {
-            /// As a document of its own.
-            pub fn to_xml(&self) -> String {
-                $crate::xml::WrittenValue::document(self, $root, &["bsp"]).finish()
-            }
-        })?
     };
 }
 

@@ -2,15 +2,22 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// One element cut out of a guarded document, with every namespace declaration that it needs to stand alone. Kept verbatim, so
 /// that the words of one party come back to it unchanged.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fragment(String);
 
 impl Fragment {
     /// The XML text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Takes the text of a fragment that was kept.
+    pub fn of_kept(text: impl Into<String>) -> Fragment {
+        Fragment(text.into())
     }
 
     /// As a document of its own.

@@ -7,6 +7,7 @@
 mod attributes;
 pub(crate) mod datatypes;
 mod document;
+pub(crate) mod doubles;
 mod element;
 mod fragment;
 pub mod guard;

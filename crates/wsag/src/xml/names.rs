@@ -42,6 +42,20 @@ macro_rules! named_values {
                 $crate::xml::NamedValue::name(*self)
             }
         }
+
+        impl ::serde::Serialize for $name {
+            fn serialize<S: ::serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str($crate::xml::NamedValue::name(*self))
+            }
+        }
+
+        impl<'de> ::serde::Deserialize<'de> for $name {
+            fn deserialize<D: ::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let name = <String as ::serde::Deserialize>::deserialize(deserializer)?;
+                let value = <Self as $crate::xml::NamedValue>::parse(&name);
+                value.ok_or_else(|| ::serde::de::Error::custom(format!("{name:?} is none of its names")))
+            }
+        }
     };
 }
 

@@ -13,7 +13,7 @@ pub const JSDL_POSIX: &str = "http://schemas.ggf.org/jsdl/2005/11/jsdl-posix";
 /// WS-Addressing 1.0.
 pub const WSA: &str = "http://www.w3.org/2005/08/addressing";
 /// WS-BaseFaults 1.2.
-pub const WSRF_BF: &str = "http://docs.oasis-open.org/wsrf/bf-2";
+pub(crate) const WSRF_BF: &str = "http://docs.oasis-open.org/wsrf/bf-2";
 /// Our own terms.
 pub const BSP: &str = "urn:bespeak:terms:1";
 /// XML Schema.
@@ -23,7 +23,7 @@ pub(crate) const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 /// The namespace of the prefix `xml`.
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 /// The namespace of the prefix `xmlns`.
-pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+pub(crate) const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
 
 /// Prefixes that stand for a namespace in paths, in written documents, and in XPath expressions even where a document does not
 /// declare them.
@@ -40,7 +40,7 @@ pub const PREFIXES: [(&str, &str); 9] = [
 ];
 
 /// The usual prefix of a namespace, if it is one of ours.
-pub fn usual_prefix(namespace: &str) -> Option<&'static str> {
+pub(crate) fn usual_prefix(namespace: &str) -> Option<&'static str> {
     PREFIXES
         .iter()
         .find(|(_, known)| *known == namespace)

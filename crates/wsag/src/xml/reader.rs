@@ -32,6 +32,9 @@ const CLOSED: [&str; 13] = [
     "DeleteOnTermination",
     "URI",
 ];
+/// The attributes of type xs:string that tell one thing from another: white space counts in them.
+const STRINGS: [(&str, &str); 1] = [(WSAG, "AgreementId")];
+
 /// Collects violations.
 #[derive(Default)]
 pub(crate) struct DocumentCheck {
@@ -129,7 +132,12 @@ impl DocumentCheck {
         (namespace, local): (&str, &str),
         parse: impl Fn(&str) -> Result<T, E>,
     ) -> Option<T> {
-        let parsed = parse(&collapse_space(node.attribute(namespace, local)?));
+        let text = node.attribute(namespace, local)?;
+        let parsed = if STRINGS.contains(&(namespace, local)) {
+            parse(text)
+        } else {
+            parse(&collapse_space(text))
+        };
         let failed = |error: E| {
             let below = format!("/@{}", qualified_name(namespace, local));
             self.add_below(node, &below, ViolationKind::Value, error.to_string());

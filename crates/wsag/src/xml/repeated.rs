@@ -139,7 +139,7 @@ pub(crate) fn check_repeated_element(check: &mut DocumentCheck, node: Node<'_>) 
 
 /// Whether an element is declared, or of a namespace of which nearly all are.
 fn is_declared_element(namespace: &str, local: &str) -> bool {
-    match DECLARED.iter().find(|(each, _)| *each == namespace) {
+    match DECLARED.iter().find(|(declared, _)| *declared == namespace) {
         Some((_, names)) => names.contains(&local),
         None => ns::usual_prefix(namespace).is_some(),
     }

@@ -14,7 +14,7 @@ use quick_xml::events::Event;
 use quick_xml::events::attributes::Attributes;
 use quick_xml::reader::Reader;
 
-use crate::languages::TimeLanguages;
+use crate::languages::{WSAG4J, meaning_of_element, meaning_of_part};
 use crate::xml::guard::referred_character;
 use crate::xml::ns;
 use crate::xml::places::ValuePlaces;
@@ -31,16 +31,6 @@ const MEANT: u32 = 2;
 /// The elements in which terms may stand in `wsag:Terms`.
 const COMPOSITORS: [&str; 3] = ["All", "ExactlyOne", "OneOrMore"];
 
-/// An element that has another name than the one by which it is known here.
-pub(crate) struct RenamedElement<'a> {
-    /// The element.
-    id: u32,
-    /// The name that it has in the document, perhaps with a prefix.
-    pub(crate) written: &'a str,
-    /// The number of the language of which it is a time constraint, or a part of one. None in a document that was made of values.
-    pub(crate) language: Option<usize>,
-}
-
 /// A document. Elements are in document order, so that an element's descendants follow it at once.
 pub(crate) struct Tree<'a> {
     pub(crate) text: &'a str,
@@ -52,17 +42,16 @@ pub(crate) struct Tree<'a> {
     pub(crate) inheritable: Cell<usize>,
     /// The places of its values in the input of its maker; none where the input is its text.
     pub(crate) places: Option<&'a ValuePlaces>,
-    /// The languages that it was read in.
-    pub(crate) languages: TimeLanguages,
-    /// The elements of these, in document order.
-    renamed: Vec<RenamedElement<'a>>,
+    /// The elements that are known here by another name than they have in the document, in document order, with the name there, perhaps with
+    /// a prefix.
+    renamed: Vec<(u32, &'a str)>,
 }
 
 impl<'a> Tree<'a> {
-    /// How an element is named in the document, where it is known here by another name.
-    pub(crate) fn renamed(&self, id: u32) -> Option<&RenamedElement<'a>> {
-        let at = self.renamed.binary_search_by_key(&id, |each| each.id).ok()?;
-        self.renamed.get(at)
+    /// The name of an element in the document, where it is known here by another name.
+    pub(crate) fn written_name(&self, id: u32) -> Option<&'a str> {
+        let at = self.renamed.binary_search_by_key(&id, |(renamed, _)| *renamed);
+        Some(self.renamed[at.ok()?].1)
     }
 }
 
@@ -107,8 +96,8 @@ pub(crate) struct Text<'a> {
 ///
 /// # Errors
 /// The error is a fault that a text which has passed the guard does not have, with its place in bytes.
-pub(crate) fn build_tree<'a>(text: &'a str, languages: &TimeLanguages) -> Result<Tree<'a>, (usize, String)> {
-    let mut builder = Builder::new(text, languages.clone());
+pub(crate) fn build_tree(text: &str) -> Result<Tree<'_>, (usize, String)> {
+    let mut builder = Builder::new(text);
     builder.read(text)?;
     builder.finish().map_err(|reason| (text.len(), reason))
 }
@@ -118,12 +107,8 @@ pub(crate) fn build_tree<'a>(text: &'a str, languages: &TimeLanguages) -> Result
 ///
 /// # Errors
 /// A part that a fragment after the guard cannot have.
-pub(crate) fn tree_of_pieces<'a>(
-    pieces: &'a [Piece],
-    languages: &TimeLanguages,
-    places: &'a ValuePlaces,
-) -> Result<Tree<'a>, String> {
-    let mut builder = Builder::new("", languages.clone());
+pub(crate) fn tree_of_pieces<'a>(pieces: &'a [Piece], places: &'a ValuePlaces) -> Result<Tree<'a>, String> {
+    let mut builder = Builder::new("");
     builder.tree.places = Some(places);
     for (prefix, namespace) in ns::PREFIXES {
         builder.declare(prefix, namespace.into());
@@ -140,7 +125,7 @@ pub(crate) fn tree_of_pieces<'a>(
             Piece::StartAs(meant, written, _) => {
                 let (outside, declared) = (builder.scope.len(), builder.tree.declarations.len());
                 builder.element(meant, 0, outside, declared)?;
-                builder.rename(written, None);
+                builder.rename(written);
             }
             Piece::Text(text) => builder.text(text.into()),
             Piece::Insert(fragment) => builder.read(fragment).map_err(|(_, reason)| reason)?,
@@ -166,7 +151,7 @@ fn index(length: usize) -> u32 {
 }
 
 impl<'a> Builder<'a> {
-    fn new(text: &'a str, languages: TimeLanguages) -> Builder<'a> {
+    fn new(text: &'a str) -> Builder<'a> {
         // Of the messages of the protocol, these are about right.
         let elements = text.len() / 64 + 1;
         Builder {
@@ -178,7 +163,6 @@ impl<'a> Builder<'a> {
                 texts: Vec::with_capacity(elements * 2),
                 inheritable: Cell::new(usize::MAX),
                 places: None,
-                languages,
                 renamed: Vec::new(),
             },
             open: Vec::new(),
@@ -339,7 +323,7 @@ impl<'a> Builder<'a> {
         let meaning = self.meaning(name);
         let texts = index(self.tree.texts.len());
         self.tree.elements.push(Element {
-            name: meaning.map_or(name, |(_, name)| name),
+            name: meaning.unwrap_or(name),
             parent: self.open.last().map_or(NONE, |(parent, _)| *parent),
             end: id + 1,
             attributes: attributes..attributes,
@@ -350,35 +334,28 @@ impl<'a> Builder<'a> {
             range: start..start,
         });
         self.open.push((id, outside));
-        if let Some((language, _)) = meaning {
-            self.rename(written, Some(language));
+        if meaning.is_some() {
+            self.rename(written);
         }
         Ok(())
     }
 
-    /// The language of the next element and its name here, where it is a time constraint in a language or a part of one.
-    fn meaning(&self, name: Name<'a>) -> Option<(usize, Name<'a>)> {
-        if self.tree.languages.is_empty() {
+    /// The name here of the next element, where it is a time constraint of WSAG4J or a part of one.
+    fn meaning(&self, name: Name<'a>) -> Option<Name<'a>> {
+        if self.tree.declarations[name.namespace as usize].1 != WSAG4J {
             return None;
         }
-        let namespace: &str = &self.tree.declarations[name.namespace as usize].1;
-        let languages = &self.tree.languages;
-        let inside = self
-            .open
-            .last()
-            .and_then(|(parent, _)| self.tree.renamed(*parent));
-        let (language, local) = match inside.and_then(|inside| inside.language) {
-            Some(number) => (number, languages.meaning_of_part(number, namespace, name.local)?),
-            None => languages
-                .of_element(namespace, name.local)
-                .filter(|_| self.is_in_description())?,
+        let parent = self.open.last();
+        let local = if parent.is_some_and(|(parent, _)| self.tree.written_name(*parent).is_some()) {
+            meaning_of_part(name.local)?
+        } else {
+            meaning_of_element(name.local).filter(|_| self.is_in_description())?
         };
-        let meant = Name {
+        Some(Name {
             local,
             namespace: MEANT,
             ..name
-        };
-        Some((language, meant))
+        })
     }
 
     /// Whether the next element is the content of a service description term. Elsewhere, an element of a language is kept as
@@ -395,13 +372,9 @@ impl<'a> Builder<'a> {
     }
 
     /// Notes the name that the element just opened has in the document.
-    fn rename(&mut self, written: &'a str, language: Option<usize>) {
+    fn rename(&mut self, written: &'a str) {
         let id = index(self.tree.elements.len() - 1);
-        self.tree.renamed.push(RenamedElement {
-            id,
-            written,
-            language,
-        });
+        self.tree.renamed.push((id, written));
     }
 
     fn end(&mut self, at: usize) -> Result<(), String> {

@@ -18,7 +18,7 @@ pub(crate) enum Piece {
     Start(Cow<'static, str>, Vec<&'static str>, Vec<(&'static str, String)>),
     /// An element with a usual prefix as it is known here, the name under which it is written, and the default namespace that it
     /// declares.
-    StartAs(&'static str, String, Option<String>),
+    StartAs(&'static str, &'static str, Option<&'static str>),
     Text(String),
     /// A fragment, verbatim.
     Insert(String),
@@ -36,9 +36,7 @@ impl Piece {
                 2 * name.len() + 5 + 100 * prefixes.len() + attributes
             }
             Piece::StartAs(_, written, namespace) => {
-                let declared = namespace
-                    .as_deref()
-                    .map_or(0, |name| escape_attribute(name).len() + 9);
+                let declared = namespace.map_or(0, |name| escape_attribute(name).len() + 9);
                 2 * written.len() + 5 + declared
             }
             Piece::Text(text) => partial_escape(text.as_str()).len(),
@@ -102,11 +100,14 @@ impl Xml {
 
     /// Opens an element that is known here by another name than it is written under. Its namespace is that which it or an
     /// element around it declares as the default one.
-    pub(crate) fn start_as(&mut self, meant: &'static str, written: &str, namespace: Option<&str>) {
+    pub(crate) fn start_as(
+        &mut self,
+        meant: &'static str,
+        written: &'static str,
+        namespace: Option<&'static str>,
+    ) {
         self.open += 1;
-        let namespace = namespace.map(str::to_owned);
-        self.pieces
-            .push(Piece::StartAs(meant, written.to_owned(), namespace));
+        self.pieces.push(Piece::StartAs(meant, written, namespace));
     }
 
     /// Adds an attribute to the element just opened.
@@ -201,9 +202,9 @@ impl Xml {
                     }
                 }
                 Piece::StartAs(_, written, namespace) => {
-                    let mut tag = BytesStart::new(written.clone());
+                    let mut tag = BytesStart::new(written);
                     if let Some(namespace) = namespace {
-                        tag.push_attribute(("xmlns", namespace.as_str()));
+                        tag.push_attribute(("xmlns", namespace));
                     }
                     open.push(written.into());
                     write(Event::Start(tag));

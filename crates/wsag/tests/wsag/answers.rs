@@ -314,7 +314,10 @@ fn what_is_wrong_with_an_answer_is_told_and_nothing_panics() {
             continue;
         };
         match read_answer(&document) {
-            Err(found) => assert!(found.0.iter().all(|each| each.path.starts_with('/')), "{found}"),
+            Err(found) => assert!(
+                found.0.iter().all(|violation| violation.path.starts_with('/')),
+                "{found}"
+            ),
             Ok(Answer::CounterOffers(offers)) => {
                 for offer in offers {
                     let context = &offer.offer.offer_context;

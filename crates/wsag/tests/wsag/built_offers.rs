@@ -11,7 +11,6 @@ use wsag::compare::first_difference;
 use wsag::constraints::CompiledTemplate;
 use wsag::guard::{BYTES_MAX, GuardError};
 use wsag::job::{Application, JobDefinition, PosixApplication, RangeValue, Resources};
-use wsag::languages::TimeLanguages;
 use wsag::templates::ADVANCE_RESERVATION;
 use wsag::terms::{ServiceDescription, ServiceDescriptionTerm, Term, TermTree, Terms};
 use wsag::{Document, ValuePlaces, ns, rules};
@@ -24,10 +23,7 @@ fn an_offer_is_checked_without_a_document_as_it_is_with_one() {
         let offer = make.offer();
         let text = offer.to_xml();
         let parsed = Document::parse(text.as_bytes()).unwrap();
-        let (made, places) = (
-            offer.make(&TimeLanguages::default()),
-            ValuePlaces::document("/wsag:AgreementOffer"),
-        );
+        let (made, places) = (offer.make(), ValuePlaces::document("/wsag:AgreementOffer"));
         let made = Document::made(&made, &places).unwrap();
         assert_eq!(first_difference(&parsed, &made), None, "{text}");
         assert_eq!(first_difference(&made, &parsed), None, "{text}");
@@ -51,7 +47,7 @@ fn term(name: &str, content: ServiceDescription) -> TermTree {
         name: name.into(),
         service_name: "service".into(),
         content,
-        language: None,
+        is_wsag4j: false,
     })))
 }
 
@@ -91,7 +87,7 @@ fn offer(arguments: Vec<String>) -> AgreementOffer {
 }
 
 fn paths(offer: &AgreementOffer, places: &ValuePlaces) -> Vec<String> {
-    let made = offer.make(&TimeLanguages::default());
+    let made = offer.make();
     let document = Document::made(&made, places).unwrap();
     let mut paths: Vec<_> = rules::check_rules(&document)
         .into_iter()
@@ -143,8 +139,7 @@ fn what_is_wrong_is_said_where_the_maker_has_it() {
 #[test]
 fn what_no_document_can_carry_is_refused() {
     let places = ValuePlaces::document("/wsag:AgreementOffer");
-    let refused =
-        |arguments| Document::made(&offer(arguments).make(&TimeLanguages::default()), &places).err();
+    let refused = |arguments| Document::made(&offer(arguments).make(), &places).err();
     assert_eq!(refused(vec!["x".into()]), None);
     // Escaped it would be larger than a document may be.
     let long = "<".repeat(BYTES_MAX / 4);
@@ -157,7 +152,7 @@ fn what_no_document_can_carry_is_refused() {
     let mut named = offer(Vec::new());
     let time = ServiceDescription::AllocationTime(AllocationTimeConstraint::default());
     named.terms.all.get_or_insert_default()[1] = term(&"\n".repeat(BYTES_MAX / 5), time);
-    let made = Document::made(&named.make(&TimeLanguages::default()), &places).err();
+    let made = Document::made(&named.make(), &places).err();
     assert!(matches!(made, Some(GuardError::TooLarge { .. })));
     let many = vec![String::new(); 2_000];
     assert!(matches!(refused(many), Some(GuardError::Refused { .. })));

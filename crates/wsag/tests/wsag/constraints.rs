@@ -6,7 +6,6 @@ use crate::support::constrained_templates::{check, name_meets, with};
 use crate::support::items::item;
 use crate::support::text;
 use wsag::constraints::{CompiledConstraints, CompiledTemplate};
-use wsag::languages::TimeLanguages;
 use wsag::negotiations::Requirement;
 use wsag::{Document, Message, Violation, ViolationKind};
 
@@ -452,9 +451,7 @@ fn negotiated(items: &str) -> CompiledConstraints {
     let start = input.find("<wsag-neg:Item").unwrap();
     let end = input.find("</wsag-neg:NegotiationConstraints>").unwrap();
     match crate::support::message(&format!("{}{items}{}", &input[..start], &input[end..])) {
-        Message::NegotiateInput(offers) => {
-            CompiledConstraints::compile(&offers[0].constraints, &TimeLanguages::default())
-        }
+        Message::NegotiateInput(offers) => CompiledConstraints::compile(&offers[0].constraints),
         other => panic!("{other:?}"),
     }
 }
@@ -464,7 +461,7 @@ fn negotiation_constraints_tell_how_an_answer_does() {
     let Message::NegotiateInput(offers) = crate::support::message(&text("m14-negotiate-input.xml")) else {
         panic!()
     };
-    let constraints = CompiledConstraints::compile(&offers[0].constraints, &TimeLanguages::default());
+    let constraints = CompiledConstraints::compile(&offers[0].constraints);
     assert_eq!(constraints.problems(), []);
     let answer = text("m15-negotiate-output.xml");
     let document = Document::parse(answer.as_bytes()).unwrap();

@@ -318,7 +318,9 @@ fn work_that_no_character_pays_for_is_counted() {
         let found = template.check(&document);
         let took = start.elapsed();
         assert!(took < TIME_MAX, "{took:?} for {location}");
-        let says = found.iter().any(|one| one.message.contains("take too long"));
+        let says = found
+            .iter()
+            .any(|violation| violation.message.contains("take too long"));
         assert_eq!(says, is_too_long, "{location}: {found:?}");
     }
 }
@@ -362,7 +364,7 @@ fn declarations_that_fragments_inherit_do_not_multiply_a_document() {
         wrong
             .0
             .iter()
-            .any(|one| one.message.contains("namespace declarations")),
+            .any(|violation| violation.message.contains("namespace declarations")),
         "{wrong}"
     );
 }

@@ -1,48 +1,28 @@
-//! Languages of others: time constraints that mean what ours do, and terms that are kept and not read.
+//! Languages of others: WSAG4J's time constraints, which mean what ours do, and terms that are kept and not read.
 
 #![expect(clippy::unwrap_used, reason = "a missing value fails the test")]
 
 use crate::support::text;
 use wsag::agreements::AgreementOffer;
 use wsag::constraints::CompiledTemplate;
-use wsag::languages::{TimeLanguage, TimeLanguages};
+use wsag::languages::WSAG4J;
 use wsag::templates::{ADVANCE_RESERVATION, Template};
 use wsag::terms::{ServiceDescription, path_of_content};
 use wsag::{Document, Message, ValuePlaces, Violation, ViolationKind, read, rules};
 
-/// The namespace of the language of the tests, of which every name is another than ours.
-const NAMESPACE: &str = "urn:example:when";
-
-fn language() -> TimeLanguage {
-    let name = str::to_owned;
-    TimeLanguage {
-        namespace: name(NAMESPACE),
-        element: name("When"),
-        start: name("From"),
-        end: name("Until"),
-        duration: name("For"),
-    }
-}
-
-fn languages() -> TimeLanguages {
-    std::iter::once(language()).collect()
-}
-
-/// A document with its time constraints in the language.
+/// A document with its time constraints in WSAG4J's language.
 fn translated(document: &str) -> String {
     document
-        .replace("arp:AllocationTimeConstraint", "w:When")
-        .replace("arp:StartTime", "w:From")
-        .replace("arp:EndTime", "w:Until")
-        .replace("arp:Duration", "w:For")
+        .replace("arp:AllocationTimeConstraint", "w:TimeConstraint")
+        .replace("arp:", "w:")
         .replace(
             "xmlns:arp=\"http://www.ogf.org/graap/AR/2009/04/\"",
-            &format!("xmlns:w=\"{NAMESPACE}\""),
+            &format!("xmlns:w=\"{WSAG4J}\""),
         )
 }
 
-fn offer(text: &str, languages: &TimeLanguages) -> AgreementOffer {
-    let document = Document::parse_in(text.as_bytes(), languages).unwrap();
+fn offer(text: &str) -> AgreementOffer {
+    let document = Document::parse(text.as_bytes()).unwrap();
     match read(&document).unwrap_or_else(|violations| panic!("{violations}")) {
         Message::AgreementOffer(offer) => *offer,
         other => panic!("no offer: {other:?}"),
@@ -50,8 +30,7 @@ fn offer(text: &str, languages: &TimeLanguages) -> AgreementOffer {
 }
 
 fn template(text: &str) -> Template {
-    let languages = languages();
-    let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
+    let document = Document::parse(text.as_bytes()).unwrap();
     match read(&document).unwrap_or_else(|violations| panic!("{violations}")) {
         Message::Template(template) => *template,
         other => panic!("no template: {other:?}"),
@@ -68,8 +47,7 @@ fn contents(offer: &AgreementOffer) -> Vec<&ServiceDescription> {
 
 /// Everything that is wrong with an offer of a template.
 fn wrong(text: &str, template: &Template) -> Vec<Violation> {
-    let languages = languages();
-    let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
+    let document = Document::parse(text.as_bytes()).unwrap();
     read(&document).unwrap_or_else(|violations| panic!("{violations}"));
     let mut found = rules::check_rules(&document);
     found.extend(CompiledTemplate::compile(template).check(&document));
@@ -80,18 +58,17 @@ fn wrong(text: &str, template: &Template) -> Vec<Violation> {
 fn a_time_constraint_in_another_language_is_read_as_ours() {
     let ours = text("o01-offer-sleep.xml");
     let theirs = translated(&ours);
-    let read_in_it = offer(&theirs, &languages());
-    assert_eq!(contents(&read_in_it), contents(&offer(&ours, &languages())));
-    let named = read_in_it.terms.descriptions().last().unwrap().language.clone();
-    assert_eq!(named.as_deref(), Some(&language()));
-    // A reader that does not know the language takes it for no time.
-    let unknown = offer(&theirs, &TimeLanguages::default());
+    let read_in_it = offer(&theirs);
+    assert_eq!(contents(&read_in_it), contents(&offer(&ours)));
+    assert!(read_in_it.terms.descriptions().last().unwrap().is_wsag4j);
+    // An element of a language that is not known is no time.
+    let unknown = offer(&theirs.replace(WSAG4J, "urn:example:when"));
     let ServiceDescription::Other(other) = contents(&unknown)[1] else {
         panic!("{unknown:?}");
     };
     assert_eq!(
         (other.namespace.as_str(), other.local.as_str()),
-        (NAMESPACE, "When")
+        ("urn:example:when", "TimeConstraint")
     );
 }
 
@@ -100,11 +77,11 @@ fn what_is_wrong_with_a_time_is_told_by_the_names_of_its_language() {
     let theirs = translated(&text("o01-offer-sleep.xml"));
     let template = template(ADVANCE_RESERVATION);
     assert_eq!(wrong(&theirs, &template), []);
-    let path = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/w:When";
+    let path = "/wsag:AgreementOffer/wsag:Terms/wsag:All/wsag:ServiceDescriptionTerm[2]/w:TimeConstraint";
     for (part, replacement, place) in [
-        ("T20:00:00Z", "T07:00:00Z", "/w:Until"),
-        ("T20:00:00Z", "T08:00:10Z", "/w:Until"),
-        (">30<", ">31536001<", "/w:For"),
+        ("T20:00:00Z", "T07:00:00Z", "/w:EndTime"),
+        ("T20:00:00Z", "T08:00:10Z", "/w:EndTime"),
+        (">30<", ">31536001<", "/w:Duration"),
     ] {
         let found = wrong(&theirs.replace(part, replacement), &template);
         let place = format!("{path}{place}");
@@ -113,10 +90,9 @@ fn what_is_wrong_with_a_time_is_told_by_the_names_of_its_language() {
             "{place}: {found:?}"
         );
     }
-    for (part, replacement) in [(">30<", ">soon<"), ("w:Until>", "w:Till>"), ("T08:00:00Z", "")] {
+    for (part, replacement) in [(">30<", ">soon<"), ("w:EndTime>", "w:Till>"), ("T08:00:00Z", "")] {
         let text = theirs.replace(part, replacement);
-        let languages = languages();
-        let document = Document::parse_in(text.as_bytes(), &languages).unwrap();
+        let document = Document::parse(text.as_bytes()).unwrap();
         let found = read(&document).unwrap_err().0;
         assert!(found[0].path.starts_with(path), "{found:?}");
     }
@@ -136,12 +112,7 @@ fn a_template_may_name_a_time_in_either_language_and_holds_of_both() {
             assert!(found[0].message.contains("at most 31536000"), "{found:?}");
         }
     }
-    // The particles of a template that has the names of its language are about these.
-    let named = ADVANCE_RESERVATION
-        .replace("name=\"StartTime\"", "name=\"From\"")
-        .replace("name=\"EndTime\"", "name=\"Until\"")
-        .replace("name=\"Duration\"", "name=\"For\"");
-    let template = template(&translated(&named));
+    let template = template(&translated(ADVANCE_RESERVATION));
     assert_eq!(wrong(&translated(&text("o01-offer-sleep.xml")), &template), []);
     assert_eq!(wrong(&text("o01-offer-sleep.xml"), &template), []);
 }
@@ -164,13 +135,12 @@ fn unmet(offer: &str, location: &str, constraint: &str) -> Vec<String> {
         .unwrap();
     let item = format!(
         "{start}<wsag:CreationConstraints><wsag:Item wsag:Name=\"i\"><wsag:Location>declare namespace c='urn:example:colours'; \
-         declare namespace w='{NAMESPACE}'; {location}</wsag:Location><wsag:ItemConstraint>{constraint}</wsag:ItemConstraint>\
+         declare namespace w='{WSAG4J}'; {location}</wsag:Location><wsag:ItemConstraint>{constraint}</wsag:ItemConstraint>\
          </wsag:Item></wsag:CreationConstraints></wsag:Template>"
     );
     let compiled = CompiledTemplate::compile(&template(&item));
     assert_eq!(compiled.problems(), &[][..], "{location}");
-    let languages = languages();
-    let document = Document::parse_in(offer.as_bytes(), &languages).unwrap();
+    let document = Document::parse(offer.as_bytes()).unwrap();
     read(&document).unwrap_or_else(|violations| panic!("{violations}"));
     let paths = compiled.check(&document).into_iter().map(|check| check.path);
     paths.collect()
@@ -203,13 +173,15 @@ fn only_a_location_that_names_an_unknown_language_looks_into_its_terms() {
 
 #[test]
 fn a_location_selects_by_the_name_that_is_written_and_by_what_it_means() {
-    let colours = format!("<w:Colours xmlns:w='{NAMESPACE}' For='9' w:From='9'><w:For>9</w:For></w:Colours>");
+    let colours = format!(
+        "<w:Colours xmlns:w='{WSAG4J}' Duration='9' w:StartTime='9'><w:Duration>9</w:Duration></w:Colours>"
+    );
     let offer = with_term(&colours);
     let none = "<xs:maxInclusive value='8'/>";
     for (location, place) in [
-        ("//w:Colours/w:For", "/w:Colours/w:For"),
-        ("//w:Colours/@w:From", "/w:Colours/@From"),
-        ("//w:Colours[@w:From='9']/@For", "/w:Colours/@For"),
+        ("//w:Colours/w:Duration", "/w:Colours/w:Duration"),
+        ("//w:Colours/@w:StartTime", "/w:Colours/@StartTime"),
+        ("//w:Colours[@w:StartTime='9']/@Duration", "/w:Colours/@Duration"),
     ] {
         let found = unmet(&offer, location, none);
         assert!(
@@ -231,15 +203,12 @@ fn a_location_selects_by_the_name_that_is_written_and_by_what_it_means() {
 
 #[test]
 fn what_is_kept_elsewhere_is_no_time_and_is_offered_again_as_it_was() {
-    let kept = format!("<w:When xmlns:w=\"{NAMESPACE}\"><w:From>soon</w:From></w:When>");
+    let kept =
+        format!("<w:TimeConstraint xmlns:w=\"{WSAG4J}\"><w:StartTime>soon</w:StartTime></w:TimeConstraint>");
     let sent = text("o01-offer-sleep.xml").replace("</wsag:Context>", &format!("{kept}</wsag:Context>"));
-    let languages = languages();
-    let (made, places) = (
-        offer(&sent, &languages).make(&languages),
-        ValuePlaces::document(""),
-    );
+    let (made, places) = (offer(&sent).make(), ValuePlaces::document(""));
     let made = Document::made(&made, &places).unwrap();
-    let sent = Document::parse_in(sent.as_bytes(), &languages).unwrap();
+    let sent = Document::parse(sent.as_bytes()).unwrap();
     assert_eq!(wsag::compare::first_difference(&sent, &made), None);
 }
 
@@ -247,7 +216,7 @@ fn what_is_kept_elsewhere_is_no_time_and_is_offered_again_as_it_was() {
 fn an_offer_that_is_made_of_values_knows_its_language() {
     let properties = format!(
         "<wsag:ServiceProperties wsag:Name=\"P\" wsag:ServiceName=\"COMPUTE\"><wsag:VariableSet><wsag:Variable \
-         wsag:Name=\"begun\"><wsag:Location>declare namespace w='{NAMESPACE}'; //wsag:ServiceTermState/w:From</wsag:Location>\
+         wsag:Name=\"begun\"><wsag:Location>declare namespace w='{WSAG4J}'; //wsag:ServiceTermState/w:StartTime</wsag:Location>\
          </wsag:Variable></wsag:VariableSet></wsag:ServiceProperties><wsag:GuaranteeTerm"
     );
     let sent = translated(&text("o01-offer-sleep.xml"))
@@ -258,23 +227,22 @@ fn an_offer_that_is_made_of_values_knows_its_language() {
         .replace("<wsag:GuaranteeTerm", &properties)
         .replace("completed le deadline", "begun le deadline");
     for sent in [sent, ours] {
-        let (made, places) = (
-            offer(&sent, &languages()).make(&languages()),
-            ValuePlaces::document(""),
-        );
+        let (made, places) = (offer(&sent).make(), ValuePlaces::document(""));
         assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
     }
 }
 
 #[test]
-fn a_path_is_that_of_a_document_which_does_not_know_the_language() {
+fn a_path_has_the_names_that_are_written() {
     // A wrong sibling, of the name that ours have.
     let sent = translated(&text("o01-offer-sleep.xml"))
-        .replace("<w:Until>", "<arp:EndTime xmlns:arp=\"http://www.ogf.org/graap/AR/2009/04/\">2026-01-10T20:00:00Z</arp:EndTime><w:Until>");
-    let languages = languages();
-    let document = Document::parse_in(sent.as_bytes(), &languages).unwrap();
+        .replace("<w:EndTime>", "<arp:EndTime xmlns:arp=\"http://www.ogf.org/graap/AR/2009/04/\">2026-01-10T20:00:00Z</arp:EndTime><w:EndTime>");
+    let document = Document::parse(sent.as_bytes()).unwrap();
     let found = read(&document).unwrap_err().0;
-    assert!(found[0].path.ends_with("/w:When/w:Until"), "{found:?}");
+    assert!(
+        found[0].path.ends_with("/w:TimeConstraint/w:EndTime"),
+        "{found:?}"
+    );
     // What stands in a term in an unknown language is not counted.
     let jsdl = "xmlns:jsdl=\"http://schemas.ggf.org/jsdl/2005/11/jsdl\"";
     let content =
@@ -288,51 +256,23 @@ fn a_path_is_that_of_a_document_which_does_not_know_the_language() {
 
 #[test]
 fn an_offer_is_written_in_the_language_in_which_it_was_read() {
-    let theirs = offer(&translated(&text("o01-offer-sleep.xml")), &languages());
+    let theirs = offer(&translated(&text("o01-offer-sleep.xml")));
     let written = theirs.to_xml();
     assert!(
-        written.contains(&format!("<When xmlns=\"{NAMESPACE}\"><From>")),
+        written.contains(&format!("<TimeConstraint xmlns=\"{WSAG4J}\"><StartTime>")),
         "{written}"
     );
-    assert_eq!(offer(&written, &languages()), theirs);
+    assert_eq!(offer(&written), theirs);
     // Without a text it is a tree with the same meaning and the same paths.
-    let (made, places) = (
-        theirs.make(&TimeLanguages::default()),
-        ValuePlaces::document("/wsag:AgreementOffer"),
-    );
+    let (made, places) = (theirs.make(), ValuePlaces::document("/wsag:AgreementOffer"));
     let late = AgreementOffer {
-        terms: offer(&written.replace("T20:00:00Z", "T07:00:00Z"), &languages()).terms,
+        terms: offer(&written.replace("T20:00:00Z", "T07:00:00Z")).terms,
         ..theirs.clone()
     };
     assert_eq!(rules::check_rules(&Document::made(&made, &places).unwrap()), []);
-    let made = late.make(&languages());
+    let made = late.make();
     let found = rules::check_rules(&Document::made(&made, &places).unwrap());
-    assert!(found[0].path.ends_with("/When/Until"), "{found:?}");
-}
-
-#[test]
-fn names_that_would_be_no_language_are_refused() {
-    assert_eq!(language().check(), Ok(()));
-    let language_with = |change: fn(&mut TimeLanguage)| {
-        let mut language = language();
-        change(&mut language);
-        language.check().unwrap_err()
-    };
-    for (said, wrong) in [
-        ("namespace:", language_with(|each| each.namespace.clear())),
-        (
-            "namespace:",
-            language_with(|each| wsag::ns::ARP.clone_into(&mut each.namespace)),
-        ),
-        (
-            "element:",
-            language_with(|each| "w:When".clone_into(&mut each.element)),
-        ),
-        ("end:", language_with(|each| each.end.clear())),
-        ("start:", language_with(|each| "For".clone_into(&mut each.start))),
-    ] {
-        assert!(wrong.starts_with(said), "{wrong}");
-    }
+    assert!(found[0].path.ends_with("/TimeConstraint/EndTime"), "{found:?}");
 }
 
 #[test]
@@ -349,7 +289,7 @@ fn a_term_in_an_unknown_language_is_kept_word_for_word_and_not_looked_into() {
              </wsag:ServiceDescriptionTerm><wsag:GuaranteeTerm"
         ),
     );
-    let read = offer(&text, &TimeLanguages::default());
+    let read = offer(&text);
     let ServiceDescription::Other(other) = contents(&read)[2] else {
         panic!("{read:?}");
     };

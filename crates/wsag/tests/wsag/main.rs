@@ -8,6 +8,7 @@ mod expressions;
 mod fragments;
 mod guard;
 mod hostile;
+mod kept;
 mod languages;
 mod locations;
 mod messages;

@@ -260,50 +260,6 @@ fn sloppy_values_are_refused_at_their_element() {
 }
 
 #[test]
-fn what_was_kept_before_a_rule_became_stricter_is_read_again() {
-    let offer = text("o01-offer-sleep.xml")
-        .replace(">AgreementResponder<", "> AgreementResponder <")
-        .replace("<jsdl:Resources>", "<jsdl:Resources><jsdl:CPUArchitecture><jsdl:CPUArchitectureName>riscv</jsdl:CPUArchitectureName></jsdl:CPUArchitecture>");
-    let document = Document::parse(offer.as_bytes()).expect("the guard lets it through");
-    assert_eq!(read(&document).expect_err("it is not valid").0.len(), 2);
-    let wsag::Message::AgreementOffer(again) = wsag::read_again(&document).expect("it is read") else {
-        panic!("an offer is expected");
-    };
-    assert_eq!(
-        again.context.service_provider,
-        wsag::agreements::Role::AgreementResponder
-    );
-}
-
-#[test]
-fn constraints_under_their_earlier_name_are_read_again_and_nothing_else_changes() {
-    let name = "a &lt;wsag-neg:Constraint>";
-    let kept = text("m14-negotiate-input.xml")
-        .replacen(
-            "</wsag-neg:NegotiationConstraints>",
-            "<wsag-neg:Constraint>nodes ge 1</wsag-neg:Constraint></wsag-neg:NegotiationConstraints>",
-            1,
-        )
-        .replacen(
-            "<wsag:Name>ADVANCE-RESERVATION<",
-            &format!("<wsag:Name>{name}<"),
-            1,
-        );
-    let plain = Document::written(&kept).expect("a document");
-    assert!(read(&plain).is_err(), "the published name is another one");
-    let document = Document::kept_in(&kept, &wsag::languages::TimeLanguages::default()).expect("a document");
-    let Ok(wsag::Message::NegotiateInput(offers)) = read(&document) else {
-        panic!("offers are expected: {:?}", read(&document));
-    };
-    let constraints = &offers[0].constraints.constraints;
-    assert_eq!(
-        constraints.last().map(|constraint| constraint.text.as_str()),
-        Some("nodes ge 1")
-    );
-    assert_eq!(offers[0].name.as_deref(), Some("a <wsag-neg:Constraint>"));
-}
-
-#[test]
 fn what_jsdl_can_ask_and_nobody_honours_is_refused() {
     let found = with(
         "<jsdl-posix:Argument>",
@@ -444,4 +400,21 @@ fn an_unknown_critical_extension_is_refused_and_a_noncritical_one_is_not() {
         .negotiation
         .expect("the sample is made from a counter offer");
     assert_eq!(negotiation.context.counter_offer_to, "o-1");
+}
+
+#[test]
+fn an_agreement_id_is_kept_as_it_stands() {
+    let read_id = |id: &str| {
+        let offer = text("o01-offer-sleep.xml");
+        let start = offer.find("AgreementOffer").expect("an offer") + "AgreementOffer".len();
+        let named = format!("{} wsag:AgreementId=\"{id}\"{}", &offer[..start], &offer[start..]);
+        let document = Document::parse(named.as_bytes()).expect("a document");
+        match wsag::read(&document).expect("it is read") {
+            wsag::Message::AgreementOffer(offer) => offer.agreement_id,
+            other => panic!("{other:?}"),
+        }
+    };
+    for id in ["a b", " a b", "a  b"] {
+        assert_eq!(read_id(id).as_deref(), Some(id));
+    }
 }

@@ -280,3 +280,44 @@ fn dates_and_their_parts_are_types_too() {
     let from = "<xs:simpleType><xs:restriction base='xs:date'><xs:minInclusive value='2026-03-01'/></xs:restriction></xs:simpleType>";
     assert!(name_meets(from, "2026-03-01") && !name_meets(from, "2026-02-28"));
 }
+
+#[test]
+fn white_space_of_a_value_is_as_its_type_says() {
+    let listed = |base: &str, value: &str| {
+        format!(
+            "<xs:simpleType><xs:restriction base='{base}'><xs:enumeration value='{value}'/></xs:restriction></xs:simpleType>"
+        )
+    };
+    for (base, allowed, said, is_met) in [
+        ("xs:normalizedString", "a  b", "a  b", true),
+        ("xs:normalizedString", "a  b", "a b", false),
+        ("xs:normalizedString", "a b", "a\tb", true),
+        ("xs:normalizedString", "a b", " a b", false),
+        ("xs:string", "a b", "a  b", false),
+        ("xs:string", "a b", "a\tb", false),
+        ("xs:token", "a b", " a  b ", true),
+    ] {
+        let met = name_meets(&listed(base, allowed), said);
+        assert_eq!(met, is_met, "{said:?} where {allowed:?} of {base} is allowed");
+    }
+    // A restriction of a restriction has the white space of that.
+    let collapsed = "<xs:simpleType><xs:restriction><xs:simpleType><xs:restriction base='xs:string'>\
+                     <xs:whiteSpace value='collapse'/></xs:restriction></xs:simpleType><xs:enumeration value='a b'/>\
+                     </xs:restriction></xs:simpleType>";
+    assert!(name_meets(collapsed, " a  b "));
+}
+
+#[test]
+fn a_double_is_a_number_where_no_type_is_named() {
+    for (said, is_met) in [
+        ("1e0", true),
+        ("2.0E0", true),
+        ("16", true),
+        ("1.7e1", false),
+        ("1e-1", false),
+        ("e1", false),
+    ] {
+        let bounds = "<xs:minInclusive value='1'/><xs:maxInclusive value='16'/>";
+        assert_eq!(name_meets(bounds, said), is_met, "{said}");
+    }
+}

@@ -86,7 +86,7 @@ impl Manifest {
     /// Writes the list into the folder, lasting: from here on this is a backup.
     ///
     /// # Errors
-    /// Those of writing.
+    /// The errors of writing.
     pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
         let draft = folder.join("manifest.new");
         let mut file = new_file(&draft)?;
@@ -142,7 +142,7 @@ impl Manifest {
         }
         names.sort_unstable();
         if names.windows(2).any(|pair| pair[0] == pair[1])
-            || ![DATABASE, SERVICE].iter().all(|each| names.contains(each))
+            || ![DATABASE, SERVICE].iter().all(|part| names.contains(part))
         {
             return Err(damaged("it does not list what a backup has".into()));
         }
@@ -204,7 +204,7 @@ impl PartWriter {
     /// Ends it, lasting.
     ///
     /// # Errors
-    /// Those of writing.
+    /// The errors of writing.
     pub(super) fn finish(mut self, name: &str) -> io::Result<Part> {
         self.flush()?;
         self.to.get_ref().sync_all()?;
@@ -241,7 +241,7 @@ fn new_file(path: &Path) -> io::Result<File> {
 /// Makes the names in a folder lasting.
 ///
 /// # Errors
-/// Those of the system.
+/// The errors of the system.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

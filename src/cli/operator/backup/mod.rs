@@ -2,7 +2,6 @@
 
 mod manifest;
 pub(in crate::cli) mod restore;
-mod tar;
 mod tree;
 
 use std::fs::DirBuilder;

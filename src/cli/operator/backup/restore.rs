@@ -35,7 +35,7 @@ where \"[trail]\" keeps that key elsewhere. Without this line no service starts 
 writes it where the database was restored by other means: by PostgreSQL to an instant, or from a snapshot of a disk.
 
 Run it as the user of the service. What the service has acknowledged after the backup is not there: keys that were revoked since
-are valid again, and jobs that ran or started since may run again. docs/operating.md says what to do about that.";
+are valid again, and jobs that ran or started since may run again. docs/reference/operating.md says what to do about that.";
 
 /// Options of `restore`.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub(in crate::cli) async fn run(options: Options, as_json: bool) -> Result<(), F
     );
     if manifest.running > 0 {
         say!(
-            "{} ran then (docs/operating.md)",
+            "{} ran then (docs/reference/operating.md)",
             counted(manifest.running.unsigned_abs(), "job")
         );
     }

@@ -1,22 +1,20 @@
 //! Parts of a data folder into an archive and out of it. Jobs run meanwhile and may be hostile: files grow and vanish, folders become links.
 //! So each step goes from an open folder to a name in it and follows no link, and an archive may be a forged one, too.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 use store::backup::Progress;
-
-use super::tar::{Entry, Kind, Reader, write_end, write_entry, write_padding};
+use tar::{Archive, Builder, EntryType, Header};
 
 /// Folders below folders: one more than this is left out, since each on the way is held open.
 const DEPTH_MAX: usize = 64;
-/// Bytes of a file that are copied at a time.
-const CHUNK: usize = 64 << 10;
 
 const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
@@ -45,7 +43,7 @@ pub(super) struct Count {
 /// empty.
 ///
 /// # Errors
-/// Those of writing. What cannot be read is counted.
+/// The errors of writing. What cannot be read is counted.
 pub(super) fn pack<W: Write>(
     folder: &Path,
     wanted: impl Fn(&str) -> bool,
@@ -53,7 +51,7 @@ pub(super) fn pack<W: Write>(
     progress: Progress<'_>,
 ) -> io::Result<(Count, W)> {
     let mut packer = Packer {
-        to,
+        to: Builder::new(to),
         count: Count::default(),
         progress,
     };
@@ -69,12 +67,11 @@ pub(super) fn pack<W: Write>(
             }
         }
     }
-    write_end(&mut packer.to)?;
-    Ok((packer.count, packer.to))
+    Ok((packer.count, packer.to.into_inner()?))
 }
 
-struct Packer<'p, W> {
-    to: W,
+struct Packer<'p, W: Write> {
+    to: Builder<W>,
     count: Count,
     progress: Progress<'p>,
 }
@@ -101,11 +98,13 @@ impl<W: Write> Packer<'_, W> {
         depth: usize,
     ) -> Result<bool, PackError> {
         let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let named = Path::new(OsStr::from_bytes(path));
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory if depth < DEPTH_MAX => {
                 let inner = rustix::fs::openat(folder, name, FOLDER, Mode::empty())?;
                 let names = names_in(&inner)?;
-                write_entry(&mut self.to, &entry_of(path, &stat, Kind::Folder))?;
+                let mut header = header_of(&stat, EntryType::Directory, 0);
+                self.to.append_data(&mut header, named, io::empty())?;
                 for name in names {
                     let path = [path, b"/", name.to_bytes()].concat();
                     self.entry(inner.as_fd(), &name, &path, depth + 1)?;
@@ -120,43 +119,57 @@ impl<W: Write> Packer<'_, W> {
                     return Ok(false);
                 }
                 let size = u64::try_from(stat.st_size).unwrap_or(0);
-                write_entry(&mut self.to, &entry_of(path, &stat, Kind::File(size)))?;
                 self.count.files += 1;
                 (self.progress)(self.count.files);
-                Ok(self.copy(&mut File::from(file), size)?)
+                let mut content = Content {
+                    file: File::from(file),
+                    left: size,
+                    is_whole: true,
+                };
+                let mut header = header_of(&stat, EntryType::Regular, size);
+                self.to.append_data(&mut header, named, &mut content)?;
+                Ok(content.is_whole)
             }
             FileType::Symlink => {
                 let target = rustix::fs::readlinkat(folder, name, Vec::new())?;
-                let link = Kind::Link(target.into_bytes());
-                write_entry(&mut self.to, &entry_of(path, &stat, link))?;
+                let mut header = header_of(&stat, EntryType::Symlink, 0);
+                if header.set_link_name_literal(target.to_bytes()).is_ok() {
+                    self.to.append_data(&mut header, named, io::empty())?;
+                } else {
+                    let target = OsStr::from_bytes(target.to_bytes());
+                    self.to.append_link(&mut header, named, target)?;
+                }
                 Ok(true)
             }
             _ => Ok(false),
         }
     }
+}
 
-    /// Copies a file as long as it was when it was opened: one that grows is cut there, one that became shorter is filled up, and is not all
-    /// there.
-    fn copy(&mut self, file: &mut File, size: u64) -> io::Result<bool> {
-        let (mut left, mut chunk) = (size, vec![0; CHUNK]);
-        let mut is_whole = true;
-        while left > 0 {
-            let most = usize::try_from(left).unwrap_or(CHUNK).min(CHUNK);
-            let read = match file.read(&mut chunk[..most]) {
-                Err(why) if why.kind() == io::ErrorKind::Interrupted => continue,
-                // The end, or the disk refuses.
-                Ok(0) | Err(_) => {
-                    is_whole = false;
-                    chunk.fill(0);
-                    most
-                }
-                Ok(read) => read,
-            };
-            self.to.write_all(&chunk[..read])?;
-            left -= read as u64;
-        }
-        write_padding(&mut self.to, size)?;
-        Ok(is_whole)
+/// The content of a file as long as it was when it was opened: one that grows is cut there, one that became shorter is filled up, and is not
+/// all there.
+struct Content {
+    file: File,
+    left: u64,
+    is_whole: bool,
+}
+
+impl Read for Content {
+    fn read(&mut self, chunk: &mut [u8]) -> io::Result<usize> {
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(chunk.len());
+        let chunk = &mut chunk[..most];
+        let read = match self.file.read(chunk) {
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => return Err(why),
+            Ok(read) if read > 0 || most == 0 => read,
+            // The end, or the disk refuses.
+            Ok(_) | Err(_) => {
+                self.is_whole = false;
+                chunk.fill(0);
+                most
+            }
+        };
+        self.left -= read as u64;
+        Ok(read)
     }
 }
 
@@ -178,13 +191,16 @@ impl From<io::Error> for PackError {
     }
 }
 
-fn entry_of(path: &[u8], stat: &Stat, kind: Kind) -> Entry {
-    Entry {
-        path: path.to_owned(),
-        kind,
-        mode: stat.st_mode & 0o777,
-        modified: stat.st_mtime,
-    }
+/// The header of an entry, without its name: the same file has the same one, whoever owns it.
+fn header_of(stat: &Stat, kind: EntryType, size: u64) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_size(size);
+    header.set_mode(stat.st_mode & 0o777);
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(u64::try_from(stat.st_mtime).unwrap_or(0));
+    header
 }
 
 /// The names in a folder, in their order.
@@ -205,37 +221,48 @@ fn names_in(folder: &OwnedFd) -> Result<Vec<CString>, Errno> {
 /// Returns the number of files.
 ///
 /// # Errors
-/// [`io::ErrorKind::InvalidData`] where a name leads elsewhere or the archive is damaged; those of reading and writing.
+/// Where a name leads elsewhere or the archive is damaged; those of reading and writing.
 pub(super) fn unpack(from: impl Read, folder: Option<&Path>, progress: Progress<'_>) -> io::Result<u64> {
-    let mut archive = Reader::new(from);
+    let mut archive = Archive::new(from);
     let mut files = 0;
     // Permissions of folders come last: some may not be written to.
     let mut folders = Vec::new();
-    while let Some(entry) = archive.next()? {
-        let names = names_of(&entry.path)?;
-        if matches!(entry.kind, Kind::File(_)) {
-            files += 1;
-            progress(files);
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let names = names_of(&entry.path_bytes())?;
+        let (kind, mode) = (entry.header().entry_type(), entry.header().mode()? & 0o777);
+        match kind {
+            EntryType::Regular => {
+                files += 1;
+                progress(files);
+            }
+            EntryType::Directory | EntryType::Symlink => {}
+            _ => return Err(damaged("an entry is of a kind that no backup has")),
         }
         let Some(top) = folder else { continue };
         let Some((name, above)) = names.split_last() else {
             continue;
         };
         let parent = open_below(top, above)?;
-        match &entry.kind {
-            Kind::Folder => {
+        match kind {
+            EntryType::Directory => {
                 rustix::fs::mkdirat(&parent, name, Mode::RWXU)?;
-                if entry.mode != 0o700 {
-                    folders.push((names, entry.mode));
+                if mode != 0o700 {
+                    folders.push((names, mode));
                 }
             }
-            Kind::Link(target) => rustix::fs::symlinkat(target.as_slice(), &parent, name)?,
-            Kind::File(_) => {
+            EntryType::Symlink => {
+                let target = entry.link_name_bytes();
+                let target = target.ok_or_else(|| damaged("a link has no target"))?;
+                rustix::fs::symlinkat(&*target, &parent, name)?;
+            }
+            _ => {
                 let file = rustix::fs::openat(&parent, name, NEW_FILE, Mode::RUSR | Mode::WUSR)?;
                 let mut file = File::from(file);
-                archive.copy_to(&mut file)?;
-                rustix::fs::fchmod(&file, Mode::from_raw_mode(entry.mode))?;
-                rustix::fs::futimens(&file, &modified_at(entry.modified))?;
+                let modified = i64::try_from(entry.header().mtime()?).unwrap_or(0);
+                io::copy(&mut entry, &mut file)?;
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+                rustix::fs::futimens(&file, &modified_at(modified))?;
             }
         }
     }
@@ -263,11 +290,16 @@ fn names_of(path: &[u8]) -> io::Result<Vec<CString>> {
     let leads_elsewhere = names.iter().any(|name| matches!(*name, b"" | b"." | b".."));
     if leads_elsewhere || names.len() > DEPTH_MAX + 2 {
         let path = String::from_utf8_lossy(path);
-        let why = format!("the name {path:?} in the archive leads elsewhere");
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        return Err(damaged(format!(
+            "the name {path:?} in the archive leads elsewhere"
+        )));
     }
     let name = |name: &&[u8]| CString::new(*name).map_err(|_| io::ErrorKind::InvalidData.into());
     names.iter().map(name).collect()
+}
+
+fn damaged(why: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why.into())
 }
 
 fn modified_at(seconds: i64) -> Timestamps {
@@ -299,6 +331,11 @@ mod tests {
         fs::write(from.path().join("key"), "secret").unwrap();
         fs::write(from.path().join("other"), "unwanted").unwrap();
         symlink("/etc/passwd", from.path().join("jobs/one/link")).unwrap();
+        let long = "deep/".repeat(60);
+        fs::create_dir_all(from.path().join("jobs").join(&long)).unwrap();
+        fs::write(from.path().join("jobs").join(&long).join("file"), "deep").unwrap();
+        symlink(&long, from.path().join("jobs/long")).unwrap();
+        symlink("one//../one/", from.path().join("jobs/odd")).unwrap();
         rustix::fs::mkfifoat(CWD, from.path().join("jobs/pipe"), Mode::RUSR).unwrap();
         fs::set_permissions(from.path().join("key"), Permissions::from_mode(0o600)).unwrap();
         fs::set_permissions(from.path().join("jobs/one"), Permissions::from_mode(0o500)).unwrap();
@@ -306,11 +343,11 @@ mod tests {
         assert_eq!(
             count,
             Count {
-                files: 2,
+                files: 3,
                 left_out: 1
             }
         );
-        assert_eq!(unpack(archive.as_slice(), None, &mut |_| {}).unwrap(), 2);
+        assert_eq!(unpack(archive.as_slice(), None, &mut |_| {}).unwrap(), 3);
         assert!(
             fs::read_dir(to.path()).unwrap().next().is_none(),
             "it was only read"
@@ -324,6 +361,18 @@ mod tests {
             fs::read_link(to.path().join("jobs/one/link")).unwrap(),
             Path::new("/etc/passwd")
         );
+        assert_eq!(
+            fs::read_to_string(to.path().join("jobs/long/file")).unwrap(),
+            "deep"
+        );
+        assert_eq!(
+            fs::read_link(to.path().join("jobs/odd")).unwrap().as_os_str(),
+            "one//../one/"
+        );
+        // Cut off in a header, in a file or in what fills its last block, it is known as such.
+        for end in [100, 700, archive.len() - 1_100] {
+            assert!(unpack(&archive[..end], None, &mut |_| {}).is_err(), "{end}");
+        }
         let mode = |name: &str| fs::metadata(to.path().join(name)).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode("key"), mode("jobs/one")), (0o600, 0o500));
         assert!(!to.path().join("other").exists());
@@ -334,8 +383,8 @@ mod tests {
     #[test]
     fn a_forged_archive_writes_nothing_elsewhere() {
         let elsewhere = tempfile::tempdir().unwrap();
-        let target = elsewhere.path().to_str().unwrap().as_bytes().to_vec();
-        let file = |path: &str| (path.as_bytes().to_vec(), Kind::File(0));
+        let target = elsewhere.path().to_str().unwrap();
+        let file = |path: &'static str| (path, EntryType::Regular);
         let forged = [
             vec![file("../out")],
             vec![file("/tmp/out")],
@@ -343,26 +392,25 @@ mod tests {
             vec![file("./a")],
             vec![file("")],
             vec![file("jobs/../../out")],
-            vec![(b"jobs".to_vec(), Kind::Link(target.clone())), file("jobs/out")],
+            vec![("jobs", EntryType::Symlink), file("jobs/out")],
             vec![file("out"), file("out")],
+            vec![("jobs", EntryType::Link)],
+            vec![("jobs", EntryType::Fifo)],
         ];
         for entries in forged {
             let to = tempfile::tempdir().unwrap();
-            let mut archive = Vec::new();
+            let mut archive = Builder::new(Vec::new());
             for (path, kind) in &entries {
-                let (path, kind, mode, modified) = (path.clone(), kind.clone(), 0o600, 0);
-                write_entry(
-                    &mut archive,
-                    &Entry {
-                        path,
-                        kind,
-                        mode,
-                        modified,
-                    },
-                )
-                .unwrap();
+                let mut header = Header::new_gnu();
+                header.as_old_mut().name[..path.len()].copy_from_slice(path.as_bytes());
+                header.set_entry_type(*kind);
+                header.set_link_name_literal(target).unwrap();
+                header.set_mode(0o600);
+                header.set_size(0);
+                header.set_cksum();
+                archive.append(&header, io::empty()).unwrap();
             }
-            write_end(&mut archive).unwrap();
+            let archive = archive.into_inner().unwrap();
             assert!(
                 unpack(archive.as_slice(), Some(to.path()), &mut |_| {}).is_err(),
                 "{entries:?}"

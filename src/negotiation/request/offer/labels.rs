@@ -4,8 +4,8 @@ use address::is_hidden;
 use wsag::agreements::AgreementOffer;
 use wsag::{Document, Violation, ns};
 
+use crate::negotiation::codec::json::TOKEN_MAX;
 use crate::negotiation::error::violation_at_path;
-use crate::negotiation::request::json::TOKEN_MAX;
 
 /// The longest name of an agreement, in characters: a line of a list, and no way to fill the store.
 const NAME_LENGTH_MAX: usize = 200;

@@ -1,5 +1,7 @@
 use domain::agreement::Currency;
+use planner::SlotOf;
 use scheduler::SlotTree;
+use uuid::Uuid;
 
 use super::*;
 
@@ -14,6 +16,7 @@ fn slot(party: &str, id: u128, start: i64, end: i64, nodes: u32) -> PicturedSlot
         party: party.to_owned(),
         interval: Interval::new(Time(start), Time(end)),
         nodes,
+        choice: None,
         numbers: Vec::new(),
     }
 }
@@ -130,6 +133,30 @@ fn a_provider_that_tells_less_is_obeyed() {
         ),
         ([None, None].as_slice(), 0, 1)
     );
+}
+
+#[test]
+fn what_the_quotas_of_the_viewer_forbid_is_not_free_for_it() {
+    let slots = vec![slot("ann", 1, 1_500, 2_500, 3), slot("ben", 2, 2_000, 3_000, 2)];
+    let mut bounded = picture(8, slots);
+    // Of 3600 node-seconds 600 are left, and 8 nodes for 100 seconds are more.
+    bounded.policies.quotas.node_hours = Some(1);
+    let cells = [(3_000, 4_000), (4_000, 5_000)];
+    let free_for = |asked: &CalendarQuery| {
+        let view = CalendarView::of(&bounded, None, asked);
+        let resource = &view.resources[0];
+        let cells = resource.cells.iter().map(|cell| (cell.free, cell.is_open));
+        (cells.collect::<Vec<_>>(), resource.next_free.is_empty())
+    };
+    let four = free_for(&query(4, &cells));
+    assert_eq!(four, (vec![(Some((4, 4)), true); 2], false));
+    let eight = free_for(&query(8, &cells));
+    assert_eq!(eight, (vec![(Some((4, 4)), false); 2], true));
+    let all = free_for(&CalendarQuery {
+        sees_all: true,
+        ..query(8, &cells)
+    });
+    assert_eq!(all, (vec![(Some((8, 8)), true); 2], false));
 }
 
 #[test]

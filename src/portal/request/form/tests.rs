@@ -39,7 +39,7 @@ fn a_form_left_empty_asks_for_what_the_template_has() {
     assert_eq!(
         read_form(&values_of(&[(field::APPLICATION, "")]), &catalogue(), None),
         ReadForm {
-            wish: FlatRequest::default(),
+            wish: Request::default(),
             choices: 6,
             problems: Vec::new(),
         }
@@ -80,7 +80,7 @@ fn a_filled_form_is_read_whole() {
         amount_micros: 12_500_000,
         currency: "EUR".to_owned(),
     };
-    let wish = FlatRequest {
+    let wish = Request {
         // Files that are moved are named in documents and requests in JSON.
         staging: None,
         name: Some("my fit".to_owned()),

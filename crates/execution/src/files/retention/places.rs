@@ -30,7 +30,7 @@ impl FolderPlaces {
         }
     }
 
-    /// The same with this one for clusters, or with none for them.
+    /// These places with another folder for clusters, or with none for them.
     pub(super) fn with(self, common: Option<Arc<ClusterRecords>>) -> Self {
         Self { common, ..self }
     }

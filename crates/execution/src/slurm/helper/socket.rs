@@ -225,12 +225,12 @@ impl Helper {
         })
     }
 
-    /// The same where there is nothing to give or to get.
+    /// Asks for an operation to which nothing is given and from which nothing comes back.
     pub(crate) fn tell(&self, operation: &Operation) -> Result<(), ExecutionError> {
         self.ask(operation, &[]).map(drop)
     }
 
-    /// The same for operations that only look at folders.
+    /// Asks for an operation that only looks at folders.
     pub(crate) fn look(&self, operation: &Operation) -> io::Result<OperationResult> {
         self.ask(operation, &[]).map_err(|error| match error {
             ExecutionError::System { source, .. } => source,

@@ -121,7 +121,7 @@ fn pack_job_folder(folder: &Path) -> io::Result<()> {
     let may_run = was_claimed && !names.iter().any(|name| name == ENDED);
     let mut has_left = false;
     for name in names.iter().filter(|name| *name != CLAIM) {
-        let is_needed = may_run && STOPS_BY.iter().any(|each| name == each);
+        let is_needed = may_run && STOPS_BY.iter().any(|needed| name == needed);
         let removed = if name == WORK {
             rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)
         } else if !is_needed && is_job_record(name) || is_empty_output(&folder, name)? {

@@ -118,7 +118,7 @@ impl SlurmExecutor {
         }
     }
 
-    /// The same, with the rights of this process. Returns the answer.
+    /// Has Slurm judge a job with the rights of this process. Returns the answer.
     pub(crate) fn run_dry(&self, dry: &DryRun) -> Result<String, Error> {
         let arguments = self.job_arguments((&dry.party, &dry.application), dry.nodes, dry.minutes)?;
         let last = ["--test-only".into(), self.script.clone().into()];

@@ -53,7 +53,7 @@ pub(crate) const OUTPUTS: [&str; 2] = ["stdout", "stderr"];
 pub(crate) const RECORDS: [&str; 9] = [
     UNTIL, SAVE, ".started", "started", ".ended", ENDED, GROUP, ".told", ".over",
 ];
-/// Those by which a script ends its program.
+/// The records by which a script ends its program.
 pub(crate) const STOPS_BY: [&str; 2] = [UNTIL, GROUP];
 /// The record of the program's end.
 pub(crate) const ENDED: &str = "ended";
@@ -162,7 +162,7 @@ impl SharedFolder {
         }
     }
 
-    /// The same of a job of this party, reached into by the helper, where there is one.
+    /// The folder of a job of this party, reached into by the helper, where there is one.
     pub(crate) fn with_helper(mut self, helper: Option<&Arc<Helper>>, party: &str) -> Self {
         self.helper = helper.cloned();
         party.clone_into(&mut self.place.party);

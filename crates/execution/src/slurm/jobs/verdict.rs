@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 /// How long a verdict is good for: administrators change the limits of users, and tell them so.
 const GOOD_FOR: Duration = Duration::from_mins(1);
-/// The same where Slurm could not say: requests do not each wait for a controller that is down.
+/// How long it is good for that Slurm could not say: requests do not each wait for a controller that is down.
 const UNKNOWN_FOR: Duration = Duration::from_secs(10);
 
 /// Slurm's words about jobs that it would accept at another time.

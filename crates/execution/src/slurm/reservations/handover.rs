@@ -67,7 +67,7 @@ impl SlurmExecutor {
     pub(crate) fn handed_jobs(&self) -> HashSet<JobKey> {
         lock(&self.seen.handed)
             .values()
-            .flat_map(|each| each.jobs.iter().cloned())
+            .flat_map(|handed| handed.jobs.iter().cloned())
             .collect()
     }
 

@@ -27,13 +27,13 @@ pub(crate) struct WantedSlot {
 /// How firmly a slot has the nodes that it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pinning {
-    /// It gets others where these are not free or take no new work.
+    /// The slot gets other nodes where these are not free or take no new work.
     Loose,
-    /// The same, but where there are too few others it keeps these: it has begun.
+    /// The slot has begun: it gets other nodes as a loose one does, and keeps these where there are too few others.
     Begun,
-    /// It keeps them in any state: its work runs there.
+    /// The slot keeps its nodes in any state: its work runs there.
     Pinned,
-    /// It gets these where they are free, and else none.
+    /// The slot gets these nodes where they are free, and else none.
     These,
 }
 
@@ -76,8 +76,8 @@ pub(crate) fn is_covered(by: &[Interval], interval: Interval) -> bool {
     while from < interval.end {
         let reaching = by
             .iter()
-            .filter(|each| each.start <= from)
-            .map(|each| each.end)
+            .filter(|other| other.start <= from)
+            .map(|other| other.end)
             .max();
         match reaching.filter(|end| *end > from) {
             Some(end) => from = end,
@@ -313,7 +313,8 @@ mod tests {
             assert_eq!(named, expected, "what lies behind goes to the other node");
             let in_the_way = with(wanted(1, 250, 350), &[1]);
             let named = assign_nodes_to_slots(two(), &slots(in_the_way));
-            let expected = [Some(0), None, Some(1), Some(0), Some(1)].map(|each| each.map(|node| vec![node]));
+            let expected =
+                [Some(0), None, Some(1), Some(0), Some(1)].map(|choice| choice.map(|node| vec![node]));
             assert_eq!(named, expected, "no other slot loses a node");
         }
         let mut earlier = longer(50, Pinning::Loose);
@@ -391,7 +392,7 @@ mod tests {
             for (index, (one, of_one)) in accepted.iter().zip(&named).enumerate() {
                 for (other, of_other) in accepted[index + 1..].iter().zip(&named[index + 1..]) {
                     let meet = one.interval.start < other.interval.end && other.interval.start < one.interval.end;
-                    let shares = of_one.iter().flatten().any(|node| of_other.iter().flatten().any(|each| each == node));
+                    let shares = of_one.iter().flatten().any(|node| of_other.iter().flatten().any(|other_node| other_node == node));
                     prop_assert!(!(meet && shares));
                 }
             }

@@ -4,9 +4,8 @@ pub(super) mod protocol;
 
 use std::array;
 
-use scheduler::adaptive::Policy;
-
 use super::setup::Setup;
+use crate::adaptive::Policy;
 use crate::figure::{Figure, Point, Series};
 use crate::report::{
     Finding, Report, Verdict, count_holding, grid_rows, join_results, load_name, mean_cells, number_cells,

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-use scheduler::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 use scheduler::moldable::{Shapes, Sizes};
 use scheduler::preemptive::{Piece, Preemption};
-use scheduler::pricing::{Price, Tariff, Usage};
+use scheduler::pricing::{Price, Tariff};
 use scheduler::{Fraction, Interval, Seconds, Time};
 
+use crate::adaptive::{AdaptiveDecision, AdaptiveRequest, Plan, Policy};
 use advisor::random::Random;
 use advisor::workload::{Job, Window};
 
@@ -167,7 +167,7 @@ pub(crate) fn play_adaptive_asks(
 
 impl WindowOutcome {
     fn add(&mut self, ask: &UserRequest, request: &AdaptiveRequest, pieces: &[Piece]) {
-        let usage = Usage::of(request, request.window().start, pieces);
+        let usage = request.usage(request.window().start, pieces);
         let tariff = Tariff {
             profile: Fraction::percent(100 * ask.profile),
             ..Tariff::PUBLISHED

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
-use scheduler::heterogeneous::{
-    FirstFitAware, FirstFitUnaware, Job, Operations, Search, Servers, SingleTree, TwoDimensional,
-};
 use scheduler::{Interval, Rate, Seconds, Time};
 
+use crate::heterogeneous::{
+    FirstFitAware, FirstFitUnaware, Job, Operations, Search, Servers, SingleTree, TwoDimensional,
+};
 use crate::whole_seconds;
 use advisor::random::Random;
 

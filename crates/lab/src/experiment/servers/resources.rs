@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use scheduler::domain::{Domain, Objective, Resource, Task};
-use scheduler::heterogeneous::{Job, Operations, SingleTree};
 use scheduler::{Interval, SlotTree, Time};
 
 use super::protocol::{GROUP, JobPlan, RunResult, Scenario};
 use super::{LOSS, MOST, Measure, PlayedRun, Results, UTILISATION, WAITING, measure, play_server_runs};
 use crate::experiment::setup::Setup;
 use crate::figure::Figure;
+use crate::heterogeneous::{Job, Operations, SingleTree};
 use crate::report::{Finding, Report, count_holding, mean_cells, report_table};
 
 /// Offered loads ρ in percent.

@@ -1,6 +1,7 @@
 //! The sizes that a law allows, and the choice among them.
 
-use super::plain::{HORIZON, occupied};
+use super::occupied;
+use super::plain::HORIZON;
 use proptest::prelude::*;
 use scheduler::moldable::{DURATION_MAX, Law, SIZES_MAX, ShapeError, Shapes, Sizes};
 use scheduler::{Interval, SlotTree, Time};

@@ -1,7 +1,5 @@
 //! The plan as a list of free nodes per second, searched by looking.
 
-use scheduler::{Interval, SlotTree, Time};
-
 /// Seconds of the small plans.
 pub(crate) const HORIZON: i64 = 48;
 
@@ -33,17 +31,4 @@ impl Plain {
 
 fn seconds(time: i64) -> usize {
     usize::try_from(time).expect("the small plans begin at 0")
-}
-
-/// A plan with some `(start, duration, nodes)` in use, in both forms; entries that do not fit are left out.
-pub(crate) fn occupied(capacity: u32, busy: &[(i64, i64, u32)]) -> (SlotTree, Plain) {
-    let (mut tree, mut plain) = (SlotTree::new(capacity), Plain::new(capacity));
-    for (start, duration, nodes) in busy {
-        if plain.fits(*start, *duration, *nodes) {
-            plain.take(*start, *duration, *nodes);
-            tree.reserve(Interval::of(Time(*start), *duration), *nodes)
-                .expect("it fits");
-        }
-    }
-    (tree, plain)
 }

@@ -1,6 +1,7 @@
 //! Work in pieces.
 
-use super::plain::{Plain, occupied};
+use super::occupied;
+use super::plain::Plain;
 use proptest::prelude::*;
 use scheduler::moldable::{Law, Shapes, Sizes};
 use scheduler::preemptive::{PARTS_MAX, Piece, Preemption, Rounding};

@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use scheduler::Fraction;
-use scheduler::preemptive::Preemption;
-use scheduler::pricing::{Discount, Price, Tariff, Usage, flexibility_factor};
+use scheduler::pricing::{Discount, Price, Tariff, Usage};
 
 /// An hour on ten nodes that may take until ten hours after its submission.
 fn hour(completion: i64) -> Usage {
@@ -58,21 +57,6 @@ fn each_profile_has_its_factor_its_rate_and_its_incentive() {
     };
     // 25 less ⌊2.5⌋.
     assert_eq!(micros(&dearer, &hour(9_000)), 23_000_000);
-}
-
-#[test]
-fn the_flexibility_factor_counts_shapes() {
-    let cut = |pieces, ppm, independent| Preemption::new(pieces, ppm, independent).unwrap();
-    assert_eq!(flexibility_factor(1, &Preemption::NONE), 1);
-    assert_eq!(flexibility_factor(4, &Preemption::NONE), 4);
-    // Figure 2: five parts; all sixteen ways to cut, or at most once.
-    assert_eq!(flexibility_factor(1, &cut(5, 200_000, false)), 16);
-    assert_eq!(flexibility_factor(1, &cut(2, 200_000, true)), 5);
-    assert_eq!(flexibility_factor(3, &cut(2, 200_000, false)), 15);
-    // Three sizes for one piece, nine for each of the four ways to make two.
-    assert_eq!(flexibility_factor(3, &cut(2, 200_000, true)), 39);
-    assert_eq!(flexibility_factor(4, &cut(10, 100_000, true)), 7_812_500);
-    assert_eq!(flexibility_factor(10_000, &cut(100, 10_000, true)), u64::MAX);
 }
 
 #[test]

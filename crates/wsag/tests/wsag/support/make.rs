@@ -306,7 +306,7 @@ impl DocumentMaker {
             kind => Term::ServiceDescription(ServiceDescriptionTerm {
                 name,
                 service_name,
-                language: None,
+                is_wsag4j: false,
                 content: match kind {
                     3 => ServiceDescription::JobDefinition(Box::new(self.job())),
                     4 => ServiceDescription::Scheduling(Box::new(self.scheduling())),

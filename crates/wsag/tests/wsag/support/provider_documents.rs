@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "the values made here are valid")]
 
 use uuid::Uuid;
-use wsag::listings::{AgreementList, Event, ListedAgreement, Timeline};
 use wsag::placement::{Piece, Placement};
 use wsag::quotation::{Energy, Quotation, QuotationKind};
 use wsag::refusals::{
@@ -178,32 +177,6 @@ impl DocumentMaker {
                 message: make.text(),
             }),
             extensions: self.some(0, DocumentMaker::fragment),
-        }
-    }
-
-    pub(crate) fn list(&mut self) -> AgreementList {
-        AgreementList {
-            agreements: self.some(0, |make| ListedAgreement {
-                agreement_id: make.name(),
-                name: make.maybe(DocumentMaker::text),
-                address: make.maybe(DocumentMaker::name),
-                state: AgreementState::Observed,
-                planned_start: make.maybe(DocumentMaker::time),
-                planned_end: make.maybe(DocumentMaker::time),
-                nodes: make.maybe(DocumentMaker::count),
-            }),
-            next: self.maybe(DocumentMaker::name),
-        }
-    }
-
-    pub(crate) fn timeline(&mut self) -> Timeline {
-        Timeline {
-            agreement_id: self.name(),
-            events: self.some(0, |make| Event {
-                at: make.time(),
-                kind: make.name(),
-                detail: make.maybe(DocumentMaker::text),
-            }),
         }
     }
 }

@@ -48,7 +48,7 @@ fn what_was_refused_just_now_waits_until_anything_else_is_wanted() {
         behind_own_jobs: false,
     };
     let (first, other) = (target(&["n1"]), target(&["n2"]));
-    let pause = || lock(&executor.seen.refused).as_ref().map(|each| each.pause);
+    let pause = || lock(&executor.seen.refused).as_ref().map(|refused| refused.pause);
     assert_eq!(executor.refused_just_now(&[&first]), None);
     let said = vec!["no".to_owned()];
     for expected in [2, 4, 8, 16, 16] {

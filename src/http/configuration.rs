@@ -1,0 +1,31 @@
+//! The configuration, for operators. In JSON alone: WS-Agreement has no documents for it.
+
+use axum::Json;
+use axum::response::IntoResponse;
+
+use super::Answer;
+use super::call::Call;
+use super::path::Query;
+use super::resources::{ChangeParameters, change, require_operator};
+use super::routes::Routes;
+use crate::negotiation::ReloadedView;
+
+/// The route of the configuration.
+pub(super) fn routes() -> Routes {
+    Routes::default().post(
+        "/configuration/reload",
+        post_configuration_reload,
+        change(
+            "reloadConfiguration",
+            "Reads the configuration file again and takes it over; a file with a fault changes nothing",
+        )
+        .answers::<ReloadedView>(),
+    )
+}
+
+/// POST /configuration/reload: the configuration file is read again.
+async fn post_configuration_reload(call: Call, Query(asked): Query<ChangeParameters>) -> Answer {
+    require_operator(&call.caller)?;
+    let told = call.negotiation.reload(call.party(), asked.dry_run).await?;
+    Ok(Json(told).into_response())
+}

@@ -1,0 +1,65 @@
+//! The files that jobs have written.
+
+use axum::Json;
+use axum::http::{StatusCode, header};
+use axum::response::IntoResponse;
+
+use super::call::Call;
+use super::format::JsonTaken;
+use super::operation::Operation;
+use super::path::{Id, NoParameters, Path, Query, read_id_in_path};
+use super::routes::Routes;
+use super::{Answer, Error, body};
+use crate::negotiation::FilesView;
+
+/// The routes of the files that a job has written.
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .get(
+            "/agreements/{id}/files",
+            get_agreement_files,
+            Operation::new("listOutputs", "files", "The files that its job has written")
+                .answers::<FilesView>(),
+        )
+        .delete(
+            "/agreements/{id}/files",
+            delete_agreement_files,
+            Operation::new(
+                "removeOutputs",
+                "files",
+                "Removes the files that its job has written, once it is over",
+            )
+            .answers_nothing(),
+        )
+        .get(
+            "/agreements/{id}/files/{name}",
+            get_agreement_file,
+            Operation::new("getOutput", "files", "stdout, stderr or a file of its job").answers_bytes(),
+        )
+}
+
+/// GET /agreements/{id}/files: the files that the job has written.
+async fn get_agreement_files(call: Call, _: JsonTaken, Id(id): Id) -> Answer {
+    let files = call.negotiation.outputs(call.scope(), id).await?;
+    Ok(Json(files).into_response())
+}
+
+/// GET /agreements/{id}/files/{name}: the bytes that the job wrote, to `stdout`, `stderr` or a file of its working folder.
+async fn get_agreement_file(call: Call, Path((id, name)): Path<(String, String)>) -> Answer {
+    let output = call
+        .negotiation
+        .output(call.scope(), read_id_in_path(&id)?, &name)
+        .await?;
+    let body = body::body_of_output(output).await?;
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], body).into_response())
+}
+
+/// DELETE /agreements/{id}/files: everything that the job has left, before its time is over.
+async fn delete_agreement_files(
+    call: Call,
+    Id(id): Id,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Result<StatusCode, Error> {
+    call.negotiation.remove_outputs(call.scope(), id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
