@@ -40,7 +40,7 @@ impl Decider<'_> {
     ///
     /// # Errors
     /// [`Error::Unavailable`] where the copy cannot be right.
-    pub(super) fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
+    fn try_out<R>(&mut self, decide: impl FnOnce(&mut Decider<'_>) -> R) -> Result<R> {
         let (decided, limits) = change::decide_on_copy_of_plan(self, |decider| {
             decider.state.waiting.promise_at_once();
             let decided = decide(decider);

@@ -11,11 +11,11 @@ pub(crate) const TOLD_BEFORE: Seconds = 5;
 /// The least number of seconds of one step, where the allowance has room for it.
 pub(crate) const STEP_MIN: Seconds = 10;
 /// A step is the contract's duration divided by this, where that is longer: long work needs few steps.
-pub(crate) const STEP_PART: Seconds = 10;
+const STEP_PART: Seconds = 10;
 /// In a short slot, the notice to the running work takes no more than the slot divided by this.
-pub(crate) const TOLD_PART: Seconds = 4;
+const TOLD_PART: Seconds = 4;
 /// In a slot, the notice to the running work and the saving together take no more than the slot divided by this.
-pub(crate) const SAVED_PART: Seconds = 2;
+const SAVED_PART: Seconds = 2;
 
 /// By how much slots may be made longer for work that is not over.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -150,7 +150,7 @@ pub(super) fn put_offers_on_the_table(
 }
 
 /// Keeps an offer where its party may have it held and it has a place, and else gives it the other state.
-pub(crate) fn keep_or_demote_offers(
+fn keep_or_demote_offers(
     decider: &mut Decider<'_>,
     party: Option<&str>,
     offer: &mut NegotiationOffer,

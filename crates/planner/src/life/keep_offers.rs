@@ -19,7 +19,7 @@ pub(crate) fn hold(decider: &mut Decider<'_>, offer: &NegotiationOffer) -> bool 
 }
 
 /// Keeps the nodes of an offer as [`hold()`] does; where it is not new, a frozen resource keeps what it had for it.
-pub(crate) fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
+fn hold_offer(decider: &mut Decider<'_>, offer: &NegotiationOffer, is_new: bool) -> bool {
     let (Some(answer), Some(terms)) = (offer.parent, &offer.terms) else {
         return false;
     };

@@ -75,7 +75,7 @@ pub(crate) fn break_without_place(decider: &mut Decider<'_>, agreement: Agreemen
 }
 
 /// Why an agreement is `lost` and which slots outside its window there are, in words for its party.
-pub(crate) fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> String {
+fn loss_in_words(search: &mut Search<'_>, agreement: &Agreement, lost: &str) -> String {
     let now = search.present_second();
     let window = Interval::new(agreement.ready.max(now), agreement.deadline);
     let need = Need {

@@ -105,7 +105,7 @@ impl Life {
     }
 
     /// How often the slot of an agreement is looked at again, where that is said.
-    pub(crate) fn last_look(&self, id: Uuid) -> Option<LastLook> {
+    fn last_look(&self, id: Uuid) -> Option<LastLook> {
         self.ending.get(&id).copied()
     }
 
@@ -199,7 +199,7 @@ impl Life {
     }
 
     /// Gives the nodes that an agreement has to another, or to itself, until `end`.
-    pub(crate) fn hand_over(&mut self, schedules: &mut Schedules, old: &Agreement, to: Uuid, end: Time) {
+    fn hand_over(&mut self, schedules: &mut Schedules, old: &Agreement, to: Uuid, end: Time) {
         let Some(nodes) = self.bound.remove(&old.id) else {
             schedules.note_impossible(|| format!("agreement {} has begun and has no nodes", old.id));
             return;
@@ -212,7 +212,7 @@ impl Life {
 
     /// Whether none of the nodes that an agreement has been given is out of use, or others', in an interval, or leaves its
     /// resource.
-    pub(crate) fn may_keep(&self, schedules: &Schedules, agreement: &Agreement, interval: Interval) -> bool {
+    fn may_keep(&self, schedules: &Schedules, agreement: &Agreement, interval: Interval) -> bool {
         let resource = schedules.named(&agreement.resource);
         let Some(in_service) = resource.filter(|in_service| !in_service.resource.is_retired()) else {
             return false;
@@ -243,7 +243,7 @@ impl Life {
     }
 
     /// Takes the nodes from an agreement that it was given.
-    pub(crate) fn take_nodes(&mut self, schedules: &mut Schedules, agreement: &Agreement, now: Time) {
+    fn take_nodes(&mut self, schedules: &mut Schedules, agreement: &Agreement, now: Time) {
         let nodes = self.bound.remove(&agreement.id).unwrap_or_default();
         if let Some(at) = schedules.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
@@ -252,7 +252,7 @@ impl Life {
     }
 
     /// Gives an agreement these nodes of its resource until the end of its slot.
-    pub(crate) fn give_nodes(&mut self, schedules: &mut Schedules, agreement: &Agreement, nodes: &[u32]) {
+    fn give_nodes(&mut self, schedules: &mut Schedules, agreement: &Agreement, nodes: &[u32]) {
         if let Some(at) = schedules.required_place_of(&agreement.resource) {
             let until = agreement.slot().end;
             schedules.change_bindings(at, |resource| resource.bind(nodes, until));
@@ -262,12 +262,7 @@ impl Life {
 
     /// Has the slot of an agreement begin with the next second, where its nodes are free from then on: work on some of them ended
     /// within this one, and those that it counted on are gone. Returns whether that is so. The agreement has no nodes until then.
-    pub(crate) fn begin_a_second_later(
-        &mut self,
-        schedules: &mut Schedules,
-        agreement: &Agreement,
-        now: Time,
-    ) -> bool {
+    fn begin_a_second_later(&mut self, schedules: &mut Schedules, agreement: &Agreement, now: Time) -> bool {
         self.unbind(schedules, agreement, now);
         self.bound.remove(&agreement.id);
         let resource = schedules.named(&agreement.resource);
@@ -330,7 +325,7 @@ impl Life {
 
     /// The begun agreements on a resource that holds other nodes for them than their own, with these nodes. An agreement
     /// is left out where these nodes would be another's, or are known to be gone.
-    pub(crate) fn nodes_held_elsewhere(
+    fn nodes_held_elsewhere(
         &self,
         schedules: &Schedules,
         agreements: &Agreements,
@@ -374,7 +369,7 @@ impl Life {
     }
 
     /// When it is to be looked at whether the work of an agreement is over.
-    pub(crate) fn next_overrun_look(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
+    fn next_overrun_look(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
         if schedules.is_at_peer(agreement) {
             // Its slot there is the peer's to make longer.
             return None;
@@ -406,7 +401,7 @@ impl Life {
     }
 
     /// When the planner has to act on an agreement by itself.
-    pub(crate) fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
+    fn due_time_of(&self, schedules: &Schedules, agreement: &Agreement) -> Option<Time> {
         if is_undecided(agreement) {
             return None;
         }
@@ -422,7 +417,7 @@ impl Life {
     }
 
     /// Notes when something is to be done for an agreement.
-    pub(crate) fn note_due_time(&mut self, schedules: &Schedules, agreement: &Agreement) {
+    fn note_due_time(&mut self, schedules: &Schedules, agreement: &Agreement) {
         self.due.set(agreement.id, self.due_time_of(schedules, agreement));
         self.starts.watch(agreement);
         self.fixing
@@ -430,7 +425,7 @@ impl Life {
     }
 
     /// The agreements that wait, could still move, and are to do so no more.
-    pub(crate) fn agreements_to_fix(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
+    fn agreements_to_fix(&self, agreements: &Agreements, now: Time) -> Vec<Agreement> {
         let due = self.fixing.due_by(now).into_iter();
         due.filter_map(|id| agreements.get(id).cloned()).collect()
     }
@@ -447,12 +442,7 @@ impl Life {
     }
 
     /// Forgets which nodes an agreement has been given, and that its slot is made no longer: it is to have another.
-    pub(crate) fn forget_given_nodes(
-        &mut self,
-        schedules: &Schedules,
-        agreements: &Agreements,
-        agreement: Uuid,
-    ) {
+    fn forget_given_nodes(&mut self, schedules: &Schedules, agreements: &Agreements, agreement: Uuid) {
         self.bound.remove(&agreement);
         self.look_again(schedules, agreements, agreement, None);
     }
@@ -479,12 +469,12 @@ impl Life {
 #[cfg(test)]
 impl Life {
     /// The next instant at which there is something to do for an agreement.
-    pub(crate) fn next_own_due(&self) -> Option<Time> {
+    fn next_own_due(&self) -> Option<Time> {
         self.due.next()
     }
 
     /// The next instant at which time alone may decide a guarantee.
-    pub(crate) fn next_assessment(&self) -> Option<Time> {
+    fn next_assessment(&self) -> Option<Time> {
         self.agenda.times.next()
     }
 

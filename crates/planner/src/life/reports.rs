@@ -38,7 +38,7 @@ pub(crate) fn id_of_run(view: View<'_>, run: Run) -> Result<Uuid> {
 
 /// An end between the `agreed` instant and now. Where its run time was `measured`, an end well after now came before the
 /// clock was set back: its end is set to now, and its start to that instant less the job's run time.
-pub(crate) fn clamp_job_end(
+fn clamp_job_end(
     end: &JobEnd,
     reported: Option<Micros>,
     agreed: Micros,
@@ -64,7 +64,7 @@ pub(crate) fn clamp_job_end(
 }
 
 /// How a job ended, in words for its party.
-pub(crate) fn job_end_in_words(end: &JobEnd) -> String {
+fn job_end_in_words(end: &JobEnd) -> String {
     let how = match end.outcome {
         RunOutcome::Completed => "exit status 0".to_owned(),
         RunOutcome::Failed { exit } => format!("exit status {exit}"),
@@ -193,7 +193,7 @@ pub(crate) fn record_end(decider: &mut Decider<'_>, id: Uuid, end: &JobEnd) -> R
     Ok(())
 }
 
-pub(crate) fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement> {
+fn processing_agreement(view: View<'_>, id: Uuid) -> Result<Agreement> {
     let agreement = view.agreements.get(id).cloned().ok_or(Error::NotFound)?;
     if agreement.service == ServiceState::Processing {
         Ok(agreement)

@@ -128,11 +128,7 @@ pub(crate) fn update(decider: &mut Decider<'_>, mut agreement: Agreement, events
 }
 
 /// Takes over the agreements that went to other resources. Returns them as they are now.
-pub(crate) fn apply_transfers(
-    decider: &mut Decider<'_>,
-    transfers: &[Transfer],
-    why: &str,
-) -> Vec<Agreement> {
+fn apply_transfers(decider: &mut Decider<'_>, transfers: &[Transfer], why: &str) -> Vec<Agreement> {
     let gone = transfers.iter();
     gone.filter_map(|gone| take_found_place(decider, gone.placed.clone(), why))
         .collect()

@@ -58,7 +58,7 @@ impl Limits {
     }
 
     /// What a party has; none where it has nothing.
-    pub(crate) fn holdings_of(&self, party: &str) -> Option<&OfParty> {
+    fn holdings_of(&self, party: &str) -> Option<&OfParty> {
         self.holdings.of(party)
     }
 
@@ -78,7 +78,7 @@ impl Limits {
     }
 
     /// How many questions a party has asked in a minute that is not over.
-    pub(crate) fn questions_in(&self, party: &str, minute: i64) -> u32 {
+    fn questions_in(&self, party: &str, minute: i64) -> u32 {
         self.questions.in_minute(party, minute)
     }
 
@@ -93,7 +93,7 @@ impl Limits {
     }
 
     /// Counts a refusal of a party; how many there were in the minute.
-    pub(crate) fn count_refusal(&mut self, party: &str, minute: i64) -> u32 {
+    fn count_refusal(&mut self, party: &str, minute: i64) -> u32 {
         self.refused.count(party, minute)
     }
 
@@ -109,17 +109,17 @@ impl Limits {
     }
 
     /// Counts what would be spent with a key once the cluster of an agreement holds its nodes.
-    pub(crate) fn spend_later(&mut self, agreement: Uuid, key: Uuid, micros: i64) {
+    fn spend_later(&mut self, agreement: Uuid, key: Uuid, micros: i64) {
         self.spent_by_waiting.insert(agreement, (key, micros));
     }
 
     /// Counts only those agreements for later that still wait.
-    pub(crate) fn retain_waiting(&mut self, waits: impl Fn(&Uuid) -> bool) {
+    fn retain_waiting(&mut self, waits: impl Fn(&Uuid) -> bool) {
         self.spent_by_waiting.retain(|id, _| waits(id));
     }
 
     /// What a key has spent, with what those agreements cost that still wait.
-    pub(crate) fn spent_by(&self, key: Uuid, waits: impl Fn(&Uuid) -> bool) -> i64 {
+    fn spent_by(&self, key: Uuid, waits: impl Fn(&Uuid) -> bool) -> i64 {
         let waiting = self.spent_by_waiting.iter();
         let own = waiting.filter(|(id, (by, _))| *by == key && waits(id));
         let spent = self.spent.get(&key).copied().unwrap_or(0);

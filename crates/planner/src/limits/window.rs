@@ -102,4 +102,4 @@ pub(crate) fn unmet_condition_in_words(view: View<'_>, filters: &[Filter]) -> St
 }
 
 /// Values of an attribute that a refusal lists.
-pub(crate) const VALUES_MAX: usize = 10;
+const VALUES_MAX: usize = 10;

@@ -14,7 +14,7 @@ use crate::schedules::need::Need;
 pub(crate) const CROWDED_MAX: usize = 16;
 
 /// Resources that are looked at for one request that cannot pay on those, the cheapest first.
-pub(crate) const CHEAPEST_MAX: usize = 256;
+const CHEAPEST_MAX: usize = 256;
 
 /// Whether its price limits its places.
 pub(crate) fn is_budgeted(view: View<'_>, need: &Need<'_>) -> bool {
@@ -35,11 +35,7 @@ pub(crate) fn best_admission_to_pay(
 }
 
 /// Whether a place is the best one for energy, and its payer can pay for it.
-pub(crate) fn is_cheapest_payable(
-    view: View<'_>,
-    need: &Need<'_>,
-    (at, shape, slot): (usize, Shape, Interval),
-) -> bool {
+fn is_cheapest_payable(view: View<'_>, need: &Need<'_>, (at, shape, slot): (usize, Shape, Interval)) -> bool {
     let payable = || payable_request(view, at, need, &request_on(view, at, need, shape)?);
     view.schedules.weighs_energy() && payable().is_some_and(|from| from.ready <= slot.start)
 }
@@ -101,7 +97,7 @@ pub(crate) fn crowded_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Sha
 }
 
 /// Where its sizes cost least by the price list, the cheapest places of each first.
-pub(crate) fn cheapest_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
+fn cheapest_places(view: View<'_>, need: &Need<'_>) -> Vec<(usize, Shape)> {
     let shapes = need.some_shapes();
     let each = CHEAPEST_MAX / shapes.len().max(1);
     let on = |shape: Shape| {
@@ -126,7 +122,7 @@ pub(crate) fn requests_to_pay(view: View<'_>, need: &Need<'_>) -> Vec<(usize, sc
     requests_at(view, need, places)
 }
 
-pub(crate) fn requests_at(
+fn requests_at(
     view: View<'_>,
     need: &Need<'_>,
     places: Vec<(usize, Shape)>,
@@ -147,7 +143,7 @@ pub(crate) fn request_on(
 
 /// The best size, resource and slot of the ones that the payer can pay, among the most hopeful resources, or if it can pay on none of them among
 /// the cheapest ones: where energy decides, the cheapest place for the provider, else the earliest.
-pub(crate) fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
+fn best_payable(view: View<'_>, need: &Need<'_>) -> Result<(usize, Shape, Interval), Reason> {
     let objective = view.settings.objective;
     let payable = |(at, shape): (usize, Shape)| {
         let request = payable_request(view, at, need, &request_on(view, at, need, shape)?)?;
@@ -191,7 +187,7 @@ pub(crate) fn settle_room(view: View<'_>, agreement: &mut Agreement) {
 }
 
 /// The reason that came nearer to a place.
-pub(crate) fn nearer_refusal_reason(one: Reason, other: Reason) -> Reason {
+fn nearer_refusal_reason(one: Reason, other: Reason) -> Reason {
     let steps = |reason: &Reason| match reason {
         Reason::ResourceNotOffered => 0,
         Reason::SizeExceedsCapacity => 1,

@@ -15,7 +15,7 @@ pub(crate) fn may_go_to_resource(view: View<'_>, at: usize, agreement: &Agreemen
 
 /// Whether a resource can tell that nothing is left of a job on that of an agreement: it is the same, or both are this
 /// machine.
-pub(crate) fn tells_old_job_is_gone(view: View<'_>, at: usize, agreement: &Agreement) -> bool {
+fn tells_old_job_is_gone(view: View<'_>, at: usize, agreement: &Agreement) -> bool {
     let there = view
         .schedules
         .get(at)

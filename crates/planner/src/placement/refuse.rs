@@ -81,7 +81,7 @@ fn refuse_with_advice(
 }
 
 /// Whether the price alone keeps an offer without room from a place.
-pub(crate) fn is_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
+fn is_too_dear(view: View<'_>, need: &Need<'_>) -> bool {
     let to_pay = choice::requests_to_pay(view, need);
     budget::lowest_budget(view, need.payer, &to_pay).is_some()
         || !budget::can_payer_pay(view, need.payer, &to_pay)

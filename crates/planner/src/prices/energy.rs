@@ -90,7 +90,7 @@ impl Energy {
     }
 
     /// Whether its tariff is known.
-    pub(crate) fn has_tariff(&self) -> bool {
+    fn has_tariff(&self) -> bool {
         !self.tariff.is_empty()
     }
 

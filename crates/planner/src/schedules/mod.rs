@@ -341,7 +341,7 @@ impl Schedules {
     }
 
     /// Notes that there may be time on a resource that was not free before.
-    pub(super) fn note_free_time(&mut self, at: usize) {
+    fn note_free_time(&mut self, at: usize) {
         let waiting = self
             .get(at)
             .map_or(0, |resource_plan| resource_plan.schedule.waiting_count());

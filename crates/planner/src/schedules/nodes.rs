@@ -147,7 +147,7 @@ impl Nodes {
     }
 
     /// Whether a node is others' at some time of an interval.
-    pub(crate) fn is_busy(&self, node: u32, interval: Interval) -> bool {
+    fn is_busy(&self, node: u32, interval: Interval) -> bool {
         let is = |time: &BusyTime| time.node == node && time.interval.meets(interval);
         self.busy.iter().any(is)
     }

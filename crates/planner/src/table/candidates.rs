@@ -193,7 +193,7 @@ pub(crate) fn candidate_of_slots(
 
 /// Whether times that were not asked for may be shown: in the provider's steps only. An offer that stands shorter
 /// than others would show where free time ends.
-pub(crate) fn may_tell_quote_times(
+fn may_tell_quote_times(
     view: View<'_>,
     context: &QuoteContext,
     place: &CandidatePlacement,
@@ -218,7 +218,7 @@ pub(crate) fn first_tellable_start(view: View<'_>, place: &CandidatePlacement) -
 /// Where an offer would start and until when it can stand: a slot that begins before the offer lapses is kept for as
 /// long as it takes to begin it at the last moment. Where there is no room for that, it begins later, or stands
 /// shorter.
-pub(crate) fn start_and_expiry(
+fn start_and_expiry(
     view: View<'_>,
     context: &QuoteContext,
     place: &CandidatePlacement,

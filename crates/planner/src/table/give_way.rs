@@ -37,12 +37,7 @@ pub(crate) fn find_before_offers(
 }
 
 /// Some of the other resources that an agreement may go to, on which nodes are held for offers in a window.
-pub(crate) fn held_elsewhere(
-    view: View<'_>,
-    agreement: &Agreement,
-    index: usize,
-    window: Interval,
-) -> Vec<String> {
+fn held_elsewhere(view: View<'_>, agreement: &Agreement, index: usize, window: Interval) -> Vec<String> {
     if index.min(agreement.slots_begun()) > 0 {
         return Vec::new();
     }

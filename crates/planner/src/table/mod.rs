@@ -327,7 +327,7 @@ impl Table {
     }
 
     /// The offers to replace an agreement that are held.
-    pub(crate) fn held_offers_about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
+    fn held_offers_about(&self, agreement: Uuid) -> impl Iterator<Item = &NegotiationOffer> {
         let talks = self.negotiations_about(agreement);
         talks.flat_map(|talks| talks.offers.values().filter(|offer| offer.is_held()))
     }
@@ -363,12 +363,7 @@ impl Table {
     }
 
     /// The nodes that a party already has where it negotiates: the slots of the agreement that is to be replaced.
-    pub(crate) fn replaced_stretches(
-        &self,
-        agreements: &Agreements,
-        negotiation: Uuid,
-        resource: &str,
-    ) -> Vec<Stretch> {
+    fn replaced_stretches(&self, agreements: &Agreements, negotiation: Uuid, resource: &str) -> Vec<Stretch> {
         let in_force = |agreement: &&Agreement| agreement.is_waiting() || agreement.is_being_carried_out();
         let agreement = self.renegotiated(agreements, negotiation).filter(in_force);
         let here = agreement.filter(|agreement| agreement.resource == resource);
@@ -376,11 +371,7 @@ impl Table {
     }
 
     /// What the held offers of a choice need, by resource: of each all.
-    pub(crate) fn stretches_to_hold(
-        &self,
-        negotiation: Uuid,
-        choice: Uuid,
-    ) -> BTreeMap<String, Vec<Stretch>> {
+    fn stretches_to_hold(&self, negotiation: Uuid, choice: Uuid) -> BTreeMap<String, Vec<Stretch>> {
         let mut offers: BTreeMap<String, Vec<Stretch>> = BTreeMap::new();
         let mut add = |terms: &OfferTerms| {
             let check = offers.entry(terms.resource.clone()).or_default();
@@ -396,7 +387,7 @@ impl Table {
     }
 
     /// The nodes that a choice has to keep, by resource.
-    pub(crate) fn nodes_to_hold(
+    fn nodes_to_hold(
         &self,
         agreements: &Agreements,
         negotiation: Uuid,
@@ -415,7 +406,7 @@ impl Table {
     ///
     /// # Errors
     /// In words, where one of them is not; it is not kept then.
-    pub(crate) fn hold_again(
+    fn hold_again(
         &mut self,
         schedules: &mut Schedules,
         choice: Uuid,
@@ -503,7 +494,7 @@ impl Table {
     }
 
     /// The negotiations of which something lapses by `now`.
-    pub(crate) fn lapsing_by(&self, now: Time) -> Vec<Uuid> {
+    fn lapsing_by(&self, now: Time) -> Vec<Uuid> {
         self.due.due_by(now)
     }
 
@@ -523,7 +514,7 @@ impl Table {
     }
 
     /// Lets go of what is kept for a choice.
-    pub(crate) fn let_go(&mut self, choice: Uuid) -> Vec<HeldStretch> {
+    fn let_go(&mut self, choice: Uuid) -> Vec<HeldStretch> {
         self.holds.remove(choice)
     }
 

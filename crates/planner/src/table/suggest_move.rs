@@ -15,12 +15,12 @@ use crate::table::{candidates, replace};
 const PROVIDER: &str = "";
 /// Agreements that are tried elsewhere for a refused one, on this number of resources: each trial is a search of the
 /// plan.
-pub(crate) const TRIED_MAX: usize = 4;
+const TRIED_MAX: usize = 4;
 
 pub(crate) const RESOURCES_MAX: usize = 2;
 
 /// Refusals in a minute for which that is tried.
-pub(crate) const TRIES_PER_MINUTE: u32 = 60;
+const TRIES_PER_MINUTE: u32 = 60;
 
 /// Looks for another party's agreement that would make room for the refused request if it lay outside its window.
 pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: Reason) -> Option<Suggestion> {
@@ -70,7 +70,7 @@ pub(crate) fn suggest_a_move(search: &mut Search<'_>, need: &Need<'_>, reason: R
 
 /// The slot of an agreement that is out of the plan, nearest to its window, if a new request had a place first. It lies
 /// at most as far outside as alternatives may lie. The new request has its place afterwards.
-pub(crate) fn slot_beside(
+fn slot_beside(
     search: &mut Search<'_>,
     at: usize,
     agreement: &Agreement,

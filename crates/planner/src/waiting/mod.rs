@@ -14,7 +14,7 @@ use crate::schedules::need::Placement;
 /// Seconds between a command and the begin of a slot that has to be reserved: as long as reserving takes.
 pub(crate) const BEGINS_AFTER: Seconds = 3;
 /// For how long a command waits for its cluster.
-pub(crate) const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
+const PATIENCE: Micros = 20 * MICROS_PER_SECOND;
 /// Commands that may wait: each holds a connection, and more are a flood.
 pub(crate) const WAITING_MAX: usize = 128;
 /// Slots that a cluster may refuse before its requester is told. The next one begins 3, 6, 12 and 24 seconds after the refused one.
