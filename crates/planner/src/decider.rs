@@ -1,4 +1,4 @@
-//! The context of a decision: from the plan and a command to the changes that are stored and the answer that is given. A decision
+//! The context of a decision: from the state and a command to the changes that are stored and the answer that is given. A decision
 //! never waits or stores; the writer does.
 
 use domain::agreement::{Agreement, Event, EventKind};
@@ -14,7 +14,7 @@ use crate::request::RememberedAnswers;
 use crate::settings::Settings;
 use crate::state::State;
 
-/// The data of a decision: the plan, the present, and the changes that the batch has so far.
+/// The data of a decision: the state, the present, and the changes that the batch has so far.
 pub struct Decider<'a> {
     pub(super) settings: &'a Settings,
     pub(super) state: &'a mut State,
@@ -30,8 +30,8 @@ pub struct Decider<'a> {
 }
 
 impl<'a> Decider<'a> {
-    /// Decides on a plan as of `now`, with new ids where something is made that has one. The changes go to the end of the batch; `remembered` has the earlier answers to the requests with
-    /// idempotency keys.
+    /// Decides on a state as of `now`; `make_id` makes the ids of what is new. The changes go to the end of the batch; `remembered` has
+    /// the earlier answers to the requests with idempotency keys.
     pub fn new(
         settings: &'a Settings,
         state: &'a mut State,

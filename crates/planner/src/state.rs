@@ -1,4 +1,4 @@
-//! The plan in memory: the basis of the decisions, which the store can rebuild at any time.
+//! The state in memory: the basis of the decisions, which the store can rebuild at any time.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use crate::table::Table;
 use crate::waiting::WaitingCommands;
 
-/// The plan in memory, by its owners. Calls among them go in this order.
+/// The state in memory, by its owners. Calls among them go in this order.
 #[derive(Clone)]
 pub struct State {
     /// When something is due for agreements, and what runs.
@@ -40,7 +40,7 @@ pub struct State {
 }
 
 impl State {
-    /// The plan that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
+    /// The state that a set of live agreements makes on resources, given by rising id, for decisions from `now` on. Retired resources
     /// without any are left out, once all nodes are given back; but not clusters, where reservations may be left. O(n log n).
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl State {
         for plan in &mut plans {
             plan.schedule.advance(from);
         }
-        let mut plan = Self {
+        let mut state = Self {
             life: Life::new(settings, bound, now),
             table: Table::default(),
             waiting: WaitingCommands::default(),
@@ -130,14 +130,14 @@ impl State {
         };
         for (agreement, number) in restored {
             if agreement.waits_to_run_again() {
-                plan.life.stop_lost_work_later(agreement.clone());
+                state.life.stop_lost_work_later(agreement.clone());
             }
-            plan.insert(agreement, number);
+            state.insert(agreement, number);
         }
         for agreement in undecided {
-            plan.insert_unplaced(agreement);
+            state.insert_unplaced(agreement);
         }
-        Ok(plan)
+        Ok(state)
     }
 
     /// Takes in an agreement that its resource's schedule has placed under a number.
