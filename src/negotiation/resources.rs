@@ -6,7 +6,9 @@ use domain::catalogue::{JobLimits, LimitKeys};
 use domain::resources::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, is_resource_name,
 };
-use planner::{Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish};
+use planner::{
+    ChangeResource, Configure, CountNodes, ListPlanned, ResourceChanges, ResourceVerb, ResourceWish,
+};
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -26,11 +28,15 @@ impl Service {
     /// # Errors
     /// [`Error::Unavailable`].
     pub async fn resources(&self) -> Result<ResourcesView, Error> {
-        let counts = self.planner.node_counts().await?;
+        let counts = self.send(CountNodes).await?;
         let mut resources = Vec::new();
         for (resource, counts) in counts {
             let planned = if resource.is_retired() && counts.is_some() {
-                let there = self.planner.planned_on(resource.name.clone()).await?;
+                let there = self
+                    .send(ListPlanned {
+                        resource: resource.name.clone(),
+                    })
+                    .await?;
                 !there.agreements.is_empty()
             } else {
                 counts.is_some()
@@ -95,14 +101,13 @@ impl Service {
         verb: ResourceVerb,
         is_dry: bool,
     ) -> Result<ResourceChangesView, Error> {
-        let order = ResourceOrder {
+        let order = ChangeResource {
             id: Uuid::now_v7(),
             party: party.to_owned(),
             name: name.to_owned(),
             verb,
-            is_dry,
         };
-        let changes = self.planner.change_resource(order).await?;
+        let changes = self.send_or_try(order, is_dry).await?;
         if !is_dry {
             self.fit_templates().await?;
         }
@@ -129,19 +134,16 @@ impl Service {
     /// stored first, so that nothing that can fail is left once the rest is stored.
     ///
     /// # Errors
-    /// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+    /// Those of [`Configure`], [`Error::Unavailable`] where the templates could not be stored.
     pub async fn configure(
         &self,
-        reconfiguration: Reconfiguration,
+        reconfiguration: Configure,
         templates: &Templates,
+        is_dry: bool,
     ) -> Result<ResourceChanges, Error> {
         let _alone = self.fitting.lock().await;
-        let dry = Reconfiguration {
-            is_dry: true,
-            ..reconfiguration.clone()
-        };
-        let would = self.planner.configure(dry).await?;
-        if reconfiguration.is_dry {
+        let would = self.send_or_try(reconfiguration.clone(), true).await?;
+        if is_dry {
             return Ok(would);
         }
         let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
@@ -156,7 +158,7 @@ impl Service {
         let resources: Vec<Resource> = resources.into_values().collect();
         let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
         self.store.keep_templates(&fitted.versions()).await?;
-        let changes = self.planner.configure(reconfiguration).await?;
+        let changes = self.send(reconfiguration).await?;
         self.templates.replace(fitted);
         Ok(changes)
     }

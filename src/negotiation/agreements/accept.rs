@@ -3,7 +3,7 @@
 use domain::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
 };
-use planner::{Acceptance, OfferLoss, Request};
+use planner::{Accept, OfferLoss, Request};
 use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -83,13 +83,13 @@ impl Service {
         let again = key.as_ref().map(|key| key.step(0));
         proposal.idempotency = key.map(RequestKey::of_acceptance);
         proposal.spender = self.spender;
-        let acceptance = Acceptance {
+        let acceptance = Accept {
             negotiation: instance.id,
             offer: row.id,
             barred: self.barred_by_now(&row, &proposal).await,
             proposal,
         };
-        match self.planner.accept(acceptance).await {
+        match self.send(acceptance).await {
             Err(planner::Error::Lost(lost)) => {
                 if let Some(answer) = self.accepted_before(party, &accepting, false).await? {
                     return Ok(answer);
@@ -180,18 +180,14 @@ impl Service {
     }
 
     /// The acceptance of a counter offer that was found to be acceptable before.
-    pub(in crate::negotiation) async fn still_acceptable(
-        &self,
-        party: &str,
-        offer: Uuid,
-    ) -> Result<Acceptance> {
+    pub(in crate::negotiation) async fn still_acceptable(&self, party: &str, offer: Uuid) -> Result<Accept> {
         let (said, instance) = self.offer_with_negotiation(party, offer).await?;
         let row = said.row.clone();
         if let Some(lost) = self.why_lost(&row, &instance) {
             return Err(Error::Conflict(lost.to_string()));
         }
         let proposal = self.proposal_accepted(said, None, &instance).await??;
-        Ok(Acceptance {
+        Ok(Accept {
             negotiation: instance.id,
             offer,
             barred: self.barred_by_now(&row, &proposal).await,

@@ -7,7 +7,8 @@ use domain::agreement::{
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
 };
 use planner::{
-    CallBackTarget, Initiation, MadeAtPeer, NegotiationEnd, OfferLoss, PendingRequest, Request, Settlement,
+    CallBackTarget, CheckChangeAtPeer, DecidePending, EndNegotiation, Initiate, MadeAtPeer, OfferLoss,
+    PendingRequest, Request, SubmitPending,
 };
 use store::UndecidedAgreement;
 use tokio::sync::MutexGuard;
@@ -61,10 +62,16 @@ impl Service {
             }
             _ => None,
         };
-        let taken = self.planner.submit_pending(proposal, None, Some(offer.id)).await;
+        let taken = self
+            .send(SubmitPending {
+                proposal,
+                acceptance: None,
+                offer: Some(offer.id),
+            })
+            .await;
         drop(lock);
         let taken = answer_of_repeated_request(taken, |accepted| AcceptedView::of(&accepted))?;
-        if self.planner.is_dry() {
+        if self.options.is_dry {
             return Ok(taken);
         }
         let taken = self.keep_answer(key, taken).await?;
@@ -88,8 +95,11 @@ impl Service {
         match instance.and_then(|instance| instance.agreement) {
             // Where it is over, the acceptance was decided before, or is refused as any other.
             Some(old) => match self
-                .planner
-                .check_may_change_at_peer(old, terms.slots.clone(), offer.parent)
+                .send(CheckChangeAtPeer {
+                    agreement: old,
+                    slots: terms.slots.clone(),
+                    answer: offer.parent,
+                })
                 .await
             {
                 Err(planner::Error::NotFound) => Ok(()),
@@ -111,7 +121,7 @@ impl Service {
         refusal: &RefusalView,
         key: Option<RequestKey>,
     ) -> Result<Option<AcceptedView>> {
-        let asks = self.federation.is_some() && may_ask_peers(refusal.reason) && !self.planner.is_dry();
+        let asks = self.federation.is_some() && may_ask_peers(refusal.reason) && !self.options.is_dry;
         if !asks {
             return Ok(None);
         }
@@ -119,7 +129,7 @@ impl Service {
         let instance = self.opened_by(party, &OpeningRequest::default()).await?;
         let arrival = Arrival {
             key: key.as_ref().map(|key| key.step(1)),
-            opening: Some(Initiation {
+            opening: Some(Initiate {
                 negotiation: instance.clone(),
                 document: opening_to_keep(None),
                 idempotency: None,
@@ -192,7 +202,7 @@ impl Service {
 
     /// Ends the negotiation that was opened to forward an offer.
     async fn end_forwarded(&self, negotiation: Uuid) {
-        let end = NegotiationEnd {
+        let end = EndNegotiation {
             id: negotiation,
             party: None,
             idempotency: None,
@@ -201,7 +211,7 @@ impl Service {
             federation.end_unused(negotiation, None, &[]);
         }
         // It lapses by itself otherwise.
-        if let Err(why) = self.planner.end_negotiation(end).await {
+        if let Err(why) = self.send(end).await {
             tracing::debug!(%negotiation, error = %why, "a negotiation with peers is not ended");
         }
     }
@@ -320,13 +330,13 @@ impl Service {
             }
             Ok(made) => made,
         };
-        let settlement = Settlement {
+        let settlement = DecidePending {
             id,
             ways: Ok(PendingRequest::AtPeer(Box::new(made))),
             telling: self.telling_of(undecided),
         };
         let lock = federation.credit_lock().await;
-        let decided = self.planner.decide_pending(settlement).await;
+        let decided = self.send(settlement).await;
         match decided {
             Ok(agreement) => {
                 federation.followed().add(row.clone(), agreement.execution_id());
@@ -378,12 +388,12 @@ impl Service {
     }
 
     async fn reject_at_peer(&self, undecided: &UndecidedAgreement, why: String) -> Result<()> {
-        let settlement = Settlement {
+        let settlement = DecidePending {
             id: undecided.agreement,
             ways: Err(why),
             telling: self.telling_of(undecided),
         };
-        self.planner.decide_pending(settlement).await?;
+        self.send(settlement).await?;
         Ok(())
     }
 

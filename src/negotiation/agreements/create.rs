@@ -7,6 +7,7 @@ use domain::agreement::{NegotiationInstance, Wording};
 use domain::change::AcceptanceEndpoint;
 use domain::request::Request;
 use domain::resources::Scaling;
+use planner::Place;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -187,12 +188,12 @@ impl Service {
             proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
             proposal.spender = self.spender;
             self.note_barred_clusters(&mut proposal, &[]).await;
-            match self.planner.place(proposal).await {
+            match self.send(Place(proposal)).await {
                 // The refusal is about the requester's first preference.
                 Err(planner::Error::Refused(why)) if refusal.is_none() => {
                     let view = RefusalView {
                         // A dry run is not noted in the end, and what is not noted cannot be explained.
-                        id: why.noted.filter(|_| !self.planner.is_dry()),
+                        id: why.noted.filter(|_| !self.options.is_dry),
                         ..RefusalView::of(&why, window)
                     };
                     let offer = offer.clone();

@@ -1,7 +1,7 @@
 //! The cost of ending an agreement before its time.
 
 use domain::agreement::{Account, PostingKind, ServiceState};
-use planner::Termination;
+use planner::{QuoteEnding, Terminate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -65,12 +65,12 @@ impl Service {
             Some(there) => self.charge_of_peer(there).await,
             None => None,
         };
-        let order = Termination {
+        let order = Terminate {
             by_provider: is_provider,
             charge_of_peer,
-            ..Termination::of(id, scope.party().map(ToOwned::to_owned))
+            ..Terminate::of(id, scope.party().map(ToOwned::to_owned))
         };
-        let postings = match self.planner.postings_of_ending(order).await {
+        let postings = match self.send_or_try(QuoteEnding(order), true).await {
             Err(planner::Error::NotFound) => {
                 return Err(self.over_already(&scope, self.view(&agreement)).await);
             }

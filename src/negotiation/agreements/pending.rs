@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::change::AcceptanceEndpoint;
-use planner::{CallBackTarget, PendingRequest, Request, Settlement};
+use planner::{CallBackTarget, DecidePending, PendingRequest, Request, SubmitPending};
 use store::UndecidedAgreement;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -87,7 +87,12 @@ impl Service {
         request.idempotency = key.map(RequestKey::of_acceptance);
         request.spender = self.spender;
         answer_of_repeated_request(
-            self.planner.submit_pending(request, acceptance, offer).await,
+            self.send(SubmitPending {
+                proposal: request,
+                acceptance,
+                offer,
+            })
+            .await,
             |accepted| {
                 self.undecided.notify_one();
                 AcceptedView::of(&accepted)
@@ -199,13 +204,13 @@ impl Service {
             Ok(PendingRequest::Offered(acceptance)) => acceptance.proposal.spender = spender,
             Ok(PendingRequest::AtPeer(_)) | Err(_) => {}
         }
-        let settlement = Settlement {
+        let settlement = DecidePending {
             id: agreement,
             ways,
             telling: acceptance
                 .map(|acceptance| call_back_target(self.agreement_address(agreement), acceptance)),
         };
-        self.planner.decide_pending(settlement).await?;
+        self.send(settlement).await?;
         Ok(())
     }
 }

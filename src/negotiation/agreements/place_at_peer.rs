@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use domain::request::Request;
-use planner::Candidate;
+use planner::{Candidate, EndSought, ListPlanned, PlaceSought, PutAtPeer};
 use scheduler::{Interval, Time};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,11 @@ impl Service {
         let resources = self.planner.resources();
         let mut sought = JoinSet::new();
         for peer in resources.iter().filter(|resource| resource.is_peer()) {
-            let planned = self.planner.planned_on(peer.name.clone()).await?;
+            let planned = self
+                .send(ListPlanned {
+                    resource: peer.name.clone(),
+                })
+                .await?;
             for (agreement, _) in planned.agreements {
                 let is_its = agreement.resource == peer.name && agreement.state == AgreementState::Observed;
                 if !is_its || federation.followed().has(&peer.name, agreement.id) {
@@ -79,7 +83,7 @@ impl Service {
         let open = open.next();
         if open.as_ref().is_none_or(|open| open.intent.is_some()) && !agreement.is_waiting() {
             // Its time has come. The follower ends what the peer may have made.
-            return Ok(self.planner.end_sought(agreement.id).await?);
+            return Ok(self.send(EndSought(agreement.id)).await?);
         }
         if let Some(row) = open {
             let Some(intent) = row.intent.clone() else {
@@ -90,11 +94,11 @@ impl Service {
             return self.make_at_peer(federation, agreement, row, &intent, slot).await;
         }
         if is_hopeless {
-            return Ok(self.planner.end_sought(agreement.id).await?);
+            return Ok(self.send(EndSought(agreement.id)).await?);
         }
         match self.find_at_peers(federation, agreement).await? {
             Some(terms) => self.intend_at_peer(federation, agreement, &terms).await,
-            None => Ok(self.planner.end_sought(agreement.id).await?),
+            None => Ok(self.send(EndSought(agreement.id)).await?),
         }
     }
 
@@ -191,7 +195,7 @@ impl Service {
         let lock = self
             .take_credit(federation, (&row.peer, None), row.id, held.price)
             .await?;
-        self.planner.put_at_peer(row.clone()).await?;
+        self.send(PutAtPeer(row.clone())).await?;
         federation.followed().add(row.clone(), agreement.execution_id());
         drop(lock);
         let slot = terms.placement();
@@ -227,7 +231,11 @@ impl Service {
                     ..row
                 };
                 let slot = (Interval::new(Time(start), Time(end)), agreement.nodes());
-                self.planner.place_sought(row.clone(), slot).await?;
+                self.send(PlaceSought {
+                    row: row.clone(),
+                    slot,
+                })
+                .await?;
                 federation.followed().replace(row);
                 Ok(())
             }
@@ -238,7 +246,7 @@ impl Service {
                     settled: Some(self.clock.micros()),
                     ..row
                 };
-                self.planner.put_at_peer(settled.clone()).await?;
+                self.send(PutAtPeer(settled.clone())).await?;
                 federation.followed().forget(settled.id);
                 Ok(())
             }

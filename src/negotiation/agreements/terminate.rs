@@ -1,7 +1,7 @@
 //! Termination.
 
 use domain::agreement::Agreement;
-use planner::Termination;
+use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
@@ -48,14 +48,14 @@ impl Service {
             Some(there) if before.is_waiting() && !by_provider => self.charge_of_peer(&there).await,
             _ => None,
         };
-        let order = Termination {
+        let order = Terminate {
             by_provider,
             versions: request.versions,
             charge_of_peer,
             idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
-            ..Termination::of(id, scope.party().map(ToOwned::to_owned))
+            ..Terminate::of(id, scope.party().map(ToOwned::to_owned))
         };
-        match self.planner.terminate(order).await {
+        match self.send(order).await {
             Err(planner::Error::NotFound) => Err(self.over_already(&scope, self.view(&before)).await),
             ended => answer_of_repeated_request(ended, |agreement| AgreementView::of(&agreement)),
         }

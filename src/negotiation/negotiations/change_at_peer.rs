@@ -1,7 +1,7 @@
 //! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
 use domain::agreement::{Agreement, AtPeer, Money};
-use planner::{Candidate, Quote};
+use planner::{AddFeesOfChange, Candidate, Quote};
 
 use crate::negotiation::{Result, Service};
 
@@ -48,7 +48,7 @@ impl Service {
     /// at the peer that has it now.
     ///
     /// # Errors
-    /// Those of [`Planner::add_fees_of_change`](writer::Planner::add_fees_of_change).
+    /// Those of [`AddFeesOfChange`].
     pub(super) async fn add_fees_of_change(
         &self,
         (old, there): (&Agreement, Option<&AtPeer>),
@@ -72,7 +72,12 @@ impl Service {
             if changes { candidate.terms.fee } else { ending }
         };
         let charges = quote.candidates.iter().map(charge).collect();
-        let with_fees = self.planner.add_fees_of_change(old.id, budget, charges, quote);
+        let with_fees = self.send(AddFeesOfChange {
+            agreement: old.id,
+            budget,
+            charges,
+            quote,
+        });
         Ok(with_fees.await?)
     }
 }

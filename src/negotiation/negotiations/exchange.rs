@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{NegotiationInstance, OfferState};
-use planner::Bargain;
+use planner::ExchangeOffers;
 use serde_json::json;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
@@ -176,7 +176,7 @@ impl Service {
         for fits in fitting {
             let taken: Vec<Uuid> = match fits {
                 Ok((bargain, places)) => {
-                    if self.planner.is_dry() {
+                    if self.options.is_dry {
                         // It will be in no store.
                         for incoming in bargain.incoming.iter().cloned() {
                             views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
@@ -187,7 +187,7 @@ impl Service {
                         .iter()
                         .map(|incoming| incoming.offer.id)
                         .collect();
-                    match self.planner.exchange_offers(bargain).await {
+                    match self.send(bargain).await {
                         Err(planner::Error::NotFound) => return Err(self.why_over(instance).await),
                         Err(planner::Error::Stale(why)) => {
                             return Err(invalid_offer(vec![violation_below_offer(&places, "", why)]));
@@ -197,7 +197,7 @@ impl Service {
                 }
                 Err(before) => before,
             };
-            for id in taken.into_iter().filter(|_| !self.planner.is_dry()) {
+            for id in taken.into_iter().filter(|_| !self.options.is_dry) {
                 views.push(self.worded_offer(id).await?.view());
             }
         }
@@ -215,7 +215,7 @@ impl Service {
         given: RawOffer,
         key: Option<&RequestKey>,
         names: &mut BTreeSet<String>,
-    ) -> Result<Result<(Bargain, ValuePlaces), Vec<Uuid>>> {
+    ) -> Result<Result<(ExchangeOffers, ValuePlaces), Vec<Uuid>>> {
         let placed = self
             .read_given_offer(instance, given, OfferMessage::Advertise)
             .await?;
@@ -235,7 +235,7 @@ impl Service {
                 message,
             )]));
         }
-        let bargain = Bargain {
+        let bargain = ExchangeOffers {
             negotiation: instance.id,
             opening: None,
             incoming: Some(incoming),

@@ -15,7 +15,7 @@ pub(super) mod relaxations;
 
 use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use domain::clock::second_of;
-use planner::{Initiation, NegotiationEnd};
+use planner::{EndNegotiation, Initiate};
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,12 +146,12 @@ impl Service {
         let (opening, document) = self
             .run_document_work(move |this| this.read_opening(&body))
             .await??;
-        let initiation = Initiation {
+        let initiation = Initiate {
             negotiation: self.opened_by(party, &opening).await?,
             document,
             idempotency: key.map(|key| key.kept(|opened| text_to_keep(&OpenedNegotiation::of(opened)))),
         };
-        answer_of_repeated_request(self.planner.initiate(initiation).await, |opened| {
+        answer_of_repeated_request(self.send(initiation).await, |opened| {
             OpenedNegotiation::of(&opened)
         })
     }
@@ -308,12 +308,12 @@ impl Service {
         let is_right = |message: &Message| matches!(message, Message::TerminateNegotiationInput(_));
         self.run_document_work(move |_| read_request_to_end(&input, is_right, "wsag-neg:TerminateInput"))
             .await??;
-        let end = NegotiationEnd {
+        let end = EndNegotiation {
             id,
             party: scope.party().map(ToOwned::to_owned),
             idempotency: key.map(|key| key.kept(|ended| text_to_keep(&answer_about_end(ended)))),
         };
-        match self.planner.end_negotiation(end).await {
+        match self.send(end).await {
             Err(planner::Error::NotFound) => {
                 Err(negotiation_is_over(&self.visible_negotiation(scope, id).await?))
             }

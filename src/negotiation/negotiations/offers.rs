@@ -5,7 +5,7 @@ use std::sync::Arc;
 use domain::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
-use planner::{Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Quote, Suggestion};
+use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, Quote, QuoteOffers, Suggestion};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -58,7 +58,7 @@ pub(in crate::negotiation) struct Arrival {
     /// The key that it has one effect under.
     pub(in crate::negotiation) key: Option<RequestKey>,
     /// The request that opens its negotiation with it.
-    pub(in crate::negotiation) opening: Option<Initiation>,
+    pub(in crate::negotiation) opening: Option<Initiate>,
 }
 
 /// A checked offer of the requester.
@@ -287,7 +287,7 @@ impl Service {
             .await;
         let barred = draft.proposal.barred.clone();
         let proposal = draft.proposal;
-        let ask = OfferRequest {
+        let ask = QuoteOffers {
             about: understood.about.clone(),
             proposal: proposal.clone(),
             others,
@@ -359,13 +359,9 @@ impl Service {
     }
 
     /// What the own domain could offer.
-    pub(super) async fn quote_here(
-        &self,
-        instance: &NegotiationInstance,
-        ask: OfferRequest,
-    ) -> Result<Quote> {
+    pub(super) async fn quote_here(&self, instance: &NegotiationInstance, ask: QuoteOffers) -> Result<Quote> {
         let is_open = !matches!(ask.about, OfferOrigin::Opening(_));
-        match self.planner.quote(ask).await {
+        match self.send(ask).await {
             Err(planner::Error::NotFound) if is_open => Err(self.why_over(instance).await),
             quote => Ok(quote?),
         }
@@ -383,7 +379,7 @@ impl Service {
     ) -> Result<Vec<WordedOffer>> {
         let is_opened = opening.is_none();
         let state = offer.offer_context.state;
-        let bargain = Bargain {
+        let bargain = ExchangeOffers {
             negotiation: instance.id,
             opening,
             incoming,
@@ -394,7 +390,7 @@ impl Service {
             },
             idempotency: key.map(|key| key.kept(text_to_keep)),
         };
-        let rejection = match self.planner.exchange_offers(bargain).await {
+        let rejection = match self.send(bargain).await {
             Ok(stored) => {
                 let said = stored.into_iter().zip(answers);
                 let said = said.map(|(row, answer)| WordedOffer { row, ..answer });

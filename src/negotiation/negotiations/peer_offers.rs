@@ -8,7 +8,7 @@ use domain::agreement::{
 };
 use domain::request::change_each_description;
 use domain::resources::Scaling;
-use planner::{Candidate, OfferRequest, Quote, Request};
+use planner::{Candidate, Quote, QuoteOffers, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;
@@ -48,7 +48,7 @@ impl Service {
     pub(super) async fn quote_request(
         &self,
         instance: &NegotiationInstance,
-        ask: OfferRequest,
+        ask: QuoteOffers,
         peers: Option<(Uuid, Option<&Travel>)>,
         wanted: (&AgreementOffer, &Request, Interval),
         replaced: Option<&Agreement>,
@@ -80,7 +80,7 @@ impl Service {
         replaced: Option<(&Agreement, Option<&AtPeer>)>,
         quote: &mut Quote,
     ) {
-        let Some(federation) = self.federation.as_ref().filter(|_| !self.planner.is_dry()) else {
+        let Some(federation) = self.federation.as_ref().filter(|_| !self.options.is_dry) else {
             return;
         };
         let is_exact = |candidate: &Candidate| candidate.terms.kind == OfferKind::Exact;

@@ -7,7 +7,7 @@ use domain::agreement::{
 };
 use domain::clock::MICROS_PER_SECOND;
 use domain::request::Request;
-use planner::{Bargain, ProposedNegotiation, Suggestion};
+use planner::{ExchangeOffers, Propose, Suggestion};
 use task::note_success;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -112,9 +112,9 @@ impl Service {
         {
             return Err(Error::Conflict("there is no other place".to_owned()));
         }
-        let proposed = ProposedNegotiation {
+        let proposed = Propose {
             document: opening_to_keep(Some(about)),
-            offers: Bargain {
+            offers: ExchangeOffers {
                 opening: None,
                 negotiation: instance.id,
                 incoming: Some(incoming),
@@ -124,7 +124,7 @@ impl Service {
             },
             negotiation: instance.clone(),
         };
-        self.planner.propose(proposed).await?;
+        self.send(proposed).await?;
         Ok(instance.id)
     }
 

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use domain::resources::NodeState;
 use execution::slurm::expand_nodes;
-use planner::{NodeOverride, NodeStatus};
+use planner::{ListNodes, NodeStatus, OverrideNodes};
 use scheduler::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -110,7 +110,11 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Unavailable`].
     pub async fn nodes(&self, resource: &str) -> Result<NodesView> {
-        let standings = self.planner.nodes(resource.to_owned()).await?;
+        let standings = self
+            .send(ListNodes {
+                resource: resource.to_owned(),
+            })
+            .await?;
         let capacity = u32::try_from(standings.len()).unwrap_or(u32::MAX);
         let all = standings.len() <= NODES_SHOWN_MAX;
         let shown = standings
@@ -141,7 +145,7 @@ impl Service {
         let (state, reason) = read_node_state(body)?;
         let words = nodes;
         let nodes = self.numbers_of(resource, nodes).ok_or(Error::NotFound)?;
-        let saying = NodeOverride {
+        let saying = OverrideNodes {
             id: Uuid::now_v7(),
             party: party.to_owned(),
             words: if words.len() > WORDS_MAX {
@@ -153,9 +157,8 @@ impl Service {
             nodes,
             state,
             reason,
-            is_dry,
         };
-        let (repaired, said) = self.planner.override_nodes(saying).await?;
+        let (repaired, said) = self.send_or_try(saying, is_dry).await?;
         let (mut agreements, mut moved, unlisted) = PlaceChangeView::lists(&repaired);
         agreements.append(&mut moved);
         Ok(RepairedView {

@@ -1,6 +1,6 @@
 //! What parties have of the resources.
 
-use planner::{PartyUsage, ResourceUsage};
+use planner::{PartyUsage, ResourceUsage, ShowUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,11 @@ impl Service {
     /// # Errors
     /// When the planner has stopped.
     pub async fn usage(&self, scope: &Scope) -> Result<UsageView> {
-        let usage = self.planner.usage(scope.party().map(str::to_owned)).await?;
+        let usage = self
+            .send(ShowUsage {
+                party: scope.party().map(str::to_owned),
+            })
+            .await?;
         Ok(UsageView::of(&usage))
     }
 
