@@ -12,6 +12,7 @@ use domain::agreement::{
 };
 use domain::clock::{Clock, MICROS_PER_SECOND, Micros};
 use execution::JobStatus;
+use planner::{PutAtPeer, ReportAtPeer};
 use scheduler::{Interval, Seconds, Time};
 use store::Store;
 use tokio::task::{JoinError, JoinSet};
@@ -263,7 +264,7 @@ impl AgreementLook {
             },
             Err(_) => return NEAR * 4,
         };
-        if self.planner.put_at_peer(next.clone()).await.is_ok() {
+        if self.planner.send(PutAtPeer(next.clone())).await.is_ok() {
             if next.settled.is_some() {
                 self.federation.followed().forget(next.id);
             } else {
@@ -412,7 +413,7 @@ impl AgreementLook {
             ended,
             row: row.clone(),
         };
-        if let Err(why) = self.planner.report_at_peer(seen).await {
+        if let Err(why) = self.planner.send(ReportAtPeer(seen)).await {
             tracing::debug!(agreement = %row.agreement, error = %why, "the planner does not take the report");
             return NEAR;
         }

@@ -13,7 +13,13 @@ use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
 use execution::staging::Rules;
 use metrics::{Exposition, metrics};
+<<<<<<< w/svc
 use prediction::Predictions;
+=======
+use planner::{Command, CommandOptions};
+use prediction::{Predictions, Work};
+use scheduler::{Interval, Seconds};
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 use store::Store;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;
@@ -66,6 +72,8 @@ impl Scope {
 #[derive(Clone)]
 pub struct Service {
     pub(super) planner: Planner,
+    /// How the caller's commands are to be decided.
+    pub(super) options: CommandOptions,
     pub(super) store: Store,
     pub(super) templates: OfferedTemplates,
     /// The applications that offers may name.
@@ -141,6 +149,7 @@ impl Service {
         let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
             planner,
+            options: CommandOptions::default(),
             store,
             templates: OfferedTemplates::of(templates),
             catalogue,
@@ -280,12 +289,29 @@ impl Service {
         .map_err(|why| Error::Internal(format!("reading a document failed: {why}")))
     }
 
+    /// Has a command of the caller decided.
+    pub(super) fn send<C: Command>(
+        &self,
+        command: C,
+    ) -> impl Future<Output = planner::Result<C::Answer>> + Send {
+        self.send_or_try(command, false)
+    }
+
+    /// Has a command of the caller decided, or only tried where that is wanted.
+    pub(super) fn send_or_try<C: Command>(
+        &self,
+        command: C,
+        is_dry: bool,
+    ) -> impl Future<Output = planner::Result<C::Answer>> + Send {
+        self.planner.send_with(command, self.options.or_dry(is_dry))
+    }
+
     /// The same use cases, which store nothing and hold nothing: what they answer is what they would answer. Each decision is made on a
     /// copy of the plan, in O(n) for all that is planned.
     #[must_use]
     pub fn dry(&self) -> Self {
         Self {
-            planner: self.planner.dry(),
+            options: self.options.or_dry(true),
             ..self.clone()
         }
     }
@@ -302,7 +328,10 @@ impl Service {
             )));
         }
         Ok(Self {
-            planner: self.planner.booked_by(operator),
+            options: CommandOptions {
+                booked_by: Some(operator.into()),
+                ..self.options.clone()
+            },
             ..self.clone()
         })
     }
@@ -311,7 +340,10 @@ impl Service {
     #[must_use]
     pub fn unbounded(&self) -> Self {
         Self {
-            planner: self.planner.unbounded(),
+            options: CommandOptions {
+                is_unbounded: true,
+                ..self.options.clone()
+            },
             ..self.clone()
         }
     }

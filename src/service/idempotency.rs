@@ -1,7 +1,7 @@
 //! Requests with an Idempotency-Key: the same request again gets the same answer, even if the state has changed since.
 
 use domain::change::IDEMPOTENCY_KEPT;
-use planner::{AcceptedOffer, Idempotency};
+use planner::{AcceptedOffer, Idempotency, KeepAnswer};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -129,9 +129,15 @@ pub async fn keep_answer<T: Serialize + DeserializeOwned>(
         return Ok(answer);
     };
     let request = request.kept(String::clone);
-    answer_of_repeated_request(service.planner.keep(request, text_to_keep(&answer)).await, |()| {
-        answer
-    })
+    answer_of_repeated_request(
+        service
+            .send(KeepAnswer {
+                request,
+                answer: text_to_keep(&answer),
+            })
+            .await,
+        |()| answer,
+    )
 }
 
 /// Keeps a refusal of a request, as [`keep_answer`] does an answer. Other failures are not kept: they may be over by the next try, or
@@ -147,7 +153,13 @@ pub(super) async fn keep_refusal<T: DeserializeOwned>(
     let answer = text_to_keep(&KeptRefusal {
         refused: refused.clone(),
     });
-    match service.planner.keep(request.kept(String::clone), answer).await {
+    match service
+        .send(KeepAnswer {
+            request: request.kept(String::clone),
+            answer,
+        })
+        .await
+    {
         Ok(()) => done,
         Err(planner::Error::Repeated(answer)) => read_kept_answer(&answer),
         Err(why) => Err(why.into()),

@@ -6,7 +6,9 @@ use domain::catalogue::{JobLimits, LimitKeys};
 use domain::resources::{
     ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, Resource, is_resource_name,
 };
-use planner::{Reconfiguration, ResourceChanges, ResourceOrder, ResourceVerb, ResourceWish};
+use planner::{
+    ChangeResource, Configure, CountNodes, ListPlanned, ResourceChanges, ResourceVerb, ResourceWish,
+};
 use scheduler::domain::Attribute;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -25,11 +27,15 @@ use crate::service::{Error, Service, Templates};
 /// # Errors
 /// [`Error::Unavailable`].
 pub async fn list_resources(service: &Service) -> Result<ResourcesView, Error> {
-    let counts = service.planner.node_counts().await?;
+    let counts = service.send(CountNodes).await?;
     let mut resources = Vec::new();
     for (resource, counts) in counts {
         let planned = if resource.is_retired() && counts.is_some() {
-            let there = service.planner.planned_on(resource.name.clone()).await?;
+            let there = service
+                .send(ListPlanned {
+                    resource: resource.name.clone(),
+                })
+                .await?;
             !there.agreements.is_empty()
         } else {
             counts.is_some()
@@ -94,14 +100,13 @@ pub async fn change_resource(
     verb: ResourceVerb,
     is_dry: bool,
 ) -> Result<ResourceChangesView, Error> {
-    let order = ResourceOrder {
+    let order = ChangeResource {
         id: Uuid::now_v7(),
         party: party.to_owned(),
         name: name.to_owned(),
         verb,
-        is_dry,
     };
-    let changes = service.planner.change_resource(order).await?;
+    let changes = service.send_or_try(order, is_dry).await?;
     if !is_dry {
         fit_templates(service).await?;
     }
@@ -132,19 +137,16 @@ pub async fn reload_configuration(
 /// stored first, so that nothing that can fail is left once the rest is stored.
 ///
 /// # Errors
-/// Those of [`Planner::configure`](writer::Planner::configure), [`Error::Unavailable`] where the templates could not be stored.
+/// Those of [`Configure`], [`Error::Unavailable`] where the templates could not be stored.
 pub async fn apply_configuration(
     service: &Service,
-    reconfiguration: Reconfiguration,
+    reconfiguration: Configure,
     templates: &Templates,
+    is_dry: bool,
 ) -> Result<ResourceChanges, Error> {
     let _alone = service.fitting.lock().await;
-    let dry = Reconfiguration {
-        is_dry: true,
-        ..reconfiguration.clone()
-    };
-    let would = service.planner.configure(dry).await?;
-    if reconfiguration.is_dry {
+    let would = service.send_or_try(reconfiguration.clone(), true).await?;
+    if is_dry {
         return Ok(would);
     }
     let mut resources: BTreeMap<String, Resource> = BTreeMap::new();
@@ -159,7 +161,7 @@ pub async fn apply_configuration(
     let resources: Vec<Resource> = resources.into_values().collect();
     let fitted = templates.fitted_to(&resources).map_err(Error::Internal)?;
     service.store.keep_templates(&fitted.versions()).await?;
-    let changes = service.planner.configure(reconfiguration).await?;
+    let changes = service.send(reconfiguration).await?;
     service.templates.replace(fitted);
     Ok(changes)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::catalogue::Catalogue;
 use domain::clock::Clock;
-use planner::{Reconfiguration, Settings};
+use planner::{Configure, Settings};
 use rustls::ServerConfig;
 use task::Keeper;
 use tokio::signal::unix::Signal;
@@ -144,14 +144,14 @@ impl Reloader {
         let read = read.map_err(|why| service::Error::Conflict(why.to_string()))?;
         let opened = self.opened.as_ref().unwrap_or(&self.led);
         let left = read.config.left_for_a_start(opened, &self.led);
-        let reconfiguration = Reconfiguration {
+        let reconfiguration = Configure {
             id: Uuid::now_v7(),
             party,
             settings: read.settings,
             is_start: false,
-            is_dry,
         };
-        let changes = service::apply_configuration(&self.service, reconfiguration, &read.templates).await?;
+        let changes =
+            service::apply_configuration(&self.service, reconfiguration, &read.templates, is_dry).await?;
         if !is_dry {
             self.catalogue.send_replace(Arc::new(read.catalogue));
             self.prices.go_on_with(read.config.series());

@@ -1,6 +1,14 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
+<<<<<<< w/svc
 use planner::Acceptance;
+=======
+use domain::agreement::{
+    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
+};
+use planner::{Accept, OfferLoss, Request};
+use scheduler::Time;
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 use uuid::Uuid;
 
 use crate::service::agreements::at_peer::{accept_at_peer, word_of_peer};
@@ -58,13 +66,13 @@ pub(in crate::service) async fn accept(
     let again = key.as_ref().map(|key| key.step(0));
     proposal.idempotency = key.map(RequestKey::of_acceptance);
     proposal.spender = service.spender;
-    let acceptance = Acceptance {
+    let acceptance = Accept {
         negotiation: instance.id,
         offer: row.id,
         barred: barred_by_now(service, &row, &proposal).await,
         proposal,
     };
-    match service.planner.accept(acceptance).await {
+    match service.send(acceptance).await {
         Err(planner::Error::Lost(lost)) => {
             if let Some(answer) = accepted_before(service, party, &accepting, false).await? {
                 return Ok(answer);

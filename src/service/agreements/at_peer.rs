@@ -4,7 +4,15 @@
 use std::time::Duration;
 
 use domain::agreement::{
+<<<<<<< w/svc
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferTerms,
+=======
+    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
+};
+use planner::{
+    CallBackTarget, CheckChangeAtPeer, DecidePending, EndNegotiation, Initiate, MadeAtPeer, OfferLoss,
+    PendingRequest, Request, SubmitPending,
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 };
 use planner::{CallBackTarget, MadeAtPeer, OfferLoss, PendingRequest, Request, Settlement};
 use store::UndecidedAgreement;
@@ -56,12 +64,15 @@ pub(super) async fn accept_at_peer(
         _ => None,
     };
     let taken = service
-        .planner
-        .submit_pending(proposal, None, Some(offer.id))
+        .send(SubmitPending {
+            proposal,
+            acceptance: None,
+            offer: Some(offer.id),
+        })
         .await;
     drop(lock);
     let taken = answer_of_repeated_request(taken, |accepted| AcceptedView::of(&accepted))?;
-    if service.planner.is_dry() {
+    if service.options.is_dry {
         return Ok(taken);
     }
     let taken = keep_answer(service, key, taken).await?;
@@ -85,8 +96,11 @@ async fn check_may_change_there(service: &Service, offer: &NegotiationOffer) -> 
     match instance.and_then(|instance| instance.agreement) {
         // Where it is over, the acceptance was decided before, or is refused as any other.
         Some(old) => match service
-            .planner
-            .check_may_change_at_peer(old, terms.slots.clone(), offer.parent)
+            .send(CheckChangeAtPeer {
+                agreement: old,
+                slots: terms.slots.clone(),
+                answer: offer.parent,
+            })
             .await
         {
             Err(planner::Error::NotFound) => Ok(()),
@@ -242,13 +256,13 @@ pub(super) async fn settle_at_peer(
         }
         Ok(made) => made,
     };
-    let settlement = Settlement {
+    let settlement = DecidePending {
         id,
         ways: Ok(PendingRequest::AtPeer(Box::new(made))),
         telling: telling_of(service, undecided),
     };
     let lock = federation.credit_lock().await;
-    let decided = service.planner.decide_pending(settlement).await;
+    let decided = service.send(settlement).await;
     match decided {
         Ok(agreement) => {
             federation.followed().add(row.clone(), agreement.execution_id());
@@ -300,12 +314,12 @@ fn telling_of(service: &Service, undecided: &UndecidedAgreement) -> Option<CallB
 }
 
 async fn reject_at_peer(service: &Service, undecided: &UndecidedAgreement, why: String) -> Result<()> {
-    let settlement = Settlement {
+    let settlement = DecidePending {
         id: undecided.agreement,
         ways: Err(why),
         telling: telling_of(service, undecided),
     };
-    service.planner.decide_pending(settlement).await?;
+    service.send(settlement).await?;
     Ok(())
 }
 

@@ -86,18 +86,22 @@ async fn offer_with_negotiation(
 }
 
 /// The acceptance of a counter offer that was found to be acceptable before.
+<<<<<<< w/svc
 pub(in crate::service) async fn check_acceptance_again(
     service: &Service,
     party: &str,
     offer: Uuid,
 ) -> Result<Acceptance> {
+=======
+pub(in crate::service) async fn check_acceptance_again(service: &Service, party: &str, offer: Uuid) -> Result<Accept> {
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
     let (said, instance) = offer_with_negotiation(service, party, offer).await?;
     let row = said.row.clone();
     if let Some(lost) = why_lost(service, &row, &instance) {
         return Err(Error::Conflict(lost.to_string()));
     }
     let proposal = request_of_acceptance(service, said, None, &instance).await??;
-    Ok(Acceptance {
+    Ok(Accept {
         negotiation: instance.id,
         offer,
         barred: barred_by_now(service, &row, &proposal).await,

@@ -5,6 +5,7 @@ use domain::agreement::Wording;
 use domain::change::AcceptanceEndpoint;
 use domain::request::Request;
 use domain::resources::Scaling;
+use planner::Place;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
 use wsag::operations::CreateInput;
@@ -169,12 +170,12 @@ async fn place_agreement(
         proposal.idempotency = key.clone().map(RequestKey::of_acceptance);
         proposal.spender = service.spender;
         note_barred_clusters(service, &mut proposal, &[]).await;
-        match service.planner.place(proposal).await {
+        match service.send(Place(proposal)).await {
             // The refusal is about the requester's first preference.
             Err(planner::Error::Refused(why)) if refusal.is_none() => {
                 let view = RefusalView {
                     // A dry run is not noted in the end, and what is not noted cannot be explained.
-                    id: why.noted.filter(|_| !service.planner.is_dry()),
+                    id: why.noted.filter(|_| !service.options.is_dry),
                     ..RefusalView::of(&why, window)
                 };
                 let offer = offer.clone();

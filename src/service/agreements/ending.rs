@@ -1,7 +1,7 @@
 //! The cost of ending an agreement before its time.
 
 use domain::agreement::{Account, PostingKind, ServiceState};
-use planner::Termination;
+use planner::{QuoteEnding, Terminate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -66,12 +66,12 @@ pub async fn cost_of_ending(service: &Service, scope: Scope, id: Uuid, by: &str)
         Some(there) => charge_of_peer(service, there).await,
         None => None,
     };
-    let order = Termination {
+    let order = Terminate {
         by_provider: is_provider,
         charge_of_peer,
-        ..Termination::of(id, scope.party().map(ToOwned::to_owned))
+        ..Terminate::of(id, scope.party().map(ToOwned::to_owned))
     };
-    let postings = match service.planner.postings_of_ending(order).await {
+    let postings = match service.send_or_try(QuoteEnding(order), true).await {
         Err(planner::Error::NotFound) => {
             return Err(over_already(service, &scope, view_agreement(service, &agreement)).await);
         }

@@ -1,7 +1,7 @@
 //! Eviction: an operator ends an agreement of a party, with the reason.
 
 use domain::agreement::{Currency, Money};
-use planner::{EvictedAgreement, Eviction};
+use planner::{Evict, EvictedAgreement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -77,7 +77,7 @@ pub async fn evict_agreement(service: &Service, request: EvictRequest) -> Result
         )));
     }
     let kept = |key: RequestKey| key.kept(|done: &EvictedAgreement| text_to_keep(&EvictedView::of(done)));
-    let order = Eviction {
+    let order = Evict {
         id: request.id,
         by: request.by,
         reason,
@@ -85,7 +85,7 @@ pub async fn evict_agreement(service: &Service, request: EvictRequest) -> Result
         versions: request.versions,
         idempotency: request.key.map(kept),
     };
-    match service.planner.evict(order).await {
+    match service.send(order).await {
         Err(planner::Error::NotFound) => Err(over_already(service, &Scope::All, before).await),
         evicted => answer_of_repeated_request(evicted, |evicted| EvictedView::of(&evicted)),
     }

@@ -33,7 +33,7 @@ pub(super) async fn forward_offer(
     refusal: &RefusalView,
     key: Option<RequestKey>,
 ) -> Result<Option<AcceptedView>> {
-    let asks = service.federation.is_some() && may_ask_peers(refusal.reason) && !service.planner.is_dry();
+    let asks = service.federation.is_some() && may_ask_peers(refusal.reason) && !service.options.is_dry;
     if !asks {
         return Ok(None);
     }
@@ -41,7 +41,7 @@ pub(super) async fn forward_offer(
     let instance = opened_by(service, party, &OpeningRequest::default()).await?;
     let arrival = Arrival {
         key: key.as_ref().map(|key| key.step(1)),
-        opening: Some(Initiation {
+        opening: Some(Initiate {
             negotiation: instance.clone(),
             document: opening_to_keep(None),
             idempotency: None,
@@ -80,7 +80,7 @@ pub(super) async fn forward_offer(
 
 /// Ends the negotiation that was opened to forward an offer.
 async fn end_forwarded(service: &Service, negotiation: Uuid) {
-    let end = NegotiationEnd {
+    let end = EndNegotiation {
         id: negotiation,
         party: None,
         idempotency: None,
@@ -89,7 +89,7 @@ async fn end_forwarded(service: &Service, negotiation: Uuid) {
         federation.end_unused(negotiation, None, &[]);
     }
     // It lapses by itself otherwise.
-    if let Err(why) = service.planner.end_negotiation(end).await {
+    if let Err(why) = service.send(end).await {
         tracing::debug!(%negotiation, error = %why, "a negotiation with peers is not ended");
     }
 }

@@ -1,7 +1,7 @@
 //! Moves that operators order.
 
 use domain::agreement::Agreement;
-use planner::MoveOrder;
+use planner::MoveAgreement;
 use scheduler::Time;
 use uuid::Uuid;
 
@@ -50,7 +50,7 @@ pub async fn move_agreement(service: &Service, request: MoveRequest) -> Result<A
         reason,
     } = read_move(&request.body)?;
     let kept = |key: RequestKey| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)));
-    let order = MoveOrder {
+    let order = MoveAgreement {
         id: request.id,
         by: request.by,
         resource,
@@ -59,7 +59,7 @@ pub async fn move_agreement(service: &Service, request: MoveRequest) -> Result<A
         versions: request.versions,
         idempotency: request.key.map(kept),
     };
-    match service.planner.move_agreement(order).await {
+    match service.send(order).await {
         Err(planner::Error::NotFound) => Err(over_already(service, &Scope::All, before).await),
         moved => answer_of_repeated_request(moved, |moved| AgreementView::of(&moved)),
     }

@@ -5,7 +5,11 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::change::AcceptanceEndpoint;
+<<<<<<< w/svc
 use planner::{PendingRequest, Request, Settlement};
+=======
+use planner::{CallBackTarget, DecidePending, PendingRequest, Request, SubmitPending};
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 use store::UndecidedAgreement;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -89,7 +93,13 @@ pub(in crate::service) async fn pend_proposal(
     request.idempotency = key.map(RequestKey::of_acceptance);
     request.spender = service.spender;
     answer_of_repeated_request(
-        service.planner.submit_pending(request, acceptance, offer).await,
+        service
+            .send(SubmitPending {
+                proposal: request,
+                acceptance,
+                offer,
+            })
+            .await,
         |accepted| {
             service.undecided.notify_one();
             AcceptedView::of(&accepted)
@@ -200,12 +210,12 @@ async fn decide_undecided(service: &Service, undecided: UndecidedAgreement) -> R
         Ok(PendingRequest::Offered(acceptance)) => acceptance.proposal.spender = spender,
         Ok(PendingRequest::AtPeer(_)) | Err(_) => {}
     }
-    let settlement = Settlement {
+    let settlement = DecidePending {
         id: agreement,
         ways,
         telling: acceptance
             .map(|acceptance| call_back_target(service.agreement_address(agreement), acceptance)),
     };
-    service.planner.decide_pending(settlement).await?;
+    service.send(settlement).await?;
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use domain::agreement::{Agreement, AgreementState, AtPeer, HeldAtPeer, OfferKind, OfferTerms, Shape};
 use domain::request::Request;
-use planner::Candidate;
+use planner::{Candidate, EndSought, ListPlanned, PlaceSought, PutAtPeer};
 use scheduler::{Interval, Time};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -46,7 +46,11 @@ async fn seek_all(service: &Service, federation: &Federation) -> Result<()> {
     let resources = service.planner.resources();
     let mut sought = JoinSet::new();
     for peer in resources.iter().filter(|resource| resource.is_peer()) {
-        let planned = service.planner.planned_on(peer.name.clone()).await?;
+        let planned = service
+            .send(ListPlanned {
+                resource: peer.name.clone(),
+            })
+            .await?;
         for (agreement, _) in planned.agreements {
             let is_its = agreement.resource == peer.name && agreement.state == AgreementState::Observed;
             if !is_its || federation.followed().has(&peer.name, agreement.id) {
@@ -80,7 +84,7 @@ async fn seek_place(service: &Service, federation: &Federation, agreement: &Agre
     let open = open.next();
     if open.as_ref().is_none_or(|open| open.intent.is_some()) && !agreement.is_waiting() {
         // Its time has come. The follower ends what the peer may have made.
-        return Ok(service.planner.end_sought(agreement.id).await?);
+        return Ok(service.send(EndSought(agreement.id)).await?);
     }
     if let Some(row) = open {
         let Some(intent) = row.intent.clone() else {
@@ -91,11 +95,11 @@ async fn seek_place(service: &Service, federation: &Federation, agreement: &Agre
         return make_at_peer(service, federation, agreement, row, &intent, slot).await;
     }
     if is_hopeless {
-        return Ok(service.planner.end_sought(agreement.id).await?);
+        return Ok(service.send(EndSought(agreement.id)).await?);
     }
     match find_at_peers(service, federation, agreement).await? {
         Some(terms) => intend_at_peer(service, federation, agreement, &terms).await,
-        None => Ok(service.planner.end_sought(agreement.id).await?),
+        None => Ok(service.send(EndSought(agreement.id)).await?),
     }
 }
 
@@ -189,7 +193,7 @@ async fn intend_at_peer(
         settled: None,
     };
     let lock = take_credit(service, federation, (&row.peer, None), row.id, held.price).await?;
-    service.planner.put_at_peer(row.clone()).await?;
+    service.send(PutAtPeer(row.clone())).await?;
     federation.followed().add(row.clone(), agreement.execution_id());
     drop(lock);
     let slot = terms.placement();
@@ -226,7 +230,12 @@ async fn make_at_peer(
                 ..row
             };
             let slot = (Interval::new(Time(start), Time(end)), agreement.nodes());
-            service.planner.place_sought(row.clone(), slot).await?;
+            service
+                .send(PlaceSought {
+                    row: row.clone(),
+                    slot,
+                })
+                .await?;
             federation.followed().replace(row);
             Ok(())
         }
@@ -237,7 +246,7 @@ async fn make_at_peer(
                 settled: Some(service.clock.micros()),
                 ..row
             };
-            service.planner.put_at_peer(settled.clone()).await?;
+            service.send(PutAtPeer(settled.clone())).await?;
             federation.followed().forget(settled.id);
             Ok(())
         }

@@ -3,6 +3,7 @@
 use domain::agreement::{Agreement, AgreementState, AtPeer, Money, Run, RunOutcome, ServiceState};
 use domain::request::Request;
 use execution::slurm::slurm_name_of_run;
+use planner::ForeseeReservation;
 use store::MoneyMoved;
 use uuid::Uuid;
 use wsag::Fragment;
@@ -110,7 +111,7 @@ fn reservation_of(service: &Service, agreement: &Agreement) -> Option<String> {
 
 /// From when on its cluster knows that name; none where it does.
 async fn reservation_due(service: &Service, agreement: &Agreement) -> Option<scheduler::Time> {
-    let due = service.planner.reservation_due(agreement.id).await;
+    let due = service.send(ForeseeReservation(agreement.id)).await;
     // Where the plan cannot be asked, it is certain only that its begin is late enough.
     due.unwrap_or_else(|_| {
         let waits = agreement.is_placed() && !agreement.has_nodes();

@@ -1,7 +1,7 @@
 //! Termination.
 
 use domain::agreement::Agreement;
-use planner::Termination;
+use planner::Terminate;
 use uuid::Uuid;
 use wsag::Message;
 
@@ -50,14 +50,14 @@ pub async fn terminate_agreement(
         Some(there) if before.is_waiting() && !by_provider => charge_of_peer(service, &there).await,
         _ => None,
     };
-    let order = Termination {
+    let order = Terminate {
         by_provider,
         versions: request.versions,
         charge_of_peer,
         idempotency: key.map(|key| key.kept(|done: &Agreement| text_to_keep(&AgreementView::of(done)))),
-        ..Termination::of(id, scope.party().map(ToOwned::to_owned))
+        ..Terminate::of(id, scope.party().map(ToOwned::to_owned))
     };
-    match service.planner.terminate(order).await {
+    match service.send(order).await {
         Err(planner::Error::NotFound) => {
             Err(over_already(service, &scope, view_agreement(service, &before)).await)
         }

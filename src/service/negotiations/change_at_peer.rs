@@ -1,7 +1,7 @@
 //! Changes of agreements that peers have: their cost there is asked first, and a change that a peer offers itself is made there.
 
 use domain::agreement::{Agreement, AtPeer, Money};
-use planner::{Candidate, Quote};
+use planner::{AddFeesOfChange, Candidate, Quote};
 
 use crate::service::{Result, Service};
 
@@ -47,7 +47,7 @@ pub(in crate::service) async fn charge_of_peer(service: &Service, there: &AtPeer
 /// at the peer that has it now.
 ///
 /// # Errors
-/// Those of [`Planner::add_fees_of_change`](writer::Planner::add_fees_of_change).
+/// Those of [`AddFeesOfChange`].
 pub(super) async fn add_fees_of_change(
     service: &Service,
     (old, there): (&Agreement, Option<&AtPeer>),
@@ -71,6 +71,11 @@ pub(super) async fn add_fees_of_change(
         if changes { candidate.terms.fee } else { ending }
     };
     let charges = quote.candidates.iter().map(charge).collect();
-    let with_fees = service.planner.add_fees_of_change(old.id, budget, charges, quote);
+    let with_fees = service.send(AddFeesOfChange {
+        agreement: old.id,
+        budget,
+        charges,
+        quote,
+    });
     Ok(with_fees.await?)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use domain::agreement::{NegotiationInstance, OfferState};
-use planner::Bargain;
+use planner::ExchangeOffers;
 use serde_json::json;
 use uuid::Uuid;
 use wsag::negotiations::{NegotiationOfferState, OfferByItself, advertise_output, negotiate_output};
@@ -173,7 +173,7 @@ async fn advertise(
     for fits in fitting {
         let taken: Vec<Uuid> = match fits {
             Ok((bargain, places)) => {
-                if service.planner.is_dry() {
+                if service.options.is_dry {
                     // It will be in no store.
                     for incoming in bargain.incoming.iter().cloned() {
                         views.push(WordedOffer::read(incoming.offer, &incoming.document)?.view());
@@ -184,7 +184,7 @@ async fn advertise(
                     .iter()
                     .map(|incoming| incoming.offer.id)
                     .collect();
-                match service.planner.exchange_offers(bargain).await {
+                match service.send(bargain).await {
                     Err(planner::Error::NotFound) => return Err(why_over(service, instance).await),
                     Err(planner::Error::Stale(why)) => {
                         return Err(invalid_offer(vec![violation_below_offer(&places, "", why)]));
@@ -194,7 +194,7 @@ async fn advertise(
             }
             Err(before) => before,
         };
-        for id in taken.into_iter().filter(|_| !service.planner.is_dry()) {
+        for id in taken.into_iter().filter(|_| !service.options.is_dry) {
             views.push(worded_offer(service, id).await?.view());
         }
     }
@@ -212,7 +212,7 @@ async fn check_advertisement(
     given: RawOffer,
     key: Option<&RequestKey>,
     names: &mut BTreeSet<String>,
-) -> Result<Result<(Bargain, ValuePlaces), Vec<Uuid>>> {
+) -> Result<Result<(ExchangeOffers, ValuePlaces), Vec<Uuid>>> {
     let placed = read_given_offer(service, instance, given, OfferMessage::Advertise).await?;
     if let Some(before) = earlier_answer(service, key).await? {
         return Ok(Err(before));
@@ -229,7 +229,7 @@ async fn check_advertisement(
             message,
         )]));
     }
-    let bargain = Bargain {
+    let bargain = ExchangeOffers {
         negotiation: instance.id,
         opening: None,
         incoming: Some(incoming),

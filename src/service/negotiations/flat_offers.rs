@@ -3,7 +3,7 @@
 //! and counter offers as in XML.
 
 use domain::agreement::{Agreement, NegotiationInstance};
-use planner::Initiation;
+use planner::Initiate;
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -174,7 +174,7 @@ pub(in crate::service) async fn open_with_request(
     let mut instance = opened_by(service, party, &opening).await?;
     let arrival = Arrival {
         key: key.as_ref().map(|key| key.step(0)),
-        opening: Some(Initiation {
+        opening: Some(Initiate {
             negotiation: instance.clone(),
             document: opening_to_keep(opening.agreement),
             idempotency: None,

@@ -15,7 +15,7 @@ pub(super) mod relaxations;
 
 use domain::agreement::{Agreement, AgreementState, NegotiationInstance, NegotiationState, ProposalReason};
 use domain::clock::second_of;
-use planner::{Initiation, NegotiationEnd};
+use planner::{EndNegotiation, Initiate};
 use scheduler::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -149,12 +149,12 @@ pub async fn initiate_negotiation(
     let (opening, document) = service
         .run_document_work(move |service| read_opening(service, &body))
         .await??;
-    let initiation = Initiation {
+    let initiation = Initiate {
         negotiation: opened_by(service, party, &opening).await?,
         document,
         idempotency: key.map(|key| key.kept(|opened| text_to_keep(&OpenedNegotiation::of(opened)))),
     };
-    answer_of_repeated_request(service.planner.initiate(initiation).await, |opened| {
+    answer_of_repeated_request(service.send(initiation).await, |opened| {
         OpenedNegotiation::of(&opened)
     })
 }
@@ -316,12 +316,12 @@ pub async fn end_negotiation(
     service
         .run_document_work(move |_| read_request_to_end(&input, is_right, "wsag-neg:TerminateInput"))
         .await??;
-    let end = NegotiationEnd {
+    let end = EndNegotiation {
         id,
         party: scope.party().map(ToOwned::to_owned),
         idempotency: key.map(|key| key.kept(|ended| text_to_keep(&answer_about_end(ended)))),
     };
-    match service.planner.end_negotiation(end).await {
+    match service.send(end).await {
         Err(planner::Error::NotFound) => Err(negotiation_is_over(
             &visible_negotiation(service, scope, id).await?,
         )),

@@ -5,7 +5,11 @@ use std::sync::Arc;
 use domain::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
+<<<<<<< w/svc
 use planner::{Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Suggestion};
+=======
+use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, Quote, QuoteOffers, Suggestion};
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -63,7 +67,7 @@ pub(in crate::service) struct Arrival {
     /// The key that it has one effect under.
     pub(in crate::service) key: Option<RequestKey>,
     /// The request that opens its negotiation with it.
-    pub(in crate::service) opening: Option<Initiation>,
+    pub(in crate::service) opening: Option<Initiate>,
 }
 
 /// A checked offer of the requester.
@@ -288,7 +292,7 @@ async fn try_reading(
     note_barred_clusters(service, &mut draft.proposal, sizes).await;
     let barred = draft.proposal.barred.clone();
     let proposal = draft.proposal;
-    let ask = OfferRequest {
+    let ask = QuoteOffers {
         about: understood.about.clone(),
         proposal: proposal.clone(),
         others,
@@ -373,7 +377,7 @@ async fn store_answers(
 ) -> Result<Vec<WordedOffer>> {
     let is_opened = opening.is_none();
     let state = offer.offer_context.state;
-    let bargain = Bargain {
+    let bargain = ExchangeOffers {
         negotiation: instance.id,
         opening,
         incoming,
@@ -384,7 +388,7 @@ async fn store_answers(
         },
         idempotency: key.map(|key| key.kept(text_to_keep)),
     };
-    let rejection = match service.planner.exchange_offers(bargain).await {
+    let rejection = match service.send(bargain).await {
         Ok(stored) => {
             let said = stored.into_iter().zip(answers);
             let said = said.map(|(row, answer)| WordedOffer { row, ..answer });

@@ -8,7 +8,11 @@ use domain::agreement::{
 };
 use domain::request::change_each_description;
 use domain::resources::Scaling;
+<<<<<<< w/svc
 use planner::{Candidate, OfferOrigin, OfferRequest, Quote, Request};
+=======
+use planner::{Candidate, Quote, QuoteOffers, Request};
+>>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;
@@ -49,7 +53,7 @@ pub(in crate::service) fn may_ask_peers(reason: Reason) -> bool {
 pub(super) async fn quote_request(
     service: &Service,
     instance: &NegotiationInstance,
-    ask: OfferRequest,
+    ask: QuoteOffers,
     peers: Option<(Uuid, Option<&Travel>)>,
     wanted: (&AgreementOffer, &Request, Interval),
     replaced: Option<&Agreement>,
@@ -80,7 +84,7 @@ async fn add_offers_of_peers(
     replaced: Option<(&Agreement, Option<&AtPeer>)>,
     quote: &mut Quote,
 ) {
-    let Some(federation) = service.federation.as_ref().filter(|_| !service.planner.is_dry()) else {
+    let Some(federation) = service.federation.as_ref().filter(|_| !service.options.is_dry) else {
         return;
     };
     let is_exact = |candidate: &Candidate| candidate.terms.kind == OfferKind::Exact;
@@ -376,10 +380,10 @@ fn is_within_budget(budget: Option<Money>, price: Option<Money>) -> bool {
 pub(super) async fn quote_here(
     service: &Service,
     instance: &NegotiationInstance,
-    ask: OfferRequest,
+    ask: QuoteOffers,
 ) -> Result<Quote> {
     let is_open = !matches!(ask.about, OfferOrigin::Opening(_));
-    match service.planner.quote(ask).await {
+    match service.send(ask).await {
         Err(planner::Error::NotFound) if is_open => Err(why_over(service, instance).await),
         quote => Ok(quote?),
     }

@@ -7,7 +7,7 @@ use domain::agreement::{
 };
 use domain::clock::MICROS_PER_SECOND;
 use domain::request::Request;
-use planner::{Bargain, ProposedNegotiation, Suggestion};
+use planner::{ExchangeOffers, Propose, Suggestion};
 use task::note_success;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
@@ -121,9 +121,9 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
     {
         return Err(Error::Conflict("there is no other place".to_owned()));
     }
-    let proposed = ProposedNegotiation {
+    let proposed = Propose {
         document: opening_to_keep(Some(about)),
-        offers: Bargain {
+        offers: ExchangeOffers {
             opening: None,
             negotiation: instance.id,
             incoming: Some(incoming),
@@ -133,7 +133,7 @@ async fn propose_change(service: &Service, suggestion: Suggestion) -> Result<Uui
         },
         negotiation: instance.clone(),
     };
-    service.planner.propose(proposed).await?;
+    service.send(proposed).await?;
     Ok(instance.id)
 }
 

@@ -68,14 +68,14 @@ pub async fn show_availability(
     let start = query.start.map_or(service.clock.now(), |at| Time(at.ceil()));
     let end = query.end.map_or(start + DAY, |at| Time(at.floor()));
     let within = Interval::new(start, end.max(start));
-    let asked = planner::Availability {
+    let asked = planner::ShowAvailability {
         party: party.to_owned(),
         nodes: query.nodes.unwrap_or(1),
         within,
         kind: query.kind.clone(),
     };
     let nodes = asked.nodes;
-    let free = match service.planner.availability(asked).await {
+    let free = match service.send(asked).await {
         Err(planner::Error::Refused(refusal)) => return Err(Error::TooOften(refusal.binding)),
         free => free?,
     };

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use domain::resources::NodeState;
 use execution::slurm::expand_nodes;
-use planner::{NodeOverride, NodeStatus};
+use planner::{ListNodes, NodeStatus, OverrideNodes};
 use scheduler::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,11 @@ pub struct RepairedView {
 /// # Errors
 /// [`Error::NotFound`], [`Error::Unavailable`].
 pub async fn list_nodes(service: &Service, resource: &str) -> Result<NodesView> {
-    let standings = service.planner.nodes(resource.to_owned()).await?;
+    let standings = service
+        .send(ListNodes {
+            resource: resource.to_owned(),
+        })
+        .await?;
     let capacity = u32::try_from(standings.len()).unwrap_or(u32::MAX);
     let all = standings.len() <= NODES_SHOWN_MAX;
     let shown = standings
@@ -140,7 +144,7 @@ pub async fn override_nodes(
     let (state, reason) = read_node_state(body)?;
     let words = nodes;
     let nodes = numbers_of(service, resource, nodes).ok_or(Error::NotFound)?;
-    let saying = NodeOverride {
+    let saying = OverrideNodes {
         id: Uuid::now_v7(),
         party: party.to_owned(),
         words: if words.len() > WORDS_MAX {
@@ -152,9 +156,8 @@ pub async fn override_nodes(
         nodes,
         state,
         reason,
-        is_dry,
     };
-    let (repaired, said) = service.planner.override_nodes(saying).await?;
+    let (repaired, said) = service.send_or_try(saying, is_dry).await?;
     let (mut agreements, mut moved, unlisted) = PlaceChangeView::lists(&repaired);
     agreements.append(&mut moved);
     Ok(RepairedView {

@@ -1,6 +1,6 @@
 //! What parties have of the resources.
 
-use planner::{PartyUsage, ResourceUsage};
+use planner::{PartyUsage, ResourceUsage, ShowUsage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -74,7 +74,11 @@ pub struct ResourceUsageView {
 /// # Errors
 /// When the planner has stopped.
 pub async fn show_usage(service: &Service, scope: &Scope) -> Result<UsageView> {
-    let usage = service.planner.usage(scope.party().map(str::to_owned)).await?;
+    let usage = service
+        .send(ShowUsage {
+            party: scope.party().map(str::to_owned),
+        })
+        .await?;
     Ok(UsageView::of(&usage))
 }
 
