@@ -13,13 +13,8 @@ use execution::files::inputs::InputFiles;
 use execution::files::retention::JobFolders;
 use execution::staging::Rules;
 use metrics::{Exposition, metrics};
-<<<<<<< w/svc
-use prediction::Predictions;
-=======
 use planner::{Command, CommandOptions};
-use prediction::{Predictions, Work};
-use scheduler::{Interval, Seconds};
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
+use prediction::Predictions;
 use store::Store;
 use tokio::sync::{Mutex, Notify, Semaphore, mpsc, watch};
 use uuid::Uuid;

@@ -1,14 +1,6 @@
 //! createAgreement from a counter offer: it repeats the words of the counter offer and takes over its hold.
 
-<<<<<<< w/svc
-use planner::Acceptance;
-=======
-use domain::agreement::{
-    Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
-};
-use planner::{Accept, OfferLoss, Request};
-use scheduler::Time;
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
+use planner::Accept;
 use uuid::Uuid;
 
 use crate::service::agreements::at_peer::{accept_at_peer, word_of_peer};

@@ -4,15 +4,11 @@
 use std::time::Duration;
 
 use domain::agreement::{
-<<<<<<< w/svc
     Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferTerms,
-=======
-    Agreement, AgreementState, AtPeer, EventKind, HeldAtPeer, Money, NegotiationOffer, OfferKind, OfferTerms,
 };
 use planner::{
-    CallBackTarget, CheckChangeAtPeer, DecidePending, EndNegotiation, Initiate, MadeAtPeer, OfferLoss,
-    PendingRequest, Request, SubmitPending,
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
+    CallBackTarget, CheckChangeAtPeer, DecidePending, MadeAtPeer, OfferLoss, PendingRequest, Request,
+    SubmitPending,
 };
 use planner::{CallBackTarget, MadeAtPeer, OfferLoss, PendingRequest, Request, Settlement};
 use store::UndecidedAgreement;

@@ -3,7 +3,7 @@
 use domain::agreement::{
     Agreement, Job, NegotiationInstance, NegotiationOffer, NegotiationState, OfferCreator, Shape,
 };
-use planner::{Acceptance, OfferLoss, Request};
+use planner::{Accept, OfferLoss, Request};
 use scheduler::Time;
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;
@@ -86,15 +86,11 @@ async fn offer_with_negotiation(
 }
 
 /// The acceptance of a counter offer that was found to be acceptable before.
-<<<<<<< w/svc
 pub(in crate::service) async fn check_acceptance_again(
     service: &Service,
     party: &str,
     offer: Uuid,
-) -> Result<Acceptance> {
-=======
-pub(in crate::service) async fn check_acceptance_again(service: &Service, party: &str, offer: Uuid) -> Result<Accept> {
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
+) -> Result<Accept> {
     let (said, instance) = offer_with_negotiation(service, party, offer).await?;
     let row = said.row.clone();
     if let Some(lost) = why_lost(service, &row, &instance) {

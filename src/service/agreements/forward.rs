@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use domain::agreement::OfferKind;
-use planner::{Initiation, NegotiationEnd};
+use planner::{EndNegotiation, Initiate};
 use uuid::Uuid;
 use wsag::ValuePlaces;
 use wsag::agreements::AgreementOffer;

@@ -5,11 +5,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use domain::change::AcceptanceEndpoint;
-<<<<<<< w/svc
-use planner::{PendingRequest, Request, Settlement};
-=======
-use planner::{CallBackTarget, DecidePending, PendingRequest, Request, SubmitPending};
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
+use planner::{DecidePending, PendingRequest, Request, SubmitPending};
 use store::UndecidedAgreement;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;

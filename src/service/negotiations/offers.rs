@@ -5,11 +5,7 @@ use std::sync::Arc;
 use domain::agreement::{
     Agreement, NegotiationInstance, NegotiationOffer, OfferCreator, OfferState, OfferTerms, Promise, Shape,
 };
-<<<<<<< w/svc
-use planner::{Bargain, Candidate, Initiation, OfferOrigin, OfferRequest, OfferWords, Suggestion};
-=======
-use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, Quote, QuoteOffers, Suggestion};
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
+use planner::{Candidate, ExchangeOffers, Initiate, OfferOrigin, OfferWords, QuoteOffers, Suggestion};
 use scheduler::{Interval, Time};
 use uuid::Uuid;
 use wsag::agreements::AgreementOffer;

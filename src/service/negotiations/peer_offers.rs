@@ -8,11 +8,7 @@ use domain::agreement::{
 };
 use domain::request::change_each_description;
 use domain::resources::Scaling;
-<<<<<<< w/svc
-use planner::{Candidate, OfferOrigin, OfferRequest, Quote, Request};
-=======
 use planner::{Candidate, Quote, QuoteOffers, Request};
->>>>>>> be70df002030d3b33690cba44dac7cb116a2855f
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;
