@@ -169,9 +169,10 @@ impl Error {
             Self::TooManyAtOnce => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS"),
             Self::Service(S::TooOften(_)) => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "BUSY"),
-            Self::NoLeader | Self::LeaderLost => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
             Self::Service(S::AskingPeer) => (StatusCode::SERVICE_UNAVAILABLE, "ASKING_PEER"),
-            Self::Service(S::Unavailable | S::Short(_)) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
+            Self::NoLeader | Self::LeaderLost | Self::Service(S::Unavailable | S::Short(_)) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
+            }
             Self::Service(S::Internal(_)) | Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
         }
     }

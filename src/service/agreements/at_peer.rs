@@ -10,7 +10,6 @@ use planner::{
     CallBackTarget, CheckChangeAtPeer, DecidePending, MadeAtPeer, OfferLoss, PendingRequest, Request,
     SubmitPending,
 };
-use planner::{CallBackTarget, MadeAtPeer, OfferLoss, PendingRequest, Request, Settlement};
 use store::UndecidedAgreement;
 use tokio::sync::MutexGuard;
 use uuid::Uuid;

@@ -6,7 +6,7 @@ use store::{AgreementFilter, Succession};
 use uuid::Uuid;
 use wsag::time::DateTime;
 
-use crate::service::agreements::find::visible_agreement;
+use crate::service::agreements::find::{view_agreement, visible_agreement};
 use crate::service::handle::{cut_page, length_of_page};
 use crate::service::request::offer::can_be_agreement_id;
 use crate::service::views::agreement::{AgreementPage, AgreementView, EventView, TimelineView};

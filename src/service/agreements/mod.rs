@@ -12,7 +12,7 @@ mod forward;
 pub(super) mod list;
 pub(super) mod move_to;
 pub(super) mod pending;
-mod place_at_peer;
+pub(super) mod place_at_peer;
 mod repeated_offers;
 pub(super) mod reservations;
 pub(super) mod show;

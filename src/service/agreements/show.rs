@@ -12,7 +12,7 @@ use wsag::placement::Placement;
 use wsag::states::{self, Activity, AgreementProperties, Details, Part, ServiceTermState};
 
 use crate::service::agreements::files::with_files_off_async_threads;
-use crate::service::agreements::find::{rejection_of, stored_agreement};
+use crate::service::agreements::find::{rejection_of, stored_agreement, view_agreement};
 use crate::service::codec::kept::{Words, words_of_agreement};
 use crate::service::negotiations::proposals::proposals_about;
 use crate::service::views::agreement::{AtPeerView, StagedView};

@@ -25,7 +25,7 @@ use super::{replaced_agreement, why_over};
 use crate::service::codec::json::TOKEN_MAX;
 use crate::service::error::violation_at_path;
 use crate::service::idempotency::{earlier_answer, read_kept_answer, text_to_keep};
-use crate::service::negotiations::answers::{counter_offer, rejection_of_offer};
+use crate::service::negotiations::answers::{counter_offer, new_offer_row, rejection_of_offer};
 use crate::service::negotiations::peer_offers::{end_unused_at_peers, quote_request, why_travel_ends};
 use crate::service::negotiations::relaxations::offerable;
 use crate::service::predictions::confidence_in_slot;

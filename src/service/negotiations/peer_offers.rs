@@ -8,7 +8,7 @@ use domain::agreement::{
 };
 use domain::request::change_each_description;
 use domain::resources::Scaling;
-use planner::{Candidate, Quote, QuoteOffers, Request};
+use planner::{Candidate, OfferOrigin, Quote, QuoteOffers, Request};
 use scheduler::{Interval, Reason, Seconds, Time};
 use uuid::Uuid;
 use wsag::NamedValue;
