@@ -205,10 +205,11 @@ pub(super) fn read_node_attributes(
     check: &mut JsonCheck,
     at: &LocatedValue<'_>,
 ) -> Option<BTreeMap<String, Attribute>> {
-    let known: Vec<&str> = NUMBERS.into_iter().chain([ARCHITECTURE]).collect();
+    let numbers = || NUMBERS.iter().map(|number| number.name);
+    let known: Vec<&str> = numbers().chain([ARCHITECTURE]).collect();
     let object = check.object(at, &known)?;
     let mut attributes = BTreeMap::new();
-    for name in NUMBERS {
+    for name in numbers() {
         let number = object.read(check, name, |check, at| check.count(at, i64::MAX.unsigned_abs()));
         let number = number.and_then(|number| i64::try_from(number).ok());
         attributes.extend(number.map(|number| (name.to_owned(), Attribute::Number(number))));

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::catalogue::{CatalogueError, JobLimits, LimitKeys};
-use domain::resources::{
-    ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, NUMBERS, RATES, is_resource_name,
-};
+use domain::resources::{ARCHITECTURE, ARCHITECTURE_LENGTH_MAX, CAPACITY_MAX, RATES, is_resource_name};
 use execution::job::limits::Allowance;
 use execution::slurm::Settings;
 use planner::RESOURCES_MAX;
@@ -19,34 +17,43 @@ use super::ranges::{check_range, table};
 use super::slurm::Slurm;
 use crate::replicas::is_replica_name;
 
-/// One resource as written.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::cli) struct Resource {
-    pub(in crate::cli) name: String,
-    pub(in crate::cli) kind: String,
-    /// The number of cores of this machine where it is not said.
-    nodes: Option<u32>,
-    /// Work per second of a node, beside the reference.
-    rate: Option<f64>,
-    // Of each node.
-    cpu_architecture: Option<String>,
-    cpu_speed_hz: Option<i64>,
-    cpus: Option<i64>,
-    network_bits_per_second: Option<i64>,
-    memory_bytes: Option<i64>,
-    virtual_memory_bytes: Option<i64>,
-    disk_bytes: Option<i64>,
-    /// The cluster of one of the kind "slurm".
-    slurm: Option<Slurm>,
-    /// Planned times without nodes.
-    #[serde(default)]
-    maintenance: Vec<Maintenance>,
-    /// The limits of each job, for the kind "local".
-    limits: Option<LimitKeys>,
-    /// The replica that runs its jobs, for the kind "local".
-    pub(in crate::cli) replica: Option<String>,
+/// Defines the section with a key for each number among the attributes of nodes.
+macro_rules! resource_section {
+    ($($number:ident)*) => {
+        /// One resource as written.
+        #[derive(Debug, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub(in crate::cli) struct Resource {
+            pub(in crate::cli) name: String,
+            pub(in crate::cli) kind: String,
+            /// The number of cores of this machine where it is not said.
+            nodes: Option<u32>,
+            /// Work per second of a node, beside the reference.
+            rate: Option<f64>,
+            // Of each node.
+            cpu_architecture: Option<String>,
+            $($number: Option<i64>,)*
+            /// The cluster of one of the kind "slurm".
+            slurm: Option<Slurm>,
+            /// Planned times without nodes.
+            #[serde(default)]
+            maintenance: Vec<Maintenance>,
+            /// The limits of each job, for the kind "local".
+            limits: Option<LimitKeys>,
+            /// The replica that runs its jobs, for the kind "local".
+            pub(in crate::cli) replica: Option<String>,
+        }
+
+        impl Resource {
+            /// The attributes that are numbers, by the names by which filters know them.
+            fn numbers(&self) -> impl Iterator<Item = (&'static str, Option<i64>)> {
+                [$((stringify!($number), self.$number)),*].into_iter()
+            }
+        }
+    };
 }
+
+domain::with_node_numbers!(resource_section);
 
 /// A planned time without nodes, as written.
 #[derive(Debug, Deserialize)]
@@ -169,19 +176,6 @@ impl Resource {
             }
         }
         Ok(())
-    }
-
-    /// The attributes that are numbers, by the names by which filters know them.
-    fn numbers(&self) -> impl Iterator<Item = (&'static str, Option<i64>)> {
-        let values = [
-            self.cpu_speed_hz,
-            self.cpus,
-            self.network_bits_per_second,
-            self.memory_bytes,
-            self.virtual_memory_bytes,
-            self.disk_bytes,
-        ];
-        NUMBERS.into_iter().zip(values)
     }
 
     fn planned(&self) -> domain::resources::Resource {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use domain::resources::RATES;
+use domain::resources::{ARCHITECTURE, NUMBERS, RATES};
 use scheduler::counted;
 use serde_json::{Map, Value, json};
 
@@ -86,9 +86,7 @@ struct PutOptions {
     /// How fast its nodes work, as a multiple of the reference: 1 for a new resource where it is not said.
     #[arg(long, value_name = "FACTOR", value_parser = parse_multiple)]
     rate: Option<f64>,
-    /// An attribute of its nodes, as in cpus=8: cpu_architecture, cpu_speed_hz, cpus, network_bits_per_second, memory_bytes,
-    /// virtual_memory_bytes or disk_bytes. The given ones take the place of all it had.
-    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair)]
+    #[arg(long = "attribute", value_name = "NAME=VALUE", value_parser = parse_pair, help = help_on_attributes())]
     attributes: Vec<(String, String)>,
     /// A limit of its jobs, as in processes=200: memory_mib, processes, files_mib, open_files or output_mib. The given ones take the
     /// place of all it had.
@@ -96,6 +94,14 @@ struct PutOptions {
     limits: Vec<(String, String)>,
     #[command(flatten)]
     change: DryRun,
+}
+
+fn help_on_attributes() -> String {
+    let names: Vec<_> = NUMBERS.iter().map(|number| number.name).collect();
+    format!(
+        "An attribute of its nodes, as in cpus=8: {} or {ARCHITECTURE}. The given ones take the place of all it had",
+        names.join(", ")
+    )
 }
 
 fn parse_multiple(text: &str) -> Result<f64, String> {

@@ -1,8 +1,9 @@
 //! The problems of the offer that a form makes, in the form's terms.
 
+use domain::resources::NUMBERS;
 use wsag::{Violation, Violations};
 
-use crate::portal::request::attributes::{ARCHITECTURE, NODE_NUMBERS};
+use crate::portal::request::attributes::ARCHITECTURE;
 use crate::portal::request::form::{FormPart, Problem};
 use crate::portal::text::capitalised;
 
@@ -56,9 +57,9 @@ fn place_in_form(violation: &Violation) -> FormPart {
         "resource" => FormPart::Resource,
         "attributes" => match steps.next() {
             Some(ARCHITECTURE) => FormPart::Architecture,
-            name => NODE_NUMBERS
+            name => NUMBERS
                 .iter()
-                .position(|number| Some(number.attribute) == name)
+                .position(|number| Some(number.name) == name)
                 .map_or(FormPart::Whole, FormPart::NodeNumber),
         },
         "preemption" => FormPart::Pieces,
