@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use clap::{Args, Subcommand};
-use domain::resources::{ARCHITECTURE, NUMBERS, RATES};
+use domain::resources::{ARCHITECTURE, NUMBERS, NodeState, RATES};
 use scheduler::counted;
 use serde_json::{Map, Value, json};
 
@@ -235,9 +235,13 @@ fn print_offered(all: &OfferedResourcesView) {
 }
 
 fn print_resources(all: &ResourcesView) {
-    let mut rows = vec![split_headings(
-        "RESOURCE, KIND, STATE, NODES, UP, DRAINED, DOWN, RATE, TROUBLE",
-    )];
+    let states = NodeState::ALL;
+    let headings = states.map(|state| state.word().to_uppercase());
+    let headings = format!(
+        "RESOURCE, KIND, STATE, NODES, {}, RATE, TROUBLE",
+        headings.join(", ")
+    );
+    let mut rows = vec![split_headings(&headings)];
     for resource in &all.resources {
         let troubles: Vec<String> = resource
             .troubles
@@ -247,19 +251,13 @@ fn print_resources(all: &ResourcesView) {
                 format!("does not {doing} since {since}: {message}")
             })
             .collect();
-        rows.push(row([
-            &resource.name,
-            &resource.kind,
-            &resource.state,
-            &resource.nodes,
-            &resource.up,
-            &resource.drained,
-            &resource.down,
-            &resource.rate,
-            &troubles.join("; "),
-        ]));
+        let mut cells = row([&resource.name, &resource.kind, &resource.state, &resource.nodes]);
+        cells.extend(states.map(|state| resource.count(state).to_string()));
+        cells.extend(row([&resource.rate, &troubles.join("; ")]));
+        rows.push(cells);
     }
-    print_rows(rows, &[3, 4, 5, 6, 7]);
+    let numbers: Vec<usize> = (3..=4 + states.len()).collect();
+    print_rows(rows, &numbers);
 }
 
 /// Prints what became of resources and of agreements.

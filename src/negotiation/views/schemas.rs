@@ -58,6 +58,39 @@ words! {
     RefusalReason: scheduler::Reason;
 }
 
+/// How many nodes of a resource are in each state.
+pub(crate) enum NodeCounts {}
+
+impl JsonSchema for NodeCounts {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "NodeCounts".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let states = domain::resources::NodeState::ALL;
+        let properties = states.map(|state| {
+            let schema = json!({
+                "type": "integer",
+                "format": "uint32",
+                "description": format!("How many nodes are {state}: {}.", state.meaning()),
+                "minimum": 0,
+                "examples": [0],
+            });
+            (state.word().to_owned(), schema)
+        });
+        let properties: Map<String, Value> = properties.into_iter().collect();
+        json_schema!({
+            "type": "object",
+            "properties": properties,
+            "required": states.map(domain::resources::NodeState::word),
+        })
+    }
+}
+
 /// What was taken of a compositor of an offer.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "the schema of a struct of the domain")]

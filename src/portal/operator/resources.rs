@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
+use domain::resources::NodeState;
 
 use super::affected_reservations::AffectedReservations;
 use crate::http::Api;
@@ -16,6 +17,8 @@ struct ResourcesPage {
     /// The effects of the order that led here.
     followed: Option<AffectedReservations>,
     resources: Vec<Row>,
+    /// The states that nodes can be set to, the usual one first.
+    states: [&'static str; NodeState::ALL.len()],
 }
 
 /// A resource in the list.
@@ -44,6 +47,11 @@ pub(super) async fn show_resources_page(State(api): State<Api>, headers: HeaderM
         frame: visitor.frame("Resources"),
         followed: AffectedReservations::read(uri.query()),
         resources,
+        states: {
+            let mut states = NodeState::ALL.map(NodeState::word);
+            states.rotate_left(1);
+            states
+        },
     };
     render_page(StatusCode::OK, &shown)
 }
